@@ -1,0 +1,160 @@
+import { performance } from 'node:perf_hooks'
+
+/** A pending timer; cancelling one that has fired, or twice, does nothing. */
+export interface Timer {
+  cancel(): void
+}
+
+export interface TimerOptions {
+  /** True: this timer does not keep the process alive. */
+  readonly unref?: boolean
+}
+
+/** Time as the kernel and plugins see it: the system's, or in tests one that stands still until it is advanced. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Milliseconds since some fixed point, never going back: for durations. */
+  monotonic(): number
+  /** Runs `fn` once, `ms` milliseconds from now or later, never earlier and never at once; any length, also Infinity. */
+  timeout(ms: number, fn: () => void, options?: TimerOptions): Timer
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts before. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+// Node fires a longer timer after 1 ms.
+const longestNodeTimer = 2 ** 31 - 1
+
+/** The system's clock. */
+export function systemClock(): Clock {
+  const monotonic = () => performance.now()
+  const timeout = (ms: number, fn: () => void, options: TimerOptions = {}): Timer => {
+    const due = monotonic() + delay(ms)
+    let handle: NodeJS.Timeout
+    const arm = () => {
+      // Node's timers count whole milliseconds of a time read once a loop, so one can fire up to 1 ms early.
+      const fire = () => (monotonic() < due ? arm() : fn())
+      handle = setTimeout(fire, Math.min(Math.ceil(due - monotonic()), longestNodeTimer))
+      if (options.unref) handle.unref()
+    }
+    arm()
+    return { cancel: () => clearTimeout(handle) }
+  }
+  return { now: () => Date.now(), monotonic, timeout, sleep: (ms, signal) => sleepOn(timeout, ms, signal) }
+}
+
+interface Waiting {
+  readonly due: number
+  readonly fn: () => void
+}
+
+/** A clock that stands still until told otherwise, so that a test runs through months in moments. */
+export class VirtualClock implements Clock {
+  #elapsed = 0
+  #wall: number
+  #advancing = false
+  /** By due time; among equals in the order they were set. */
+  readonly #waiting: Waiting[] = []
+
+  /** @param start what `now()` says first, in milliseconds since 1970 */
+  constructor(start = Date.UTC(2030, 0, 1)) {
+    this.#wall = start
+  }
+
+  now(): number {
+    return this.#wall + this.#elapsed
+  }
+
+  monotonic(): number {
+    return this.#elapsed
+  }
+
+  timeout(ms: number, fn: () => void): Timer {
+    const entry: Waiting = { due: this.#elapsed + delay(ms), fn }
+    this.#waiting.splice(this.#firstAfter(entry.due), 0, entry)
+    return {
+      cancel: () => {
+        const at = this.#waiting.indexOf(entry)
+        if (at >= 0) this.#waiting.splice(at, 1)
+      },
+    }
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn((after, fn) => this.timeout(after, fn), ms, signal)
+  }
+
+  /** Timers that wait. */
+  get pending(): number {
+    return this.#waiting.length
+  }
+
+  /**
+   * Lets `ms` milliseconds pass: fires what becomes due in order, each at its own time, promise jobs running between,
+   * also what they set meanwhile. Rejects with what a timer throws; the time is then that timer's.
+   */
+  async advance(ms: number): Promise<void> {
+    if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
+    this.#advancing = true
+    try {
+      await promiseJobs()
+      const target = this.#elapsed + delay(ms)
+      for (;;) {
+        const next = this.#waiting[0]
+        this.#elapsed = Math.min(next?.due ?? target, target)
+        if (next === undefined || next.due > target) break
+        this.#waiting.shift()
+        next.fn()
+        await promiseJobs()
+      }
+    } finally {
+      this.#advancing = false
+    }
+  }
+
+  /** Sets the wall clock `ms` milliseconds forward or back, as an operator or a time server would: no timer notices. */
+  jump(ms: number): void {
+    this.#wall += ms
+  }
+
+  #firstAfter(due: number): number {
+    let low = 0
+    let high = this.#waiting.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#waiting[middle]!.due <= due) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** A time in milliseconds since 1970 as it goes over the wire: UTC, with milliseconds and `Z`. Throws RangeError. */
+export function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function delay(ms: number): number {
+  if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds')
+  return Math.max(0, ms)
+}
+
+function sleepOn(timeout: (ms: number, fn: () => void) => Timer, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const abort = () => {
+      timer.cancel()
+      reject(signal?.reason)
+    }
+    const timer = timeout(ms, () => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    })
+    signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+/** Resolves when all promise jobs have run, also those they start. */
+function promiseJobs(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}

@@ -1,0 +1,111 @@
+/** What else a {@link Fault} may carry; `next` is the command or step that helps, shown after the message. */
+export interface FaultMore {
+  readonly details?: Readonly<Record<string, string>> | undefined
+  readonly next?: string | undefined
+  readonly cause?: unknown
+  /** Seconds; sent as Retry-After. */
+  readonly retryAfter?: number | undefined
+}
+
+/** An error that a caller is told about: a stable snake_case code, the HTTP status, what is wrong and what to do next. */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly details?: Readonly<Record<string, string>> | undefined
+  readonly next?: string | undefined
+  readonly retryAfter?: number | undefined
+
+  constructor(
+    readonly code: string,
+    readonly status: number,
+    message: string,
+    more: FaultMore = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    this.details = more.details
+    this.next = more.next
+    this.retryAfter = more.retryAfter
+  }
+}
+
+/** One declared error: HTTP status and the default text. */
+export interface ErrorEntry {
+  readonly status: number
+  readonly message: string
+  readonly next?: string
+}
+
+/** A table of declared errors and, under the same names, the functions that make their faults. */
+export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
+  readonly [K in keyof E]: (message?: string, more?: FaultMore) => Fault
+} & { readonly [errorEntries]: E }
+
+const errorEntries: unique symbol = Symbol('errors')
+
+/** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */
+export function defineErrors<const E extends Readonly<Record<string, ErrorEntry>>>(entries: E): ErrorTable<E> {
+  const make = Object.fromEntries(
+    Object.entries(entries).map(([code, entry]) => [
+      code,
+      (message?: string, more: FaultMore = {}) =>
+        new Fault(code, entry.status, message ?? entry.message, { next: entry.next, ...more }),
+    ]),
+  )
+  return { ...make, [errorEntries]: entries } as ErrorTable<E>
+}
+
+/** The declared entries of a table, by code. */
+export function errorsOf(table: ErrorTable<Readonly<Record<string, ErrorEntry>>>): Record<string, ErrorEntry> {
+  return table[errorEntries]
+}
+
+/** The kernel's own errors. */
+export const KernelErrors = defineErrors({
+  malformed_json: { status: 400, message: 'the body is not valid JSON' },
+  invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
+  invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
+  forbidden: { status: 403, message: 'this actor may not do that' },
+  cross_site: {
+    status: 403,
+    message: 'requests from other sites are refused; call the daemon from this machine directly',
+  },
+  privileged_only: {
+    status: 403,
+    message: 'this route is privileged and the listener is bound beyond loopback; use the Unix socket',
+  },
+  owner_only: { status: 403, message: 'records of this kind are written by the service that owns them only' },
+  source_mismatch: { status: 403, message: 'this record belongs to another source and can be changed only by it' },
+  route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
+  record_not_found: { status: 404, message: 'no such record' },
+  version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
+  record_exists: { status: 409, message: 'the record exists; send its version as expected_version to change it' },
+  payload_too_large: { status: 413, message: 'the body is too large' },
+  unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
+  misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
+  invalid_kind: { status: 422, message: 'a kind name is lower case words joined by dots, at most 64 characters' },
+  invalid_id: { status: 422, message: 'a record id is 1 to 256 characters without control characters and slashes' },
+  invalid_scope: { status: 422, message: 'the scope binding is not valid' },
+  invalid_spec: { status: 422, message: 'the spec does not match the schema of its kind' },
+  invalid_version: { status: 422, message: 'expected_version is not valid here' },
+  invalid_filter: { status: 422, message: 'the filter is not valid' },
+  unprocessable: { status: 422, message: 'the request does not match the schema of this route' },
+  headers_too_large: { status: 431, message: 'the header fields are too large' },
+  internal: { status: 500, message: 'an internal error; the daemon log has the details' },
+  reply_invalid: { status: 500, message: 'the reply does not match its schema' },
+  unavailable: { status: 503, message: 'this part of the daemon is not available now; try again' },
+  shutting_down: { status: 503, message: 'the daemon is stopping' },
+  store_failed: { status: 503, message: 'the store failed and accepts no writes; the daemon has to be restarted' },
+  disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
+})
+
+/** The fault for anything thrown: itself, or `internal` with the text of the cause kept for the log only. */
+export function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown
+  if ((thrown as { code?: unknown } | null)?.code === 'store_failed')
+    return KernelErrors.store_failed(undefined, { cause: thrown })
+  return KernelErrors.internal(undefined, { cause: thrown })
+}
+
+/** Text of anything thrown, for logs and diagnostics. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

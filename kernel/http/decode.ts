@@ -1,0 +1,43 @@
+import * as v from 'valibot'
+import { type Fault, KernelErrors } from '../errors.js'
+import type { Route } from '../route.js'
+
+/** Decodes the query; parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
+export function decodeQuery(route: Route, query: unknown): unknown {
+  const given = Object.keys(query as object)
+  if (!route.query) {
+    if (given.length > 0)
+      throw refusal(route, 'query', { [given[0] as string]: 'unknown parameter; this route takes none' })
+    return undefined
+  }
+  const known = 'entries' in route.query ? Object.keys(route.query.entries as object) : undefined
+  const unknown = known && given.find(name => !known.includes(name))
+  if (unknown !== undefined)
+    throw refusal(route, 'query', { [unknown]: `unknown parameter; known are ${known?.join(', ')}` })
+  return decode(route, 'query', route.query, query)
+}
+
+/** Decodes the body; `undefined` for a route without one. */
+export function decodeBody(route: Route, body: unknown): unknown {
+  if (!route.body) return undefined
+  if (body === undefined) {
+    if (route.bodyOptional) return undefined
+    throw refusal(route, 'body', { body: 'missing; send JSON with content-type application/json' })
+  }
+  return decode(route, 'body', route.body, body)
+}
+
+function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, value: unknown): unknown {
+  const decoded = v.safeParse(schema, value)
+  if (decoded.success) return decoded.output
+  const details: Record<string, string> = {}
+  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issue.message
+  throw refusal(route, part, details)
+}
+
+function refusal(route: Route, part: 'query' | 'body', details: Record<string, string>): Fault {
+  const [[path, text] = [part, 'invalid']] = Object.entries(details)
+  const make = part === 'query' ? KernelErrors.invalid_query : KernelErrors.invalid_request
+  const fault = make(`${part}: ${path}: ${text}`, { details })
+  return route.invalid === 422 ? KernelErrors.unprocessable(fault.message, { details }) : fault
+}

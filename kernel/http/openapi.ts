@@ -1,0 +1,107 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import fastify from 'fastify'
+import type * as v from 'valibot'
+import { ErrorBody } from '../../schemas/kernel/error.js'
+import type { Route } from '../route.js'
+
+/** Statuses that any route can answer with, beside those it declares. */
+const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
+
+/** A schema as JSON Schema. A body is what is sent; a query is what it stands for, since on the wire all of it is text. */
+export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 'reply'): Record<string, unknown> {
+  const { $schema: _, ...converted } = toJsonSchema(schema, {
+    typeMode: part === 'body' ? 'input' : 'output',
+    target: 'draft-2020-12',
+    errorMode: 'throw',
+  }) as Record<string, unknown>
+  return converted
+}
+
+/** The OpenAPI document of these routes. A Fastify instance is booted for it and thrown away: serving needs none of it. */
+export async function buildDocument(routes: readonly Route[], version: string): Promise<unknown> {
+  const { default: swagger } = await import('@fastify/swagger')
+  const app = fastify({ logger: false, exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => data => JSON.stringify(data))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'svc', version, description: 'The same contract on the Unix socket and over HTTP.' },
+    },
+  })
+  const error = jsonSchema(ErrorBody, 'reply')
+  const sorted = [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))
+  await app.register(async scope => {
+    for (const route of sorted) {
+      scope.route({
+        method: route.method,
+        url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
+        schema: describe(route, error),
+        handler: async () => null,
+      })
+    }
+  })
+  await app.ready()
+  const document = app.swagger()
+  await app.close()
+  return document
+}
+
+function describe(route: Route, error: Record<string, unknown>): Record<string, unknown> {
+  const names = [...route.path.matchAll(/\{([^}]+)\}/g)].map(match => match[1] as string)
+  const object = (properties: Record<string, unknown>, required: readonly string[]) => ({
+    type: 'object',
+    properties,
+    required: [...required],
+  })
+  const headers = Object.entries(route.headers ?? {})
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    tags: [route.area],
+    ...(names.length > 0
+      ? { params: object(Object.fromEntries(names.map(name => [name, { type: 'string' }])), names) }
+      : {}),
+    ...(route.query ? { querystring: jsonSchema(route.query, 'query') } : {}),
+    ...(headers.length > 0
+      ? {
+          headers: object(
+            Object.fromEntries(headers.map(([name]) => [name, { type: 'string' }])),
+            headers.filter(([, { required }]) => required).map(([name]) => name),
+          ),
+        }
+      : {}),
+    ...(route.body ? { body: jsonSchema(route.body, 'body') } : {}),
+    response: responses(route, error),
+  }
+}
+
+function responses(route: Route, error: Record<string, unknown>): Record<string, unknown> {
+  const all: Record<string, unknown> = {}
+  for (const [status, schema] of Object.entries(route.replies)) {
+    if (schema === null) all[status] = { description: 'Done, no body', type: 'null' }
+    else {
+      const body = jsonSchema(schema, 'reply')
+      const type = route.contentType ?? 'application/json'
+      all[status] = { description: 'Success', content: { [type]: { schema: body } } }
+    }
+  }
+  for (const status of new Set([...COMMON, ...(route.errors ?? [])])) {
+    all[status] ??= { description: 'Refused or failed', content: { 'application/json': { schema: error } } }
+  }
+  return all
+}
+
+const key = (route: Route) => `${route.path} ${route.method}`
+
+/** Stable: derived from method and path alone, `getWorkspacesByIdSessions`. */
+export function operationId(route: Route): string {
+  const words = route.path
+    .replace(/^\/api\//, '')
+    .split(/[^A-Za-z0-9{}]+/)
+    .map(part => (part.startsWith('{') ? `by_${part.slice(1, -1)}` : part))
+    .join('_')
+    .split('_')
+    .filter(Boolean)
+  return route.method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
+}

@@ -1,0 +1,57 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+
+/** Chance as the kernel and plugins see it: the system's, or in tests a sequence that a seed decides. */
+export interface Ids {
+  /** `bytes` random bytes (1 to 1024) in lower case hexadecimal. */
+  hex(bytes: number): string
+  /** A new identifier: the prefix, `_` and 16 hexadecimal digits. */
+  id(prefix: string): string
+  /** A UUID of version 4. */
+  uuid(): string
+  /** A number from 0 up to but not 1, for jitter and sampling; never for secrets. */
+  random(): number
+}
+
+/** Ids nobody can guess. */
+export function systemIds(): Ids {
+  const hex = (bytes: number) => randomBytes(checked(bytes)).toString('hex')
+  return { hex, id: prefix => `${prefix}_${hex(8)}`, uuid: () => randomUUID(), random: () => Math.random() }
+}
+
+/** The same ids for the same seed, in the order they are asked for: for tests and simulations, never for secrets. */
+export function seededIds(seed: number): Ids {
+  const next = smallFastCounter(seed)
+  const bytes = (count: number) => Buffer.from(Array.from({ length: checked(count) }, () => next() >>> 24))
+  const hex = (count: number) => bytes(count).toString('hex')
+  const uuid = () => {
+    const raw = bytes(16)
+    raw[6] = (raw[6]! & 0x0f) | 0x40
+    raw[8] = (raw[8]! & 0x3f) | 0x80
+    return raw.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  }
+  return { hex, id: prefix => `${prefix}_${hex(8)}`, uuid, random: () => next() / 2 ** 32 }
+}
+
+/** The generator sfc32: 128 bits of state, 32 bits a call. */
+function smallFastCounter(seed: number): () => number {
+  let a = seed | 0
+  let b = Math.floor(seed / 2 ** 32) | 0
+  let c = 0x9e3779b9 | 0
+  let counter = 1
+  const next = () => {
+    const sum = (a + b + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = (((c << 21) | (c >>> 11)) + sum) | 0
+    return sum >>> 0
+  }
+  // The first outputs of near seeds resemble each other.
+  for (let round = 0; round < 16; round++) next()
+  return next
+}
+
+function checked(bytes: number): number {
+  if (!Number.isInteger(bytes) || bytes < 1 || bytes > 1024) throw new RangeError('ask for 1 to 1024 bytes')
+  return bytes
+}

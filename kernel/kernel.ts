@@ -1,0 +1,294 @@
+import { rm } from 'node:fs/promises'
+import os from 'node:os'
+import * as v from 'valibot'
+import { pluginActor } from './actor.js'
+import { type Clock, iso, systemClock } from './clock.js'
+import { Config, KernelSettings } from './config/index.js'
+import { Fault } from './errors.js'
+import { EventLog, event } from './events/index.js'
+import { checkSocketPath, prepareHome } from './home.js'
+import { Gate, Guard, type Hook, Notify, Pipeline, type Report, type Tapper } from './hooks/index.js'
+import { Host } from './host/host.js'
+import type { HostView } from './host/view.js'
+import type { InjectReply, InjectRequest } from './http/generation.js'
+import { Transport } from './http/transport.js'
+import { type Ids, systemIds } from './ids.js'
+import { acquireLock } from './lock.js'
+import type { Plugin } from './plugin.js'
+import type { Home, Log, PluginKernel } from './plugin-kernel.js'
+import { homeIdentity, processMigrations, processTable } from './processes.js'
+import { ReconcileLoop } from './reconcile/loop.js'
+import { RecordStore } from './records/store.js'
+import type { Door } from './route.js'
+import type { OwnedScope } from './scope.js'
+import { createSpawner } from './spawn.js'
+import { openStore } from './store/index.js'
+import { textFile } from './store/json-file.js'
+import type { Setting } from './surface.js'
+import type { RegistryToken } from './token.js'
+import { version } from './version.js'
+
+/** One line of the log, as data; the embedder writes it where it wants. */
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly time: number
+  readonly msg: string
+  readonly plugin?: string
+  readonly [field: string]: unknown
+}
+
+export interface KernelOptions {
+  readonly home: string
+  readonly plugins: readonly Plugin[]
+  /** Names without which the boot stops. */
+  readonly critical?: readonly string[]
+  /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
+  readonly quiesceOrder?: readonly string[]
+  /** Doors to open; default none, `inject` alone. */
+  readonly listen?: readonly Exclude<Door, 'inject'>[]
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly log?: (line: LogLine) => void
+  readonly clock?: Clock
+  readonly ids?: Ids
+  /** Milliseconds that a starting kernel waits for another one of this home to end. */
+  readonly waitForLockMs?: number
+  /** Checks replies against their schemas: tests and development. */
+  readonly checkReplies?: boolean
+}
+
+/** A running kernel. */
+export interface Kernel {
+  readonly host: HostView & Pick<Host, 'load' | 'unload'>
+  readonly home: Home
+  /** A request as the Unix socket's actor, without a socket. */
+  inject(request: InjectRequest): Promise<InjectReply>
+  /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
+  close(): Promise<readonly Error[]>
+  /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
+  readonly failed: Promise<Error>
+}
+
+const SHUTDOWN_MS = 10_000
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+const pluginState = v.object({ name: v.string(), status: v.string(), error: v.optional(v.string()) })
+const PluginLoaded = event('plugin.loaded', pluginState)
+const PluginFailed = event('plugin.failed', pluginState)
+const PluginUnloaded = event('plugin.unloaded', pluginState)
+
+/** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
+export async function createKernel(options: KernelOptions): Promise<Kernel> {
+  const clock = options.clock ?? systemClock()
+  const ids = options.ids ?? systemIds()
+  const undo: (() => Promise<unknown>)[] = []
+  const errors: Error[] = []
+  const rollback = async () => {
+    for (const step of undo.splice(0).reverse()) {
+      await step().catch(error => errors.push(error instanceof Error ? error : new Error(String(error))))
+    }
+  }
+  try {
+    const home = await prepareHome(options.home)
+    const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
+    const text = (await textFile(home.config).read()) ?? ''
+    const config = Config.parse(text, home.config, [...Object.values(KernelSettings), ...surfaces] as Setting[])
+    const level = LEVELS.indexOf(config.get(KernelSettings.logLevel))
+    const write = (line: LogLine) => {
+      if (LEVELS.indexOf(line.level) >= level) options.log?.(line)
+    }
+    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
+    undo.push(() => lock.release())
+    const store = await openStore({ path: home.database, now: () => clock.now() })
+    undo.push(() => store.close())
+    store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
+    const db = store.db
+    const spawner = createSpawner({
+      homeId: await homeIdentity(db, () => ids.hex(16)),
+      table: processTable(db),
+      clock,
+      durable: () => db.durable(),
+    })
+    const left = await spawner.reap()
+    if (left.ended.length > 0) {
+      write({
+        level: 'warn',
+        time: clock.now(),
+        msg: `ended ${left.ended.length} processes that an earlier daemon left`,
+      })
+    }
+    undo.push(() => spawner.stopAll())
+
+    let host: Host | undefined
+    const report: Report = fault => host?.report(fault)
+    const events = new EventLog(db, clock, ids, report)
+    const marks: { current?: ReconcileLoop } = {}
+    const records = new RecordStore(db, clock, events, key => marks.current?.mark([key]), report)
+    const reconcile = new ReconcileLoop(records, clock, ids, report)
+    marks.current = reconcile
+    const transport = new Transport({
+      clock,
+      ids,
+      durable: () => db.durable(),
+      failed: (owner, where, error) => report({ owner, hook: where, error }),
+      checkReplies: options.checkReplies ?? false,
+    })
+    undo.push(() => transport.end())
+    const startedAt = clock.now()
+    const view = (): HostView => ({
+      version,
+      startedAt,
+      pid: process.pid,
+      userHome: options.env?.HOME ?? os.homedir(),
+      plugins: () => host?.plugins() ?? [],
+      listeners: () => transport.listeners(),
+      settings: () => host?.registries.settings.collect() ?? [],
+      commands: () => host?.registries.commands.collect() ?? [],
+      faults: () => host?.faults() ?? [],
+      store: () => {
+        const { bytes, failed, streams } = store.status()
+        return { bytes, streams, ...(failed === undefined ? {} : { failed }) }
+      },
+      document: async () => {
+        const { buildDocument } = await import('./http/openapi.js')
+        return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
+      },
+      unownedSettings: () => config.unowned,
+    })
+    const hostView = view()
+    const kernelFor = (
+      plugin: Plugin,
+      needs: Record<string, unknown>,
+      tapper: Tapper & { scope: OwnedScope },
+    ): PluginKernel => ({
+      name: plugin.name,
+      version: plugin.version,
+      needs: needs as never,
+      home,
+      env: options.env ?? {},
+      log: logFor(plugin.name, clock, write),
+      scope: tapper.scope,
+      clock,
+      ids,
+      actor: pluginActor(plugin.name),
+      db: db.bind({ name: plugin.name, tables: plugin.name.replace(/[.-]/g, '_') }),
+      records,
+      events: events.bind(plugin.name, tapper.scope),
+      reconcile,
+      host: hostView,
+      hooks: {
+        notify: name => new Notify(`${plugin.name}.${name}`, report),
+        pipeline: name => new Pipeline(`${plugin.name}.${name}`, report),
+        gate: name => new Gate(`${plugin.name}.${name}`, report),
+        guard: name => new Guard(`${plugin.name}.${name}`, report),
+      },
+      spawn: async request => {
+        const handle = await spawner.spawn({ ...request, owner: plugin.name })
+        const release = tapper.scope.defer(`process ${handle.pid}`, () => handle.stop())
+        void handle.exited.then(release, () => {})
+        return handle
+      },
+      journal: async (...parts) => {
+        const dir = home.path(...parts)
+        const { openJournal } = await import('./journal/index.js')
+        const journal = await openJournal({ dir })
+        journal.close = tapper.scope.defer(`journal ${parts.join('/')}`, journal.close.bind(journal))
+        return journal
+      },
+      file: (...parts) => textFile(home.path(...parts)),
+      setting: entry => config.get(entry),
+      collect: <T>(token: RegistryToken<T>) => (host?.registries.declared(token.registry).collect() ?? []) as never,
+      register: (surface, self) => {
+        const services = new Map(
+          Object.entries(plugin.requires).map(([need, token]) => [
+            'id' in token ? token.id : token.maybe.id,
+            needs[need],
+          ]),
+        )
+        host?.registries.register(tapper, surface, self, id => services.get(id))
+      },
+      tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
+    })
+    host = new Host({
+      clock,
+      ids,
+      store,
+      records,
+      reconcile,
+      transport,
+      disabled: config.get(KernelSettings.disabled),
+      critical: options.critical ?? [],
+      kernelFor,
+      log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
+      changed: (name, state) => {
+        const type =
+          state.status === 'active' ? PluginLoaded : state.status === 'failed' ? PluginFailed : PluginUnloaded
+        const payload = { name, status: state.status, ...(state.status === 'failed' ? { error: state.error } : {}) }
+        void db.tx(t => events.emit(t, type, payload, { subject: name })).catch(() => {})
+      },
+    })
+    const running = host
+    undo.push(async () => errors.push(...(await running.releaseAll())))
+    await host.boot(options.plugins)
+    host.startServices()
+
+    const doors = options.listen ?? []
+    const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
+    undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
+    if (doors.includes('tcp'))
+      await transport.listenTcp(config.get(KernelSettings.host), config.get(KernelSettings.port))
+    if (doors.includes('socket')) {
+      undo.push(() => rm(socketPath, { force: true }))
+      await transport.listenSocket(socketPath)
+    }
+    if (doors.length > 0) {
+      undo.push(() => rm(home.discovery, { force: true }))
+      await textFile(home.discovery).write(discovery(transport, startedAt))
+    }
+
+    const order = options.quiesceOrder ?? ['http', 'socket']
+    let closing: Promise<readonly Error[]> | undefined
+    const shutDown = async () => {
+      await quiesceAll(running, transport, order, clock)
+      await rollback()
+      return errors
+    }
+    return {
+      host: Object.assign(hostView, { load: running.load.bind(running), unload: running.unload.bind(running) }),
+      home,
+      inject: request => transport.inject(request),
+      close: () => {
+        closing ??= shutDown()
+        return closing
+      },
+      failed: store.failed,
+    }
+  } catch (error) {
+    await rollback()
+    throw error instanceof Fault || !(error instanceof Error) ? error : Object.assign(error, { undone: errors })
+  }
+}
+
+/** First pass of a shutdown: what runs is ended in the specification's order, in ten seconds altogether. */
+async function quiesceAll(host: Host, transport: Transport, order: readonly string[], clock: Clock): Promise<void> {
+  const until = clock.monotonic() + SHUTDOWN_MS
+  const phases = [...order, ...host.phases().filter(phase => !order.includes(phase))]
+  for (const phase of phases) {
+    const left = Math.max(0, until - clock.monotonic())
+    if (phase === 'http') await transport.close('tcp', Math.min(left, 2000))
+    else if (phase === 'socket') await transport.close('socket', Math.min(left, 2000))
+    await host.quiesce({ phase }, left)
+  }
+}
+
+function discovery(transport: Transport, startedAt: number): string {
+  const tcp = transport.listeners().find(listener => listener.door === 'tcp')
+  return `${JSON.stringify({ pid: process.pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
+}
+
+function logFor(plugin: string, clock: Clock, write: (line: LogLine) => void): Log {
+  const at =
+    (level: LogLine['level']) =>
+    (msg: string, fields: Readonly<Record<string, unknown>> = {}) =>
+      write({ ...fields, level, time: clock.now(), msg, plugin })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}

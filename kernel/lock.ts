@@ -1,0 +1,270 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { type Clock, iso } from './clock.js'
+import { systemIds } from './ids.js'
+import { inspectProcess } from './spawn/inspect.js'
+
+/** The right to be the one daemon of a home. It goes with the process, however that ends. */
+export interface HomeLock {
+  /** What `daemon.lock` said when its holder was gone without releasing it. `startedAt` in milliseconds since 1970. */
+  readonly stale?: { readonly pid: number; readonly startedAt: number }
+  release(): Promise<void>
+}
+
+/** Who holds the lock, as written in `daemon.lock`: for people and error texts, never for a decision. */
+export interface LockRecord {
+  readonly pid: number
+  /** As {@link ProcessInfo.startTime}. */
+  readonly startTime: string
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+}
+
+/** Another process holds the lock (Behaviour 1.2). */
+export class LockHeld extends Error {
+  override readonly name = 'LockHeld'
+  readonly code = 'daemon_already_running'
+  readonly hint: string
+
+  /** @param pid 0 when the holder has not said who it is */
+  constructor(readonly pid: number) {
+    super(`daemon: already running with pid ${pid}`)
+    this.hint = 'stop it with `svc daemon stop`, or choose another home with SVC_HOME'
+  }
+}
+
+/** The lock can be neither taken nor found held. */
+export class LockError extends Error {
+  override readonly name = 'LockError'
+
+  constructor(
+    readonly code: 'lock_failed' | 'lock_file_damaged' | 'lock_unsupported',
+    message: string,
+    readonly hint: string,
+    cause?: unknown,
+  ) {
+    super(`${message}; ${hint}`, { cause })
+  }
+}
+
+/** How long a holder that has just won may take to write who it is. */
+const namingMs = 5000
+const pauseMs = 20
+/** First line of the file: the nonce. */
+const nonceLength = 32
+/** Second line: the record, of a fixed length, so that it is rewritten in place. */
+const recordOffset = nonceLength + 1
+const recordLength = 160
+/** Size of `sun_path`. Some versions of Node fill an abstract name up with zeros and some do not; a full one is one name. */
+const socketNameLength = 108
+/** O_EXLOCK of macOS and the BSDs, which Node does not name. */
+const exclusiveLock = 0x20
+
+/**
+ * Makes this process the one daemon of `home`, an existing folder. Throws {@link LockHeld} when another one is and does
+ * not end within `waitMs` (0), and {@link LockError}. Containers that share a home do not exclude each other.
+ */
+export async function acquireLock(home: string, clock: Clock, options: { waitMs?: number } = {}): Promise<HomeLock> {
+  const claim = claimOf(process.platform)
+  const begun = clock.monotonic()
+  for (;;) {
+    const free = await claim(home)
+    const record = readRecord(home)
+    if (free !== undefined) return held(home, clock, free, record)
+    // A holder that died, or that has only just won, is not who the file names.
+    const named = record !== undefined && isRunning(record)
+    if (clock.monotonic() - begun >= (options.waitMs ?? 0) + (named ? 0 : namingMs))
+      throw new LockHeld(record?.pid ?? 0)
+    await clock.sleep(pauseMs)
+  }
+}
+
+/** Who holds the lock of `home`, or held it last and was killed; undefined when it was released or never taken. */
+export async function readLock(home: string): Promise<LockRecord | undefined> {
+  return readRecord(home)
+}
+
+type Free = () => Promise<void>
+
+function held(home: string, clock: Clock, free: Free, stale: LockRecord | undefined): HomeLock {
+  const startTime = inspectProcess(process.pid, process.platform)?.startTime ?? 'unknown'
+  writeRecord(home, `pid ${process.pid} started ${iso(clock.now())} start-time ${startTime}`)
+  let released: Promise<void> | undefined
+  const release = () => {
+    // Blank before free: whoever wins next must not take us for somebody who was killed.
+    if (released === undefined) {
+      if (readRecord(home)?.pid === process.pid) writeRecord(home, '')
+      released = free()
+    }
+    return released
+  }
+  return stale ? { stale: { pid: stale.pid, startedAt: stale.startedAt }, release } : { release }
+}
+
+function isRunning({ pid, startTime }: LockRecord): boolean {
+  const found = inspectProcess(pid, process.platform)
+  return found !== undefined && !found.ended && found.startTime === startTime
+}
+
+/** Tries once; undefined when the lock is held. */
+type Claim = (home: string) => Promise<Free | undefined>
+
+function claimOf(platform: NodeJS.Platform): Claim {
+  if (platform === 'linux') return claimSocket
+  if (platform === 'darwin' || platform === 'freebsd' || platform === 'openbsd') return claimFile
+  throw new LockError('lock_unsupported', `no way to lock a home on ${platform}`, 'use Linux or macOS')
+}
+
+/** Linux: an abstract socket, which the kernel gives to one process and takes back when that ends. */
+async function claimSocket(home: string): Promise<Free | undefined> {
+  const { dev, ino } = attempt('find the home', () => statSync(home, { bigint: true }))
+  const nonce = readOrCreateNonce(home)
+  const server = createServer(peer => peer.destroy())
+  if (!(await listens(server, `\0svc.${dev}.${ino}.${nonce}`.padEnd(socketNameLength, '\0')))) return undefined
+  const free = () => new Promise<void>(resolve => server.close(() => resolve()))
+  if (readNonce(home) === nonce) return free
+  // The file was removed meanwhile: another process may have made a new one, with another name to hold.
+  await free()
+  return undefined
+}
+
+function listens(server: Server, path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    // Stays: a failing accept must not end the process.
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(false)
+      else reject(new LockError('lock_failed', 'cannot listen on the lock socket', 'see the cause', error))
+    })
+    server.listen({ path, exclusive: true }, () => resolve(true))
+    server.unref()
+  })
+}
+
+/** macOS: a lock on the open file, which goes with it. */
+async function claimFile(home: string): Promise<Free | undefined> {
+  const nonce = readOrCreateNonce(home)
+  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK | exclusiveLock
+  let file: number
+  try {
+    file = openSync(lockPath(home), flags)
+  } catch (error) {
+    if (['EAGAIN', 'ENOENT'].includes(codeOf(error))) return undefined
+    throw new LockError('lock_failed', 'cannot lock daemon.lock', 'check its permissions', error)
+  }
+  if (readNonce(home) === nonce && fstatSync(file).ino === statSync(lockPath(home)).ino)
+    return async () => closeSync(file)
+  closeSync(file)
+  return undefined
+}
+
+function lockPath(home: string): string {
+  return join(home, 'daemon.lock')
+}
+
+function readOrCreateNonce(home: string): string {
+  for (;;) {
+    const nonce = readNonce(home)
+    if (nonce !== undefined) return nonce
+    createLockFile(home)
+  }
+}
+
+/** Whole or not at all, and by one process only. */
+function createLockFile(home: string): void {
+  const ids = systemIds()
+  const temporary = join(home, `.daemon.lock.${ids.hex(8)}`)
+  attempt('create daemon.lock', () => {
+    const file = openSync(temporary, 'wx', 0o600)
+    try {
+      writeSync(file, `${ids.hex(nonceLength / 2)}\n${recordLine('')}`)
+      fsyncSync(file)
+      linkSync(temporary, lockPath(home))
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    } finally {
+      closeSync(file)
+      unlinkSync(temporary)
+    }
+  })
+}
+
+function readNonce(home: string): string | undefined {
+  const text = readLockFile(home)
+  if (text === undefined) return undefined
+  const nonce = text.slice(0, nonceLength)
+  if (/^[0-9a-f]{32}$/.test(nonce) && text[nonceLength] === '\n') return nonce
+  throw new LockError(
+    'lock_file_damaged',
+    `${lockPath(home)} is not a lock file`,
+    'remove it when no daemon is running',
+  )
+}
+
+function readRecord(home: string): LockRecord | undefined {
+  const match = /^pid (\d+) started (\S+) start-time (\S.*\S)\s*$/.exec(readLockFile(home)?.slice(recordOffset) ?? '')
+  if (match === null) return undefined
+  return { pid: Number(match[1]), startedAt: Date.parse(match[2]!), startTime: match[3]! }
+}
+
+function readLockFile(home: string): string | undefined {
+  return attempt('read daemon.lock', () => {
+    let file: number
+    try {
+      file = openSync(lockPath(home), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
+    }
+    try {
+      const buffer = Buffer.alloc(recordOffset + recordLength)
+      return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0))
+    } finally {
+      closeSync(file)
+    }
+  })
+}
+
+/** Does nothing when the file is gone: it decides nothing. */
+function writeRecord(home: string, record: string): void {
+  try {
+    const file = openSync(lockPath(home), constants.O_WRONLY | constants.O_NOFOLLOW)
+    try {
+      writeSync(file, recordLine(record), recordOffset)
+    } finally {
+      closeSync(file)
+    }
+  } catch {}
+}
+
+function recordLine(record: string): string {
+  return `${record.padEnd(recordLength - 1)}\n`
+}
+
+function attempt<T>(what: string, fn: () => T): T {
+  try {
+    return fn()
+  } catch (error) {
+    throw new LockError(
+      'lock_failed',
+      `cannot ${what}`,
+      'check that the home is a folder of yours with free space',
+      error,
+    )
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException).code)
+}

@@ -1,0 +1,86 @@
+import type { Actor } from './actor.js'
+import type { Clock } from './clock.js'
+import type { Events } from './events/index.js'
+import type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
+import type { HostView } from './host/view.js'
+import type { Ids } from './ids.js'
+import type { Journal } from './journal/index.js'
+import type { Reconcile } from './reconcile/index.js'
+import type { Records } from './records/index.js'
+import type { Scope } from './scope.js'
+import type { ProcessHandle, SpawnRequest } from './spawn.js'
+import type { Db } from './store/index.js'
+import type { TextFile } from './store/json-file.js'
+import type { Setting, Surface } from './surface.js'
+import type { Needs, RegistryToken, Resolved } from './token.js'
+
+/** Paths of the home directory (Behaviour 1.1). */
+export interface Home {
+  readonly root: string
+  readonly database: string
+  readonly socket: string
+  readonly discovery: string
+  readonly config: string
+  readonly logs: string
+  /** A path below the home; throws on `..` and absolute parts. */
+  path(...parts: string[]): string
+}
+
+/** Structured log, bound to its plugin. */
+export interface Log {
+  debug(text: string, fields?: Readonly<Record<string, unknown>>): void
+  info(text: string, fields?: Readonly<Record<string, unknown>>): void
+  warn(text: string, fields?: Readonly<Record<string, unknown>>): void
+  error(text: string, fields?: Readonly<Record<string, unknown>>): void
+}
+
+/** One entry of a registry and the plugin that contributed it. */
+export interface Contributed<T> {
+  readonly owner: string
+  readonly entry: T
+}
+
+/** What a plugin is handed: everything it may do, bound to its name and its scope. */
+export interface PluginKernel<N extends Needs = Needs> {
+  readonly name: string
+  readonly version: string
+  readonly needs: Resolved<N>
+  readonly home: Home
+  /** The environment that the embedder gave; never `process.env`. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  readonly scope: Scope
+  readonly clock: Clock
+  readonly ids: Ids
+  /** The plugin acting on its own. */
+  readonly actor: Actor
+  /** The database, bound to tables `<plugin>_…`; reads are free. */
+  readonly db: Db
+  readonly records: Records
+  readonly events: Events
+  readonly reconcile: Reconcile
+  readonly host: HostView
+  readonly hooks: HookFactory
+  /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
+  spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
+  /** Opens a journal below the home; closed with the scope unless closed before. */
+  journal(...path: string[]): Promise<Journal>
+  /** A small text file below the home, written durably and atomically. */
+  file(...path: string[]): TextFile
+  /** Value of a setting that this plugin owns. */
+  setting<T>(entry: Setting<T>): T
+  /** Everything contributed now to a registry. */
+  collect<T>(registry: RegistryToken<T>): Contributed<T>[]
+  /** Taps the registries of the kernel with everything on a surface; `self` is what its functions are called with. */
+  register<S>(surface: Surface<S>, self: S): void
+  /** Taps a hook; the tap goes with the scope. */
+  tap<F>(hook: Hook<F>, fn: F): void
+}
+
+/** Makes the hooks that a service offers; failures of taps are attributed to their owners. */
+export interface HookFactory {
+  notify<A extends readonly unknown[]>(name: string): Notify<A>
+  pipeline<V, A extends readonly unknown[] = []>(name: string): Pipeline<V, A>
+  gate<A extends readonly unknown[]>(name: string): Gate<A>
+  guard<A extends readonly unknown[]>(name: string): Guard<A>
+}

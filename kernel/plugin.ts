@@ -1,0 +1,88 @@
+/** `svc/plugin`: everything that an author of a plugin needs. */
+import type { Awaitable } from './awaitable.js'
+import type { PluginKernel } from './plugin-kernel.js'
+import type { Surface } from './surface.js'
+import type { Needs, Token } from './token.js'
+
+export * from './actor.js'
+export type { Awaitable } from './awaitable.js'
+export { type Clock, iso } from './clock.js'
+export { defineErrors, type ErrorEntry, Fault, type FaultMore, faultOf, KernelErrors, messageOf } from './errors.js'
+export { type EmitOptions, type Events, type EventType, event, type StoredEvent } from './events/index.js'
+export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
+export type { AttributedFault, HostView, ListenerInfo, PluginInfo, PluginState } from './host/view.js'
+export type { Ids } from './ids.js'
+export type { Journal, JournalRecord } from './journal/index.js'
+export type { Contributed, Home, HookFactory, Log, PluginKernel } from './plugin-kernel.js'
+export * from './reconcile/types.js'
+export {
+  canonicalJson,
+  KIND_NAME,
+  type Kind,
+  kind,
+  type PutResult,
+  type RecordChange,
+  type RecordDelete,
+  type RecordFilter,
+  type RecordScope,
+  type Records,
+  type RecordWrite,
+  recordToWire,
+  type StoredRecord,
+} from './records/index.js'
+export * from './route.js'
+export { type Scope, within } from './scope.js'
+export type { ProcessHandle, SpawnRequest } from './spawn.js'
+export type { Db, Migration, SqlValue, Tx } from './store/index.js'
+export * from './surface.js'
+export * from './token.js'
+
+/** A unit with a name that registers things and may provide one service. Hand-written objects are as good as defined ones. */
+export interface Plugin {
+  /** In-tree `things`; drop-in `vendor.things`. */
+  readonly name: string
+  readonly version: string
+  readonly requires: Needs
+  readonly provides?: Token<unknown>
+  /** Plain data, readable without running anything. */
+  // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
+  readonly surface: Surface<any>
+  /** Acquires what the plugin needs and returns its service; everything acquired hangs on `kernel.scope`. */
+  // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
+  apply(kernel: PluginKernel<any>): Awaitable<unknown>
+}
+
+/** The head of a plugin: all but its surface. */
+export interface PluginHead<N extends Needs, S extends T, T> {
+  readonly name: string
+  readonly version: string
+  readonly requires?: N
+  /** The token under which others find the service. */
+  readonly provides?: Token<T>
+  /** Loads the service's class; the only thing of a plugin that is not loaded with its surface. */
+  readonly service: () => Promise<ServiceClass<N, S>>
+}
+
+export type ServiceClass<N extends Needs, S> = new (kernel: PluginKernel<N>) => S
+
+/** Defines a plugin; it has no power that a hand-written object lacks. A service with `start()` has it awaited. */
+export function definePlugin<const N extends Needs, S extends T, T = unknown>(
+  head: PluginHead<N, S, T>,
+): { surface(surface: Surface<S>): Plugin } {
+  return {
+    surface: surface => ({
+      name: head.name,
+      version: head.version,
+      requires: head.requires ?? {},
+      ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
+      surface,
+      async apply(kernel: PluginKernel<N>) {
+        const Service = await head.service()
+        const self = new Service(kernel)
+        kernel.register(surface, self)
+        await (self as { start?: () => Awaitable<void> }).start?.()
+        return self
+      },
+    }),
+  }
+}

@@ -1,0 +1,50 @@
+import type { ProcessRow, ProcessTable } from './spawn.js'
+import type { Db, Migration } from './store/index.js'
+
+export const processMigrations: readonly Migration[] = [
+  {
+    id: '001-process',
+    sql: `CREATE TABLE kernel_process (
+      pid INTEGER NOT NULL, start_time TEXT NOT NULL, pgid INTEGER NOT NULL, owner TEXT NOT NULL, label TEXT NOT NULL,
+      PRIMARY KEY (pid, start_time)
+    ) STRICT;
+    CREATE TABLE kernel_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;`,
+  },
+]
+
+/** The processes that this home started, in the catalog, so that the next start finds what a crash left (decision 8). */
+export function processTable(db: Db): ProcessTable {
+  return {
+    add: row =>
+      db.tx(t => {
+        t.run('INSERT OR REPLACE INTO kernel_process (pid, start_time, pgid, owner, label) VALUES (?, ?, ?, ?, ?)', [
+          row.pid,
+          row.startTime,
+          row.group,
+          row.owner,
+          row.label,
+        ])
+      }),
+    remove: (pid, startTime) =>
+      db.tx(t => {
+        t.run('DELETE FROM kernel_process WHERE pid = ? AND start_time = ?', [pid, startTime])
+      }),
+    list: () =>
+      db
+        .all<{ pid: number; start_time: string; pgid: number; owner: string; label: string }>(
+          'SELECT * FROM kernel_process',
+        )
+        .map(({ start_time, pgid, ...rest }): ProcessRow => ({ ...rest, startTime: start_time, group: pgid })),
+  }
+}
+
+/** A name of this home that no other has, made at its first start. */
+export async function homeIdentity(db: Db, make: () => string): Promise<string> {
+  const found = db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'home_id'")
+  if (found) return found.value
+  const value = make()
+  await db.tx(t => {
+    t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
+  })
+  return value
+}

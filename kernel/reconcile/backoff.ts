@@ -1,0 +1,5 @@
+/** Milliseconds before the n-th retry (n from 1): 50 ms doubling to 30 s, less up to a fifth at random. */
+export function backoff(attempt: number, random: () => number): number {
+  const full = Math.min(30_000, 50 * 2 ** Math.min(attempt - 1, 20))
+  return Math.round(full * (1 - 0.2 * random()))
+}

@@ -1,0 +1,2 @@
+export { ReconcileLoop } from './loop.js'
+export * from './types.js'

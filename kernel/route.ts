@@ -1,0 +1,163 @@
+import type * as v from 'valibot'
+import type { Actor } from './actor.js'
+import type { Awaitable } from './awaitable.js'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Names in braces of a path template. */
+export type PathNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | PathNames<Rest> : never
+
+type Schema = v.GenericSchema
+type Input<S> = S extends Schema ? v.InferInput<S> : undefined
+type Output<S> = S extends Schema ? v.InferOutput<S> : undefined
+
+/** Replies by status: a schema, or `null` where the body is empty. */
+export type Replies = { readonly [status: number]: Schema | null }
+
+/** Which door a request came through; trust goes by it, never by an address. */
+export type Door = 'socket' | 'tcp' | 'inject'
+
+/** A request after the guards, with everything decoded. */
+export interface RouteRequest<P extends string, Q, B> {
+  readonly params: { readonly [N in PathNames<P>]: string }
+  readonly query: Output<Q>
+  readonly body: Output<B>
+  /** Lower-case names; only what the route declares. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly actor: Actor
+  readonly door: Door
+  /** `req_` and 16 hex: the root of `cause` chains. */
+  readonly id: string
+  /** Aborts when the caller hangs up or the plugin leaves. */
+  readonly signal: AbortSignal
+}
+
+/** One server-sent event; `data` is sent as JSON. */
+export interface Frame {
+  readonly id?: string
+  readonly event?: string
+  readonly data: unknown
+}
+
+/** A reply whose body is an endless `text/event-stream`. It ends when the source ends, the caller or the plugin goes. */
+export interface StreamReply {
+  readonly status: 200
+  readonly stream: AsyncIterable<Frame>
+}
+
+/** A reply that matches one of the declared ones; error replies are thrown as faults instead. */
+export type RouteReply<R extends Replies> = {
+  [S in keyof R & number]: {
+    readonly status: S
+    readonly body: R[S] extends Schema ? Input<R[S]> : undefined
+    readonly headers?: Readonly<Record<string, string>>
+  }
+}[keyof R & number]
+
+/** How the command line shows a reply to a person. Paths are dotted. */
+export type CliView =
+  | { readonly rows: string; readonly columns: readonly CliColumn[]; readonly empty?: string }
+  | { readonly item: string; readonly fields: readonly CliColumn[] }
+  | { readonly text: string }
+
+/** Header and dotted path of a cell, and how it is written. */
+export interface CliColumn {
+  readonly header: string
+  readonly path: string
+  readonly as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list'
+}
+
+/** A positional argument of the command made from a route. */
+export interface CliArgument {
+  /** Name of the parameter, query or top-level body member that it fills. */
+  readonly name: string
+  readonly in?: 'path' | 'query' | 'body'
+  /** `path`: a file-system path, made absolute by the command line. */
+  readonly type?: 'text' | 'path'
+  readonly optional?: boolean
+  readonly default?: string
+  readonly summary?: string
+}
+
+/** What the command line makes of a route: plain data, written into commands.json. */
+export interface RouteCli {
+  /** `automation jobs trigger` */
+  readonly path: string
+  /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
+  readonly args?: readonly CliArgument[]
+  /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
+  readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
+  /** A stream route that `--follow` reads instead; it takes the same path parameters. */
+  readonly follow?: { readonly path: string; readonly query?: Readonly<Record<string, string>> }
+  readonly view?: CliView
+  /** Said after a success without a body, `{id}` and other parameters filled in. */
+  readonly done?: string
+}
+
+/** A route as its author writes it. */
+export interface RouteDefinition<
+  S,
+  P extends string,
+  Q extends Schema | undefined,
+  B extends Schema | undefined,
+  R extends Replies,
+> {
+  readonly method: Method
+  /** `/api/things/{id}`; parameters are typed from it. */
+  readonly path: P
+  readonly summary: string
+  /** Section of the document and of the contract. */
+  readonly area: string
+  readonly query?: Q
+  readonly body?: B
+  /** A body may be left out; `body` is then undefined. Otherwise a missing body is refused. */
+  readonly bodyOptional?: boolean
+  /** Request headers that the route reads, by name as documented. */
+  readonly headers?: Readonly<Record<string, { readonly required: boolean }>>
+  readonly replies: R
+  /** Statuses of errors that the document declares beside the common ones. */
+  readonly errors?: readonly number[]
+  /** Content type of the 2xx reply; default application/json. */
+  readonly contentType?: string
+  /** Status of a query or body that does not match its schema; default 400. */
+  readonly invalid?: 400 | 422
+  /** Bytes; default 1 MiB. */
+  readonly bodyLimit?: number
+  /** Doors that serve the route; default both. */
+  readonly listeners?: 'both' | 'socket' | 'tcp'
+  /** Refused over TCP when the listener is bound beyond loopback. */
+  readonly privileged?: boolean
+  readonly cli?: RouteCli
+  /** Runs before the body is validated, for refusals that come first. */
+  readonly before?: (
+    self: S,
+    request: { readonly params: { readonly [N in PathNames<P>]: string }; readonly actor: Actor },
+  ) => Awaitable<void>
+  readonly handle: (self: S, request: RouteRequest<P, Q, B>) => Awaitable<RouteReply<R> | StreamReply>
+}
+
+/** A route with its types erased, as the registry holds it. */
+export interface Route<S = unknown>
+  extends Omit<RouteDefinition<S, string, Schema | undefined, Schema | undefined, Replies>, 'handle' | 'before'> {
+  readonly before?: (self: S, request: never) => Awaitable<void>
+  readonly handle: (self: S, request: never) => Awaitable<unknown>
+}
+
+/** Constructor of routes served by a service of type `S`: `const route = routeOf<ThingsService>()`. */
+export function routeOf<S>() {
+  return <
+    const P extends string,
+    R extends Replies,
+    Q extends Schema | undefined = undefined,
+    B extends Schema | undefined = undefined,
+  >(
+    definition: RouteDefinition<S, P, Q, B, R>,
+  ): Route<S> => definition as unknown as Route<S>
+}
+
+/** Replies of the usual shapes. */
+export const ok = <B>(body: B) => ({ status: 200 as const, body })
+export const created = <B>(body: B) => ({ status: 201 as const, body })
+export const accepted = <B>(body: B) => ({ status: 202 as const, body })
+export const noContent = () => ({ status: 204 as const, body: undefined })
+export const streamed = (stream: AsyncIterable<Frame>): StreamReply => ({ status: 200, stream })

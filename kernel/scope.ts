@@ -1,0 +1,76 @@
+import type { Clock } from './clock.js'
+import { messageOf } from './errors.js'
+
+type Release = () => unknown
+
+/** What must be released when its plugin goes: an abort signal and a labelled stack, released in reverse. */
+export interface Scope {
+  readonly owner: string
+  /** Aborted as the first step of the release. */
+  readonly signal: AbortSignal
+  /** Hangs a release on the scope; returns a function that runs it early. Throws when the scope is released already. */
+  defer(label: string, release: Release): () => Promise<void>
+  /** Labels of what is held now, oldest first. */
+  held(): string[]
+}
+
+/** Scope with its owner's side: the release. */
+export class OwnedScope implements Scope {
+  readonly #stack = new Map<symbol, { label: string; release: Release }>()
+  readonly #abort = new AbortController()
+  #dead = false
+
+  constructor(
+    readonly owner: string,
+    private readonly clock: Clock,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  defer(label: string, release: Release): () => Promise<void> {
+    if (this.#dead) throw new Error(`${this.owner} is released already and cannot acquire ${label}`)
+    const key = Symbol(label)
+    this.#stack.set(key, { label, release })
+    return async () => {
+      const entry = this.#stack.get(key)
+      this.#stack.delete(key)
+      await entry?.release()
+    }
+  }
+
+  held(): string[] {
+    return [...this.#stack.values()].map(entry => entry.label)
+  }
+
+  /** Releases everything in reverse; each step gets `deadlineMs`. Errors are collected and returned, later steps run. */
+  async release(deadlineMs: number): Promise<Error[]> {
+    if (this.#dead) return []
+    this.#dead = true
+    this.#abort.abort(new Error(`${this.owner} is released`))
+    const errors: Error[] = []
+    for (const [key, { label, release }] of [...this.#stack].reverse()) {
+      this.#stack.delete(key)
+      try {
+        await within(this.clock, deadlineMs, Promise.resolve(release()))
+      } catch (error) {
+        errors.push(new Error(`${this.owner}: releasing ${label}: ${messageOf(error)}`, { cause: error }))
+      }
+    }
+    return errors
+  }
+}
+
+/** Settles like `work`, or rejects after `ms` milliseconds; the work itself is not stopped. */
+export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
+  let timer: { cancel(): void } | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = clock.timeout(ms, () => reject(new Error(`no end within ${ms} ms`)))
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    timer?.cancel()
+  }
+}

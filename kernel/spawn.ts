@@ -1,0 +1,167 @@
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import type { Clock } from './clock.js'
+import { SpawnError } from './spawn/error.js'
+import { environmentHas, inspectProcess, inspectProcesses } from './spawn/inspect.js'
+import { ManagedProcess, type ProcessHandle, type StopOptions } from './spawn/managed-process.js'
+import type { ProcessTable } from './spawn/process-row.js'
+import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
+import type { ProcessSystem } from './spawn/system.js'
+
+export { SpawnError } from './spawn/error.js'
+export type { ProcessExit, ProcessHandle, StopOptions } from './spawn/managed-process.js'
+export type { ProcessRow, ProcessTable } from './spawn/process-row.js'
+export type { ReapResult } from './spawn/reap.js'
+
+/** A process to start (Behaviour 6.3). */
+export interface SpawnRequest {
+  /** The plugin it is for. */
+  readonly owner: string
+  /** What it is, for people. */
+  readonly label: string
+  /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
+  readonly argv: readonly string[]
+  /** An existing folder. */
+  readonly cwd: string
+  /** All of its environment, but `SVC_HOME_ID`. */
+  readonly env: Readonly<Record<string, string>>
+  readonly stdio: 'pipe'
+}
+
+/** The one place that starts and signals processes. */
+export interface Spawner {
+  /**
+   * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
+   * as well. Throws {@link SpawnError}.
+   */
+  spawn(request: SpawnRequest): Promise<ProcessHandle>
+  /** Those whose group is not gone. */
+  list(): ProcessHandle[]
+  /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
+  stopAll(options?: StopOptions): Promise<void>
+  /**
+   * At boot, before anything is started: ends what an earlier daemon of this home left behind, by its rows and by the
+   * `SVC_HOME_ID` in the environment of processes; never on a pid alone. Rows of processes that are gone are removed.
+   */
+  reap(): Promise<ReapResult>
+}
+
+export interface SpawnerOptions {
+  /** Names this home and no other, copies of it included: whatever carries it is ended at boot. */
+  readonly homeId: string
+  readonly table: ProcessTable
+  readonly clock: Clock
+  /** Resolves when everything seen so far is on the disk. */
+  durable(): Promise<void>
+}
+
+export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions): Spawner {
+  const mark = { SVC_HOME_ID: homeId }
+  const system = processSystem(`SVC_HOME_ID=${homeId}`)
+  const running = new Set<ManagedProcess>()
+  let closed = false
+
+  const refuseWhenClosed = () => {
+    if (closed) throw new SpawnError('spawn_failed', 'processes are being stopped', 'start the daemon again first')
+  }
+
+  const track = (child: ChildProcessWithoutNullStreams & { readonly pid: number }, request: SpawnRequest) => {
+    const { pid } = child
+    // At once: Node cannot have waited for it yet, so this pid is this process.
+    const startTime = inspectProcess(pid, process.platform)?.startTime
+    const forget = async () => {
+      running.delete(handle)
+      // A row that stays is found stale at the next boot.
+      await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
+    }
+    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, clock, forget)
+    running.add(handle)
+    const recorded = startTime
+      ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
+      : Promise.reject(new Error(`the start time of process ${pid} cannot be read`))
+    return { handle, recorded }
+  }
+
+  return {
+    async spawn(request) {
+      await checkFolder(request.cwd)
+      await durable()
+      refuseWhenClosed()
+      const child = start(request, { ...request.env, ...mark })
+      if (!hasPid(child)) throw failure(request, (await once(child, 'error'))[0])
+      const { handle, recorded } = track(child, request)
+      try {
+        await recorded
+      } catch (error) {
+        handle.kill()
+        await handle.stop().catch(() => {})
+        throw failure(request, error)
+      }
+      return handle
+    },
+    list: () => [...running],
+    async stopAll(options) {
+      closed = true
+      const ends = await Promise.allSettled([...running].map(handle => handle.stop(options)))
+      const errors = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
+      if (errors.length > 0) throw new AggregateError(errors, `${errors.length} process groups could not be ended`)
+    },
+    async reap() {
+      const rows = table.list()
+      const result = await endLeft(system, rows, () => running.size > 0)
+      const over = new Set([...result.stale, ...result.ended].map(identityOf))
+      for (const row of rows) if (over.has(identityOf(row))) await table.remove(row.pid, row.startTime)
+      return result
+    },
+  }
+}
+
+function processSystem(mark: string): ProcessSystem {
+  const { pid: self, platform } = process
+  return {
+    self,
+    inspect: () => inspectProcesses(platform),
+    isMarked: pid => environmentHas(pid, mark, platform),
+    signal(target, name) {
+      // 0 is our own group, -1 everybody, 1 the system's first process.
+      if (!Number.isInteger(target) || Math.abs(target) <= 1) throw new RangeError(`never signals ${target}`)
+      try {
+        return process.kill(target, name)
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code === 'EPERM'
+      }
+    },
+  }
+}
+
+async function checkFolder(cwd: string): Promise<void> {
+  const found = await stat(cwd).catch(() => undefined)
+  if (!found?.isDirectory())
+    throw new SpawnError('spawn_failed', `the working folder ${cwd} does not exist`, 'create it or choose another')
+}
+
+function start(request: SpawnRequest, env: Record<string, string>): ChildProcessWithoutNullStreams {
+  const [command = '', ...args] = request.argv
+  try {
+    return spawnChild(command, args, { cwd: request.cwd, env, detached: true, shell: false, stdio: 'pipe' })
+  } catch (error) {
+    throw failure(request, error)
+  }
+}
+
+function hasPid<C extends ChildProcess>(child: C): child is C & { readonly pid: number } {
+  return child.pid !== undefined
+}
+
+/** The arguments stay out of it: they may hold secrets. */
+function failure({ argv }: SpawnRequest, cause: unknown): SpawnError {
+  const command = argv[0] ?? ''
+  if ((cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+    const hint = 'install it, or put its folder on PATH; for a script, check the interpreter in its first line'
+    return new SpawnError('command_not_found', `command not found: ${command}`, hint, cause)
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const hint = 'check that it is an executable file and that this machine has processes and memory left'
+  return new SpawnError('spawn_failed', `cannot start ${command}: ${reason}`, hint, cause)
+}

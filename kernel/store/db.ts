@@ -1,0 +1,262 @@
+import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
+import { StoreError } from './error.js'
+import type { Mirror } from './mirror.js'
+import { checkOwner, refused, tablePrefix } from './statement-check.js'
+import { type Prepared, type Row, Statements } from './statements.js'
+
+/** Reads: synchronous, always fresh. `get` and `all` give objects keyed by column, `row` and `rows` arrays (faster). */
+export interface Reads {
+  get<T = Record<string, SqlValue>>(sql: string, params?: readonly SqlValue[]): T | undefined
+  all<T = Record<string, SqlValue>>(sql: string, params?: readonly SqlValue[]): T[]
+  row(sql: string, params?: readonly SqlValue[]): Row | undefined
+  rows(sql: string, params?: readonly SqlValue[]): Row[]
+}
+
+/** Handle inside a transaction; dead (`tx_ended`) when its callback has returned. Its reads may write (RETURNING). */
+export interface Tx extends Reads {
+  run(sql: string, params?: readonly SqlValue[]): { changes: number }
+  /** Number of this transaction since open. */
+  readonly seq: number
+}
+
+/** The database, as one owner sees it (Storage, "One way to write"). */
+export interface Db extends Reads {
+  /**
+   * Synchronous callback, atomic; resolves with its result when the transaction, and everything it could see, is on the disk.
+   * A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a
+   * disk error it rejects with `store_failed`: the transaction may or may not be there after a restart.
+   * @throws StoreError `tx_nested` at once, inside a callback
+   */
+  tx<T>(fn: (t: Tx) => T): Promise<T>
+  /** Resolves when everything seen so far is on the disk. */
+  durable(): Promise<void>
+  /** True while a transaction's callback is on the stack. */
+  readonly inTx: boolean
+  /** Runs after the promise of that transaction is settled, in order; dropped on rollback and after a disk error. */
+  onDurable(t: Tx, fn: () => void): void
+  /** The same database, statements checked for that owner: it may write tables named `<tables>_…`. */
+  bind(owner: { name: string; tables: string }): Db
+  /** The same transaction with the rights of this database's owner, for a service called with somebody else's `t`. */
+  within(t: Tx): Tx
+}
+
+interface Owner {
+  readonly name: string
+  readonly prefix: string
+}
+
+/** A transaction on the stack or behind it. */
+interface Transaction {
+  readonly seq: number
+  open: boolean
+  durable: (() => void)[] | undefined
+}
+
+const NONE: readonly SqlValue[] = []
+
+/** The one writer: runs transactions inside SQLite on the caller's turn and settles them as the mirror gets them to the disk. */
+export class Core {
+  readonly statements: Statements
+  transactions = 0
+  closed = false
+  current: Transaction | undefined
+  readonly #begin: Prepared['statement']
+  readonly #commit: Prepared['statement']
+  readonly #rollback: Prepared['statement']
+
+  constructor(
+    db: SqliteDatabase,
+    readonly mirror: Mirror,
+  ) {
+    this.statements = new Statements(db)
+    this.#begin = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
+    this.#rollback = db.prepare('ROLLBACK')
+  }
+
+  /** Throws what stands in the way of a write: a failed or closed store, a transaction on the stack. */
+  ready(): void {
+    if (this.current !== undefined) {
+      throw new StoreError('tx_nested', 'a transaction inside a transaction', 'hand the outer `t` on and use it')
+    }
+    if (this.mirror.failure !== undefined) throw this.mirror.failure
+    if (this.closed) throw new StoreError('store_closed', 'the store is closed', 'write before the store is closed')
+  }
+
+  /** Runs `fn` atomically inside SQLite; durable later. */
+  atomic<T>(fn: (transaction: Transaction) => T): { transaction: Transaction; result: T } {
+    const transaction: Transaction = { seq: ++this.transactions, open: true, durable: undefined }
+    step(this.#begin)
+    this.current = transaction
+    let committed = false
+    try {
+      const result = fn(transaction)
+      if (isThenable(result)) {
+        result.then(undefined, () => {})
+        throw new StoreError('tx_async', 'the callback of a transaction returned a promise', 'await before or after tx')
+      }
+      step(this.#commit)
+      committed = true
+      return { transaction, result }
+    } finally {
+      this.current = undefined
+      transaction.open = false
+      if (!committed) this.#undo()
+    }
+  }
+
+  tx<T>(fn: (transaction: Transaction) => T): Promise<T> {
+    if (this.current !== undefined) this.ready()
+    return new Promise((resolve, reject) => {
+      this.ready()
+      const { transaction, result } = this.atomic(fn)
+      const settle = (error?: StoreError): void => {
+        if (error !== undefined) {
+          reject(error)
+        } else {
+          resolve(result)
+          for (const callback of transaction.durable ?? []) isolated(callback)
+        }
+      }
+      // Not before the caller holds the promise.
+      if (this.mirror.settled) void Promise.resolve().then(() => settle(this.mirror.failure))
+      else this.mirror.whenSynced(settle)
+    })
+  }
+
+  #undo(): void {
+    try {
+      step(this.#rollback)
+    } catch {
+      // SQLite has rolled back by itself; the error that made it do so is the one to tell.
+    }
+  }
+
+  durable(): Promise<void> {
+    return new Promise((resolve, reject) => this.mirror.whenSynced(error => (error ? reject(error) : resolve())))
+  }
+
+  /** The statement, when this owner may run it here. */
+  prepare(sql: string, owner: Owner | undefined, writable: boolean): Prepared {
+    const prepared = this.statements.prepare(sql)
+    if (prepared.verdict.writes) {
+      if (!writable) throw refused(sql, 'it writes, outside of a transaction', 'use tx')
+      if (owner !== undefined && !prepared.allowed.has(owner.prefix)) {
+        checkOwner(prepared.verdict, sql, owner.name, owner.prefix)
+        prepared.allowed.add(owner.prefix)
+      }
+    }
+    return prepared
+  }
+}
+
+/** Statements in the name of one owner, inside a transaction (`transaction` given) or reading only. */
+class Access {
+  readonly core: Core
+  readonly owner: Owner | undefined
+  readonly transaction: Transaction | undefined
+
+  constructor(core: Core, owner: Owner | undefined, transaction?: Transaction) {
+    this.core = core
+    this.owner = owner
+    this.transaction = transaction
+  }
+
+  get<T>(sql: string, params: readonly SqlValue[] = NONE): T | undefined {
+    const prepared = this.prepare(sql)
+    const row = this.core.statements.row(prepared, params)
+    return row && (this.core.statements.object(prepared, row) as T)
+  }
+
+  all<T>(sql: string, params: readonly SqlValue[] = NONE): T[] {
+    const prepared = this.prepare(sql)
+    return this.core.statements.rows(prepared, params).map(row => this.core.statements.object(prepared, row) as T)
+  }
+
+  row(sql: string, params: readonly SqlValue[] = NONE): Row | undefined {
+    return this.core.statements.row(this.prepare(sql), params)
+  }
+
+  rows(sql: string, params: readonly SqlValue[] = NONE): Row[] {
+    return this.core.statements.rows(this.prepare(sql), params)
+  }
+
+  prepare(sql: string): Prepared {
+    if (this.transaction?.open === false) throw ended()
+    return this.core.prepare(sql, this.owner, this.transaction !== undefined)
+  }
+}
+
+class TxHandle extends Access implements Tx {
+  get seq(): number {
+    return this.transaction?.seq ?? 0
+  }
+
+  run(sql: string, params: readonly SqlValue[] = NONE): { changes: number } {
+    return this.core.statements.run(this.prepare(sql), params)
+  }
+}
+
+/** The database for one owner; without one, the kernel's own. */
+export class DbHandle extends Access implements Db {
+  tx<T>(fn: (t: Tx) => T): Promise<T> {
+    return this.core.tx(transaction => fn(new TxHandle(this.core, this.owner, transaction)))
+  }
+
+  durable(): Promise<void> {
+    return this.core.durable()
+  }
+
+  get inTx(): boolean {
+    return this.core.current !== undefined
+  }
+
+  onDurable(t: Tx, fn: () => void): void {
+    const transaction = this.#open(t)
+    transaction.durable ??= []
+    transaction.durable.push(fn)
+  }
+
+  bind(owner: { name: string; tables: string }): Db {
+    if (this.owner !== undefined) {
+      throw new StoreError('bind_refused', `the database is already bound to ${this.owner.name}`, 'use it as it is')
+    }
+    return new DbHandle(this.core, { name: owner.name, prefix: tablePrefix(owner.tables) })
+  }
+
+  within(t: Tx): Tx {
+    return new TxHandle(this.core, this.owner, this.#open(t))
+  }
+
+  #open(t: Tx): Transaction {
+    if (!(t instanceof TxHandle) || t.core !== this.core || t.transaction?.open !== true) throw ended()
+    return t.transaction
+  }
+}
+
+function ended(): StoreError {
+  return new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that was given it')
+}
+
+function step(statement: Prepared['statement']): void {
+  try {
+    statement.step()
+  } catch (error) {
+    throw sqlError(error, 'begin, commit or rollback')
+  } finally {
+    statement.reset()
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+/** A callback that throws must neither stop the others nor pass unseen. */
+function isolated(callback: () => void): void {
+  try {
+    callback()
+  } catch (error) {
+    void Promise.reject(error)
+  }
+}

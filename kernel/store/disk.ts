@@ -1,0 +1,158 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import type { Awaitable } from '../awaitable.js'
+import { errnoOf } from './error.js'
+
+/**
+ * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when
+ * missing, content kept. `replace`: for writing, emptied; a symbolic link in its place is an error.
+ */
+export type OpenMode = 'read' | 'update' | 'create' | 'replace'
+
+/**
+ * Every file call of the store and of the journals, so that tests can trace them and inject faults. Handles are numbers;
+ * offsets and sizes are bytes; errors carry the system's `code`.
+ */
+export interface Disk {
+  open(file: string, mode: OpenMode, permissions?: number): Awaitable<number>
+  /** Returns the number of bytes read, 0 at the end. */
+  read(handle: number, into: Uint8Array, offset: number): Awaitable<number>
+  /** Returns the number of bytes written; callers treat fewer than given as an error. */
+  pwrite(handle: number, bytes: Uint8Array, offset: number): Awaitable<number>
+  truncate(handle: number, size: number): Awaitable<void>
+  /** Data and size are on the disk when it resolves. */
+  fsync(handle: number): Promise<void>
+  /** `links` is 0 when the file was removed while it was open. */
+  stat(handle: number): Awaitable<{ readonly size: number; readonly links: number }>
+  close(handle: number): Awaitable<void>
+  rename(from: string, to: string): Awaitable<void>
+  unlink(file: string): Awaitable<void>
+  /** Names in a folder; of a missing folder, none. */
+  list(folder: string): Awaitable<string[]>
+  /** Makes a folder and its parents, 0700. */
+  mkdir(folder: string): Awaitable<void>
+  fsyncDir(folder: string): Promise<void>
+}
+
+const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
+const FLAGS: Readonly<Record<OpenMode, number>> = {
+  read: O_RDONLY,
+  update: O_RDWR,
+  create: O_RDWR | O_CREAT,
+  replace: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+}
+/** Up to this size a write goes into the page cache faster than it goes through the thread pool. */
+const SYNCHRONOUS_BYTES = 64 * 1024
+
+const write = promisify(fs.write)
+const read = promisify(fs.read)
+const fdatasync = promisify(fs.fdatasync)
+
+/** The file system of this machine. */
+export function systemDisk(): Disk {
+  return {
+    open: (file, mode, permissions = 0o600) => promisify(fs.open)(file, FLAGS[mode], permissions),
+    read: async (handle, into, offset) => (await read(handle, into, 0, into.length, offset)).bytesRead,
+    pwrite: (handle, bytes, offset) =>
+      bytes.length <= SYNCHRONOUS_BYTES
+        ? fs.writeSync(handle, bytes, 0, bytes.length, offset)
+        : write(handle, bytes, 0, bytes.length, offset).then(result => result.bytesWritten),
+    truncate: (handle, size) => promisify(fs.ftruncate)(handle, size),
+    fsync: fdatasync,
+    stat: handle => {
+      const { size, nlink } = fs.fstatSync(handle)
+      return { size, links: nlink }
+    },
+    close: promisify(fs.close),
+    rename: promisify(fs.rename),
+    unlink: promisify(fs.unlink),
+    list: folder =>
+      fs.promises.readdir(folder).catch(error => {
+        if (errnoOf(error) === 'ENOENT') return []
+        throw error
+      }),
+    mkdir: async folder => {
+      await fs.promises.mkdir(folder, { recursive: true, mode: 0o700 })
+    },
+    fsyncDir: async folder => {
+      const handle = await promisify(fs.open)(folder, O_RDONLY)
+      try {
+        await promisify(fs.fsync)(handle)
+      } finally {
+        await promisify(fs.close)(handle)
+      }
+    },
+  }
+}
+
+/** Writes all the bytes; fewer written than given is an error and is not tried again. */
+export function writeAll(disk: Disk, handle: number, bytes: Uint8Array, offset: number): Awaitable<void> {
+  const check = (written: number): void => {
+    if (written !== bytes.length) throw new Error(`short write: ${written} of ${bytes.length} bytes at ${offset}`)
+  }
+  const written = disk.pwrite(handle, bytes, offset)
+  return typeof written === 'number' ? check(written) : written.then(check)
+}
+
+/** Fills `into` from `offset` on; returns how many bytes there were. */
+export async function readInto(disk: Disk, handle: number, into: Uint8Array, offset: number): Promise<number> {
+  let filled = 0
+  while (filled < into.length) {
+    const count = await disk.read(handle, into.subarray(filled), offset + filled)
+    if (count === 0) break
+    filled += count
+  }
+  return filled
+}
+
+/** The whole file, or undefined when there is none. `reserve` bytes of zeros follow in the same buffer. */
+export async function readWhole(disk: Disk, file: string, reserve = 0): Promise<Uint8Array | undefined> {
+  let handle: number
+  try {
+    handle = await disk.open(file, 'read')
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const { size } = await disk.stat(handle)
+    const buffer = new Uint8Array(size + reserve)
+    return buffer.subarray(0, await readInto(disk, handle, buffer.subarray(0, size), 0))
+  } finally {
+    await disk.close(handle)
+  }
+}
+
+/**
+ * Puts a whole file in place so that a crash leaves the old one or the new one: temporary file, sync, rename, sync of the
+ * folder. One writer a file at a time.
+ */
+export async function replaceFile(disk: Disk, file: string, bytes: Uint8Array, permissions = 0o600): Promise<void> {
+  const folder = path.dirname(file)
+  const temporary = path.join(folder, `.${path.basename(file)}.tmp`)
+  // A leftover keeps its permissions when it is opened again, and may be a link.
+  await discard(disk, temporary)
+  const handle = await disk.open(temporary, 'replace', permissions)
+  try {
+    try {
+      await writeAll(disk, handle, bytes, 0)
+      await disk.fsync(handle)
+    } finally {
+      await disk.close(handle)
+    }
+    await disk.rename(temporary, file)
+  } catch (error) {
+    await discard(disk, temporary)
+    throw error
+  }
+  await disk.fsyncDir(folder)
+}
+
+async function discard(disk: Disk, file: string): Promise<void> {
+  try {
+    await disk.unlink(file)
+  } catch {
+    // Mostly not there; when it cannot be removed, the next call that needs the name says why.
+  }
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import fs from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import vm from 'node:vm'
+import { reasonOf, StoreError } from './error.js'
+import { type FileEvents, FileWatcher, type Heap } from './file-watcher.js'
+import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
+import { type Imports, type Instance, WebAssembly } from './wasm.js'
+
+/** A value of a column or a parameter. Integers come back as numbers, beyond 2^53 as bigint. A bigint is bound as text. */
+export type SqlValue = string | number | bigint | Uint8Array | null
+
+/** A prepared statement of sql.js. */
+export interface SqliteStatement {
+  bind(values: readonly SqlValue[]): boolean
+  step(): boolean
+  get(params: null, options?: { readonly useBigInt: boolean }): SqlValue[]
+  getColumnNames(): string[]
+  reset(): boolean
+  free(): boolean
+}
+
+/** A database of sql.js, as far as it is used here. */
+export interface SqliteDatabase {
+  readonly filename: string
+  run(sql: string): unknown
+  exec(sql: string): { readonly columns: string[]; readonly values: SqlValue[][] }[]
+  prepare(sql: string): SqliteStatement
+  iterateStatements(sql: string): Iterator<SqliteStatement, unknown> & { getRemainingSQL(): string }
+  getRowsModified(): number
+  export(): Uint8Array
+  close(): void
+}
+
+export interface EngineOptions {
+  /** Another file than the one of the installed package. */
+  readonly wasmPath?: string
+  readonly pin?: SqlitePin
+}
+
+/** One instance of SQLite with a file system in memory of its own. */
+export interface Engine {
+  /** Opens an image (absent: an empty database). With bytes behind it in its buffer, the file grows into them uncopied. */
+  open(image?: Uint8Array): SqliteDatabase
+  /** Makes the write-ahead log of a database that has not read anything yet. */
+  putWal(db: SqliteDatabase, bytes: Uint8Array): void
+  /** Tells of every change of the files of `db` from now on. */
+  watch(db: SqliteDatabase, events: FileEvents): void
+  unwatch(db: SqliteDatabase): void
+}
+
+interface Glue extends Heap {
+  readonly Database: new (image?: Uint8Array) => SqliteDatabase
+}
+
+/** Loads the pinned build afresh: nothing is shared with another store or with anybody else's sql.js in this process. */
+export async function loadEngine(options: EngineOptions = {}): Promise<Engine> {
+  const pin = options.pin ?? SQLITE_PIN
+  const require = createRequire(import.meta.url)
+  const gluePath = require.resolve('sql.js/dist/sql-wasm.js')
+  const wasmPath = options.wasmPath ?? path.join(path.dirname(gluePath), 'sql-wasm.wasm')
+  const [source, wasm] = await Promise.all([fs.readFile(gluePath, 'utf8'), fs.readFile(wasmPath)])
+  const sha256 = createHash('sha256').update(wasm).digest('hex')
+  if (sha256 !== pin.sha256) {
+    throw new StoreError(
+      'sqlite_pin',
+      `${wasmPath} is not the SQLite build that this program was made for (SHA-256 ${sha256}, expected ${pin.sha256})`,
+      `install sql.js ${pin.version} again; for another version run \`npm run sqljs:pin\` and take over what it prints`,
+    )
+  }
+  const watcher = new FileWatcher(pin)
+  // The loader of sql.js keeps one instance a process; its source is run here so that this one is ours alone.
+  const module: { exports: unknown } = { exports: {} }
+  const folder = path.dirname(gluePath)
+  const wrapper = vm.compileFunction(source, ['exports', 'require', 'module', '__filename', '__dirname'], {
+    filename: gluePath,
+  })
+  wrapper(module.exports, require, module, gluePath, folder)
+  const init = module.exports as (config: object) => Promise<Glue>
+  const compiled = await WebAssembly.compile(wasm)
+  const glue = await new Promise<Glue>((resolve, reject) => {
+    init({
+      useOldExtensionFunctions: false,
+      print: () => {},
+      printErr: () => {},
+      instantiateWasm(imports: Imports, done: (instance: Instance) => void) {
+        const start = async () => {
+          const instance = await WebAssembly.instantiate(compiled, watcher.wrap(imports))
+          watcher.attach(instance)
+          done(instance)
+        }
+        start().catch(reject)
+        return {}
+      },
+    }).then(resolve, reject)
+  })
+  return {
+    open: image => new glue.Database(image === undefined ? undefined : growing(image)),
+    putWal: (db, bytes) => watcher.create(glue, `/${db.filename}-wal`, bytes),
+    watch: (db, events) => watcher.watchers.set(db.filename, events),
+    unwatch: db => watcher.watchers.delete(db.filename),
+  }
+}
+
+/** The in-memory file system takes over what `slice` returns as the file's buffer: hand it the one with room to grow. */
+function growing(image: Uint8Array): Uint8Array {
+  const whole = new Uint8Array(image.buffer, image.byteOffset)
+  return whole.length === image.length ? image : Object.defineProperty(image, 'slice', { value: () => whole })
+}
+
+/** What went wrong inside SQLite, with a code of ours. */
+export function sqlError(thrown: unknown, sql: string): StoreError {
+  if (thrown instanceof StoreError) return thrown
+  const reason = reasonOf(thrown)
+  const code = reason.includes('constraint failed') ? 'constraint_failed' : 'sql_failed'
+  return new StoreError(code, reason, `look at the statement: ${sql.trim().slice(0, 200)}`, thrown)
+}

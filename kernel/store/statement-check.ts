@@ -1,0 +1,114 @@
+import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
+import { StoreError } from './error.js'
+
+/** What a statement does, by SQLite's own account. */
+export interface Verdict {
+  readonly writes: boolean
+  /** Tables that it writes, lower case; only those that it names, indexes and sequences not counted. */
+  readonly tables: readonly string[]
+}
+
+const KINDS: ReadonlySet<string> = new Set(['select', 'with', 'values', 'insert', 'replace', 'update', 'delete'])
+/** Opcodes of the virtual machine that belong to schema changes, transactions and files. */
+const REFUSED_OPCODES: ReadonlySet<string> = new Set(
+  (
+    'AutoCommit Savepoint Vacuum IncrVacuum JournalMode Checkpoint ParseSchema CreateBtree Destroy DropTable DropIndex ' +
+    'DropTrigger SetCookie LoadAnalysis SqlExec VCreate VDestroy VRename VUpdate'
+  ).split(' '),
+)
+const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
+const BLANK_OR_END = /^(?:[\s;]+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
+/** ON CONFLICT ROLLBACK ends the transaction behind the callback's back. */
+const ON_CONFLICT_ROLLBACK = 1
+
+/** The prefix of an owner's tables; dots and hyphens of its name become underscores. */
+export function tablePrefix(name: string): string {
+  return `${name.replace(/[.-]/g, '_')}_`.toLowerCase()
+}
+
+/**
+ * Judges a statement before it is prepared (Storage, "Storage, events"): one statement, reading or changing rows. The kind is
+ * looked at first, for a PRAGMA takes effect while it is compiled; the rest is read off EXPLAIN.
+ * @throws StoreError `statement_refused`, or `sql_failed` when SQLite does not understand it
+ */
+export function explain(db: SqliteDatabase, sql: string): Verdict {
+  const kind = firstWord(sql)
+  if (!KINDS.has(kind)) throw refused(sql, `${kind === '' ? 'this' : kind.toUpperCase()} is not allowed here`)
+  const tables = new Set<string>()
+  let names: Map<SqlValue, string> | undefined
+  let writes = false
+  for (const [opcode, p1, p2, p3] of program(db, sql)) {
+    if (REFUSED_OPCODES.has(opcode)) throw refused(sql, `${opcode} is not allowed here`)
+    if ((opcode === 'Halt' || opcode === 'HaltIfNull') && p1 !== 0 && p2 === ON_CONFLICT_ROLLBACK) {
+      throw refused(sql, 'ON CONFLICT ROLLBACK is not allowed here')
+    }
+    if (opcode === 'Transaction' && p2 !== 0) writes = true
+    if (opcode !== 'OpenWrite' && opcode !== 'Clear') continue
+    const [root, database] = opcode === 'Clear' ? [p1, p2] : [p2, p3]
+    names ??= rootPages(db)
+    const name = database === 0 ? names.get(root) : undefined
+    if (name === undefined) throw refused(sql, 'it writes something else than a table')
+    tables.add(name)
+  }
+  // An insert counts up its table's sequence; changing a sequence alone is an intervention.
+  if (tables.size > 1) tables.delete('sqlite_sequence')
+  return { writes, tables: [...tables] }
+}
+
+/** Throws when the owner may not write what the statement writes. */
+export function checkOwner(verdict: Verdict, sql: string, owner: string, prefix: string): void {
+  const foreign = verdict.tables.find(table => !table.startsWith(prefix))
+  if (foreign !== undefined) {
+    throw refused(
+      sql,
+      `${owner} may write only tables named ${prefix}…, not ${foreign}`,
+      'ask the service that owns it',
+    )
+  }
+}
+
+/** @returns the error for a statement that is not run. */
+export function refused(sql: string, reason: string, hint = 'see the rules for statements of a plugin'): StoreError {
+  return new StoreError('statement_refused', `statement refused: ${reason}: ${sql.trim().slice(0, 200)}`, hint)
+}
+
+/** First keyword, lower case; comments are passed over, and semicolons when told. */
+export function firstWord(sql: string, semicolons = false): string {
+  return /^[a-z]+/i.exec(sql.slice(blankLength(sql, semicolons)))?.[0].toLowerCase() ?? ''
+}
+
+/** The program of the first statement: opcode and its first three operands. */
+function program(db: SqliteDatabase, sql: string): [string, SqlValue, SqlValue, SqlValue][] {
+  const steps: [string, SqlValue, SqlValue, SqlValue][] = []
+  const iterator = db.iterateStatements(`EXPLAIN ${sql}`)
+  try {
+    const first = iterator.next()
+    if (!first.done) {
+      while (first.value.step()) {
+        const [, opcode, p1 = null, p2 = null, p3 = null] = first.value.get(null)
+        steps.push([String(opcode), p1, p2, p3])
+      }
+      const rest = iterator.getRemainingSQL()
+      if (blankLength(rest, true) < rest.length) throw refused(sql, 'it is more than one statement')
+    }
+  } catch (error) {
+    throw sqlError(error, sql)
+  } finally {
+    iterator.return?.()
+  }
+  return steps
+}
+
+function rootPages(db: SqliteDatabase): Map<SqlValue, string> {
+  const rows = db.exec('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0')[0]?.values ?? []
+  return new Map([
+    [1, 'sqlite_schema'],
+    ...rows.map(([root = null, name]) => [root, String(name).toLowerCase()] as const),
+  ])
+}
+
+/** Length of the white space and comments (and semicolons) that a text starts with. */
+function blankLength(sql: string, semicolons: boolean): number {
+  const blank = semicolons ? BLANK_OR_END : BLANK
+  return blank.exec(sql)?.[0].length ?? 0
+}

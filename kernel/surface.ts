@@ -1,0 +1,104 @@
+import type * as v from 'valibot'
+import type { Awaitable } from './awaitable.js'
+import type { ErrorEntry, ErrorTable } from './errors.js'
+import type { EventType } from './events/index.js'
+import type { Hook } from './hooks/index.js'
+import type { Reconciler } from './reconcile/index.js'
+import type { Kind } from './records/kind.js'
+import type { Route } from './route.js'
+import type { Migration } from './store/index.js'
+import type { RegistryToken, Token } from './token.js'
+
+/** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */
+export interface Service<S> {
+  readonly name: string
+  readonly run: (self: S, signal: AbortSignal) => Promise<void>
+}
+
+/** What must end before the plugin is released; `phase` names its place in the order of a shutdown. */
+export interface Quiesce<S> {
+  readonly phase: string
+  readonly run: (self: S, signal: AbortSignal) => Awaitable<void>
+}
+
+/** One configuration path that the plugin owns. */
+export interface Setting<T = unknown> {
+  /** Dotted, `limits.max_open`. */
+  readonly path: string
+  readonly section: string
+  readonly schema: v.GenericSchema<unknown, T>
+  readonly default: T
+  /** How a change takes effect (Behaviour 11.4). */
+  readonly apply: 'live' | 'restart-required' | 'session-rebind'
+}
+
+/** A contribution to a registry that some plugin declares. */
+export interface Contribute<S> {
+  readonly to: RegistryToken<unknown>
+  readonly entries: (self: S) => readonly unknown[]
+}
+
+/** A tap on another plugin's hook, found through its token. */
+export interface Tap<S> {
+  readonly on: Token<unknown>
+  readonly tap: (service: unknown, self: S) => { hook: Hook<never>; fn: unknown }
+}
+
+/** A CLI command that is more than one request; its module is loaded when it runs. Plain data but for `load`. */
+export interface Command {
+  readonly path: string
+  readonly summary: string
+  /** Usage of the positional arguments, `<id>` or `[dir]`. */
+  readonly args?: readonly CommandArgument[]
+  readonly options?: readonly CommandOption[]
+  readonly load: () => Promise<{ readonly run: unknown }>
+}
+
+export interface CommandArgument {
+  readonly name: string
+  readonly optional?: boolean
+  readonly summary?: string
+}
+
+export interface CommandOption {
+  readonly name: string
+  readonly type: 'boolean' | 'text' | 'integer'
+  readonly summary: string
+}
+
+/** Everything that a plugin registers, as data that can be read without running anything. */
+export interface Surface<S> {
+  // biome-ignore-start lint/suspicious/noExplicitAny: the erasing lines of the registries
+  readonly kinds?: readonly Kind<any>[]
+  readonly reconcilers?: readonly Reconciler<S, any>[]
+  readonly routes?: readonly Route<S>[]
+  readonly events?: readonly EventType<any>[]
+  readonly settings?: readonly Setting<any>[]
+  // biome-ignore-end lint/suspicious/noExplicitAny: as above
+  readonly tables?: readonly Migration[]
+  readonly services?: readonly Service<S>[]
+  readonly quiesce?: readonly Quiesce<S>[]
+  readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
+  readonly commands?: readonly Command[]
+  readonly registries?: readonly Contribute<S>[]
+  readonly taps?: readonly Tap<S>[]
+}
+
+/** The surface of a service of type `S`: typed constructors for what needs to know it. */
+export interface SurfaceOf<S> {
+  reconciler<T>(entry: Reconciler<S, T>): Reconciler<S, T>
+  contribute<T>(to: RegistryToken<T>, entries: (self: S) => readonly T[]): Contribute<S>
+  tap<T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => F): Tap<S>
+}
+
+/** Typed constructors of surface entries for a service of type `S`; routes have their own, `routeOf<S>()`. */
+export function surfaceOf<S>(): SurfaceOf<S> {
+  return {
+    reconciler: entry => entry,
+    contribute: (to, entries) => ({ to, entries }),
+    tap: (on, hook, fn) => ({
+      on,
+      tap: (service, self) => ({ hook: hook(service as never) as unknown as Hook<never>, fn: fn(self) }),
+    }),
+  }
+}

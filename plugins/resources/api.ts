@@ -1,0 +1,8 @@
+import { defineErrors } from '../../kernel/plugin.js'
+
+export const ResourceErrors = defineErrors({
+  write_rate_limited: {
+    status: 429,
+    message: 'too many resource writes; wait, or raise extensions.resources.operator_write_rate_limit',
+  },
+})

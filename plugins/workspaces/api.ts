@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import {
+  type Awaitable,
+  defineErrors,
+  event,
+  type Fault,
+  type Hook,
+  registry,
+  type Tx,
+  token,
+} from '../../kernel/plugin.js'
+
+/** A registered root directory (Behaviour 5.1). */
+export interface Workspace {
+  /** `ws_` and 16 hex. */
+  readonly id: string
+  readonly name: string
+  /** Canonical: absolute, symlinks resolved. */
+  readonly rootDir: string
+  readonly addDirs: readonly string[]
+  readonly defaultAgent: string
+  readonly sandboxRef: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface WorkspacesApi {
+  /** By id only; no file access. */
+  get(id: string): Workspace | undefined
+  list(): Workspace[]
+  /** By id, then unique name, then absolute path (nearest enclosing root). Throws `workspace_not_found` (404), `workspace_path_relative` (400), `workspace_root_missing` (410). */
+  find(reference: string): Promise<Workspace>
+  /** Like `find`, and registers an absolute path that no root encloses. */
+  resolve(reference: string): Promise<Workspace>
+  /** May the workspace be deleted, decided in the transaction. */
+  readonly deleting: Hook<(t: Tx, workspace: Workspace) => Fault | undefined>
+}
+
+export const Workspaces = token<WorkspacesApi>('workspaces@1')
+
+/** A member of the workspace detail, contributed by the plugin that has it. */
+export interface DetailMember {
+  readonly member: 'agents' | 'providers' | 'sessions' | 'skills'
+  readonly read: (workspace: Workspace) => Awaitable<readonly unknown[]>
+}
+
+export const WorkspaceDetailMembers = registry<DetailMember>('workspaces.detail@1')
+
+const payload = v.object({ id: v.string(), name: v.string(), root_dir: v.string() })
+export const WorkspaceCreated = event('workspace.created', payload)
+export const WorkspaceUpdated = event('workspace.updated', payload)
+export const WorkspaceDeleted = event('workspace.deleted', payload)
+
+export const WorkspaceErrors = defineErrors({
+  workspace_not_found: { status: 404, message: 'no such workspace', next: 'svc workspace list' },
+  workspace_path_relative: { status: 400, message: 'a workspace path must be absolute' },
+  workspace_root_invalid: { status: 400, message: 'the root is not an existing directory' },
+  workspace_root_missing: {
+    status: 410,
+    message: 'the root directory of this workspace is gone',
+    next: 'svc workspace list',
+  },
+  workspace_exists: { status: 409, message: 'this directory is registered already', next: 'svc workspace list' },
+  workspace_name_taken: { status: 409, message: 'another workspace has this name' },
+  workspace_in_use: { status: 409, message: 'the workspace is in use', next: 'svc session list' },
+})

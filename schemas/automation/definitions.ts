@@ -1,0 +1,172 @@
+/** The objects of automation (Specification B, Automation job, trigger and run; Behaviour 7). */
+import * as v from 'valibot'
+import { Integer, JsonMap, maybeTimestamp, StringMap, Timestamp } from '../kernel/common.js'
+import { ParticipationRequest } from '../network.js'
+import { Owner } from '../tasks.js'
+
+/** Where a definition applies. */
+export const AutomationScope = v.picklist(['global', 'workspace'])
+export type AutomationScope = v.InferOutput<typeof AutomationScope>
+
+/** Who wrote a definition: the configuration, a package, or a request. */
+export const AutomationSource = v.picklist(['config', 'package', 'dynamic'])
+export type AutomationSource = v.InferOutput<typeof AutomationSource>
+
+/** States of a run (Behaviour 7.6). */
+export const RunStatus = v.picklist(['scheduled', 'running', 'delegated', 'completed', 'failed', 'canceled'])
+export type RunStatus = v.InferOutput<typeof RunStatus>
+
+/** Each mode has its own field: `expr`, `interval` or `time`. */
+export const ScheduleMode = v.picklist(['cron', 'every', 'at'])
+export type ScheduleMode = v.InferOutput<typeof ScheduleMode>
+
+/** What becomes of occurrences that were missed (Behaviour 7.5). */
+export const CatchUpPolicy = v.picklist(['skip_missed', 'coalesce', 'replay', 'run_once_on_catchup'])
+export type CatchUpPolicy = v.InferOutput<typeof CatchUpPolicy>
+
+/** Whether a failed run is tried again. */
+export const RetryStrategy = v.picklist(['none', 'backoff'])
+export type RetryStrategy = v.InferOutput<typeof RetryStrategy>
+
+/** At most `max` runs in a sliding `window`, as `1h`. */
+export const FireLimit = v.strictObject({ max: Integer, window: v.string() })
+export type FireLimit = v.InferOutput<typeof FireLimit>
+
+/** Tries after a failure; `base_delay` doubles each time. */
+export const Retry = v.strictObject({
+  base_delay: v.string(),
+  max_retries: Integer,
+  strategy: RetryStrategy,
+})
+export type Retry = v.InferOutput<typeof Retry>
+
+/** When a job is due (Behaviour 7.2). */
+export const Schedule = v.strictObject({
+  catch_up_policy: v.optional(CatchUpPolicy),
+  expr: v.optional(v.string()),
+  interval: v.optional(v.string()),
+  misfire_grace_seconds: v.optional(Integer),
+  mode: ScheduleMode,
+  time: v.optional(v.string()),
+})
+export type Schedule = v.InferOutput<typeof Schedule>
+
+/** The loop that is run in place of an agent. */
+export const LoopTarget = v.strictObject({
+  input_mapping: v.optional(StringMap),
+  inputs: v.optional(JsonMap),
+  loop_name: v.string(),
+  network_participation: v.nullish(ParticipationRequest),
+  workspace_id: v.string(),
+})
+export type LoopTarget = v.InferOutput<typeof LoopTarget>
+
+/** The task that a run creates in place of a session. */
+export const JobTask = v.strictObject({
+  description: v.optional(v.string()),
+  network_participation: v.nullish(ParticipationRequest),
+  owner: v.nullish(Owner),
+  title: v.optional(v.string()),
+})
+export type JobTask = v.InferOutput<typeof JobTask>
+
+/** What the scheduler remembers of a job (Behaviour 7.5). */
+export const SchedulerState = v.object({
+  catch_up_policy: v.optional(CatchUpPolicy),
+  consecutive_resume_failures: v.optional(Integer),
+  job_id: v.string(),
+  last_fire_id: v.optional(v.string()),
+  last_misfire_at: maybeTimestamp,
+  last_run_at: maybeTimestamp,
+  last_scheduled_at: maybeTimestamp,
+  misfire_count: v.optional(Integer),
+  misfire_grace_seconds: v.optional(Integer),
+  next_run_at: maybeTimestamp,
+  registered: v.boolean(),
+  updated_at: maybeTimestamp,
+})
+export type SchedulerState = v.InferOutput<typeof SchedulerState>
+
+/** A job: a prompt, an agent and a schedule. */
+export const Job = v.object({
+  id: v.string(),
+  name: v.string(),
+  agent_name: v.string(),
+  enabled: v.boolean(),
+  fire_limit: FireLimit,
+  loop_target: v.nullish(LoopTarget),
+  next_run: maybeTimestamp,
+  prompt: v.string(),
+  retry: Retry,
+  schedule: v.nullish(Schedule),
+  scheduler: v.nullish(SchedulerState),
+  scope: AutomationScope,
+  source: AutomationSource,
+  target_kind: v.string(),
+  task: v.nullish(JobTask),
+  workspace_id: v.optional(v.string()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Job = v.InferOutput<typeof Job>
+
+/** One firing of a job or a trigger. */
+export const Run = v.object({
+  id: v.string(),
+  attempt: Integer,
+  delivery_error: v.optional(v.string()),
+  delivery_error_at: maybeTimestamp,
+  ended_at: maybeTimestamp,
+  error: v.optional(v.string()),
+  fire_id: v.optional(v.string()),
+  job_id: v.optional(v.string()),
+  loop_run_id: v.optional(v.string()),
+  metadata: v.optional(JsonMap),
+  network_participation: v.nullish(ParticipationRequest),
+  scheduled_at: maybeTimestamp,
+  session_id: v.optional(v.string()),
+  started_at: maybeTimestamp,
+  status: RunStatus,
+  task_id: v.optional(v.string()),
+  task_run_id: v.optional(v.string()),
+  trigger_id: v.optional(v.string()),
+})
+export type Run = v.InferOutput<typeof Run>
+
+/** A prompt and an agent that an event sets off (Behaviour 7.3). */
+export const Trigger = v.object({
+  id: v.string(),
+  name: v.string(),
+  agent_name: v.string(),
+  enabled: v.boolean(),
+  endpoint_slug: v.optional(v.string()),
+  event: v.string(),
+  filter: v.optional(StringMap),
+  fire_limit: FireLimit,
+  loop_target: v.nullish(LoopTarget),
+  prompt: v.string(),
+  retry: Retry,
+  scope: AutomationScope,
+  source: AutomationSource,
+  target_kind: v.string(),
+  webhook_id: v.optional(v.string()),
+  webhook_secret_hash: v.optional(v.string()),
+  webhook_secret_present: v.boolean(),
+  workspace_id: v.optional(v.string()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Trigger = v.InferOutput<typeof Trigger>
+
+/** A job that is proposed and waits for an answer. */
+export const Suggestion = v.object({
+  id: v.string(),
+  dedup_key: v.string(),
+  payload: Job,
+  resolved_at: maybeTimestamp,
+  source: v.string(),
+  status: v.string(),
+  workspace_id: v.string(),
+  created_at: Timestamp,
+})
+export type Suggestion = v.InferOutput<typeof Suggestion>

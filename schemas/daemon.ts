@@ -1,0 +1,99 @@
+/** The daemon: status, identity, doctor, drain (Specification A, Daemon status and control; Behaviour 1). */
+import * as v from 'valibot'
+import { StatusHealth } from './daemon/health.js'
+import {
+  StatusAutomation,
+  StatusBridges,
+  StatusConfig,
+  StatusDaemon,
+  StatusLogTail,
+  StatusMcpServer,
+  StatusMemory,
+  StatusProvider,
+  StatusSessions,
+  StatusSkills,
+  StatusTasks,
+  SubprocessHealth,
+} from './daemon/status.js'
+import { CountMap, Integer, queryBoolean, Timestamp } from './kernel/common.js'
+import { DiagnosticItem } from './kernel/diagnostic.js'
+
+export * from './daemon/health.js'
+export * from './daemon/status.js'
+
+/** GET /api/status; a workspace narrows the diagnostics of skills. */
+export const StatusQuery = v.object({
+  workspace_id: v.optional(v.string()),
+  workspace: v.optional(v.string()),
+})
+export type StatusQuery = v.InferOutput<typeof StatusQuery>
+
+/** GET /api/status: the members of an absent plugin are empty, with status `unavailable` (Behaviour 1.7). */
+export const StatusReply = v.object({
+  schema_version: v.string(),
+  generated_at: Timestamp,
+  daemon: StatusDaemon,
+  sessions: StatusSessions,
+  subprocess_health: SubprocessHealth,
+  health: StatusHealth,
+  memory: StatusMemory,
+  automation: StatusAutomation,
+  tasks: StatusTasks,
+  bridges: StatusBridges,
+  providers: v.optional(v.array(StatusProvider)),
+  mcp_servers: v.optional(v.array(StatusMcpServer)),
+  skills: StatusSkills,
+  config: StatusConfig,
+  log_tail: StatusLogTail,
+})
+export type StatusReply = v.InferOutput<typeof StatusReply>
+
+/** Which daemon this is. */
+export const DaemonIdentity = v.object({
+  http_host: v.string(),
+  http_port: Integer,
+  pid: Integer,
+  started_at: Timestamp,
+  user_home_dir: v.string(),
+  version: v.string(),
+})
+export type DaemonIdentity = v.InferOutput<typeof DaemonIdentity>
+
+/** GET /api/status/identity, cheap enough to be asked often. */
+export const IdentityReply = v.object({ daemon: DaemonIdentity, schema_version: v.string() })
+export type IdentityReply = v.InferOutput<typeof IdentityReply>
+
+/** GET /api/doctor: ids or categories, separated by commas; `quiet` leaves out what is well. */
+export const DoctorQuery = v.object({
+  only: v.optional(v.string()),
+  exclude: v.optional(v.string()),
+  quiet: v.optional(queryBoolean()),
+})
+export type DoctorQuery = v.InferOutput<typeof DoctorQuery>
+
+/** Findings, counted. */
+export const DoctorSummary = v.object({ counts_by_severity: CountMap, total: Integer })
+export type DoctorSummary = v.InferOutput<typeof DoctorSummary>
+
+/** GET /api/doctor (Behaviour 1.6). */
+export const DoctorReply = v.object({
+  duration_ms: Integer,
+  generated_at: Timestamp,
+  items: v.array(DiagnosticItem),
+  schema_version: v.string(),
+  status: v.string(),
+  summary: DoctorSummary,
+})
+export type DoctorReply = v.InferOutput<typeof DoctorReply>
+
+/** Whether new work is taken (Behaviour 1.5). */
+export const AdmissionState = v.picklist(['active', 'draining'])
+export type AdmissionState = v.InferOutput<typeof AdmissionState>
+
+/** POST /api/drain and /api/undrain. */
+export const DrainReply = v.object({ state: AdmissionState })
+export type DrainReply = v.InferOutput<typeof DrainReply>
+
+/** GET /api/openapi.json: the document of everything that is routed now. */
+export const OpenApiReply = v.looseObject({ openapi: v.string() })
+export type OpenApiReply = v.InferOutput<typeof OpenApiReply>

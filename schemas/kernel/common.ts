@@ -1,0 +1,62 @@
+/**
+ * Building blocks of the wire contract.
+ *
+ * Conversion to JSON Schema: `toJsonSchema(schema, { typeMode: 'output', target: 'draft-2020-12' })` gives the types
+ * that a query parameter stands for (`{type: 'integer'}`), `typeMode: 'input'` the strings that carry them. For bodies
+ * and replies both give the same, since only query helpers transform.
+ */
+import * as v from 'valibot'
+
+/** A point in time: ISO 8601 with seconds and offset; what the service itself writes is UTC, milliseconds, `Z`. */
+export const Timestamp = v.pipe(v.string(), v.isoTimestamp('Expected a date-time like 2030-01-31T09:00:00.000Z'))
+export type Timestamp = v.InferOutput<typeof Timestamp>
+
+/** A JSON number without fraction. */
+export const Integer = v.pipe(v.number(), v.integer())
+export type Integer = v.InferOutput<typeof Integer>
+
+/** Free-form members by name, such as `metadata`. */
+export const JsonMap = v.record(v.string(), v.unknown())
+export type JsonMap = v.InferOutput<typeof JsonMap>
+
+/** Strings by name, such as `details` of an error or the environment of a process. */
+export const StringMap = v.record(v.string(), v.string())
+export type StringMap = v.InferOutput<typeof StringMap>
+
+/** Counts by name, such as `counts_by_severity`. */
+export const CountMap = v.record(v.string(), Integer)
+export type CountMap = v.InferOutput<typeof CountMap>
+
+/** A member that may be absent or null, the contract's form of "there is none": a timestamp that has not come yet. */
+export const maybeTimestamp = v.nullish(Timestamp)
+
+/** Where a page of a list stands (Specification A). */
+export const Page = v.object({
+  has_more: v.boolean(),
+  limit: Integer,
+  next_cursor: v.optional(v.string()),
+  total: Integer,
+})
+export type Page = v.InferOutput<typeof Page>
+
+/**
+ * An integer in a query string: digits with an optional minus sign, at most 15 of them, handed on as a number.
+ * @param min smallest value accepted
+ * @param max largest value accepted
+ */
+export function queryInteger(min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER) {
+  const text = v.pipe(v.string(), v.regex(/^-?\d{1,15}$/, 'Expected an integer'), v.transform(Number))
+  const lower = min === Number.MIN_SAFE_INTEGER ? [] : [v.minValue<number, number>(min)]
+  const upper = max === Number.MAX_SAFE_INTEGER ? [] : [v.maxValue<number, number>(max)]
+  return v.pipe(text, v.number(), v.integer(), ...lower, ...upper)
+}
+
+/** A boolean in a query string: `true`, `false`, `1` or `0`. */
+export function queryBoolean() {
+  const text = v.picklist(['true', 'false', '1', '0'], 'Expected true or false')
+  return v.pipe(
+    text,
+    v.transform(value => value === 'true' || value === '1'),
+    v.boolean(),
+  )
+}

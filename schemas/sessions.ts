@@ -1,0 +1,290 @@
+/** Sessions: the routes (Behaviour 6). … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
+import * as v from 'valibot'
+import { ReasoningEffort } from './agents.js'
+import { Integer, maybeTimestamp, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
+import { ParticipationRequest } from './network.js'
+import { SessionEvent, TranscriptEntry } from './sessions/events.js'
+import { SessionDetail } from './sessions/runtime.js'
+import {
+  HealthLevel,
+  HealthState,
+  Session,
+  SessionHealth,
+  SessionState,
+  Speed,
+  WakeIneligibility,
+} from './sessions/session.js'
+
+export * from './sessions/events.js'
+export * from './sessions/goals.js'
+export * from './sessions/prompts.js'
+export * from './sessions/runtime.js'
+export * from './sessions/session.js'
+
+/** GET /api/sessions. */
+export const ListSessionsQuery = v.object({
+  workspace: v.optional(v.string()),
+  include_health: v.optional(queryBoolean()),
+  state: v.optional(SessionState),
+  type: v.optional(v.picklist(['user', 'system', 'coordinator', 'spawned'])),
+  agent: v.optional(v.string()),
+  q: v.optional(v.string()),
+  resumable: v.optional(queryBoolean()),
+  sort: v.optional(v.picklist(['recent', 'last_activity'])),
+  cursor: v.optional(v.string()),
+  limit: v.optional(queryInteger(0)),
+})
+export type ListSessionsQuery = v.InferOutput<typeof ListSessionsQuery>
+
+/** GET /api/sessions. */
+export const ListSessionsReply = v.object({ page: Page, sessions: v.array(Session) })
+export type ListSessionsReply = v.InferOutput<typeof ListSessionsReply>
+
+/** POST /api/sessions: `workspace` (id or name) or `workspace_path`; a first `prompt` is queued (Behaviour 6.2). */
+export const CreateSessionBody = v.strictObject({
+  name: v.optional(v.string()),
+  agent_name: v.optional(v.string()),
+  model: v.optional(v.string()),
+  network_participation: v.nullish(ParticipationRequest),
+  prompt: v.optional(v.string()),
+  provider: v.optional(v.string()),
+  reasoning_effort: v.optional(ReasoningEffort),
+  speed: v.optional(Speed),
+  workspace: v.optional(v.string()),
+  workspace_path: v.optional(v.string()),
+})
+export type CreateSessionBody = v.InferOutput<typeof CreateSessionBody>
+
+/** GET of one session. */
+export const GetSessionQuery = v.object({ include_health: v.optional(queryBoolean()) })
+export type GetSessionQuery = v.InferOutput<typeof GetSessionQuery>
+
+/** GET and POST of one session. */
+export const SessionReply = v.object({ session: Session })
+export type SessionReply = v.InferOutput<typeof SessionReply>
+
+/** GET /api/sessions/{session_id}/owner. */
+export const SessionOwnerReply = v.object({
+  session_id: v.string(),
+  workspace_id: v.string(),
+  workspace_name: v.string(),
+})
+export type SessionOwnerReply = v.InferOutput<typeof SessionOwnerReply>
+
+/** PATCH of a session: another name. */
+export const PatchSessionBody = v.strictObject({ name: v.string() })
+export type PatchSessionBody = v.InferOutput<typeof PatchSessionBody>
+
+/** PATCH of a session. */
+export const SessionDetailReply = v.object({ session: SessionDetail })
+export type SessionDetailReply = v.InferOutput<typeof SessionDetailReply>
+
+/** GET …/events and …/history: the newest `limit` (200, at most 1000), in ascending order (Behaviour 6.8). */
+export const ListSessionEventsQuery = v.object({
+  since: v.optional(Timestamp),
+  limit: v.optional(queryInteger(0)),
+  after_sequence: v.optional(queryInteger(0)),
+  type: v.optional(v.string()),
+  agent_name: v.optional(v.string()),
+  turn_id: v.optional(v.string()),
+})
+export type ListSessionEventsQuery = v.InferOutput<typeof ListSessionEventsQuery>
+
+/** GET …/events. */
+export const ListSessionEventsReply = v.object({ events: v.array(SessionEvent) })
+export type ListSessionEventsReply = v.InferOutput<typeof ListSessionEventsReply>
+
+/** The events of one turn. */
+export const SessionTurn = v.object({ events: v.array(SessionEvent), turn_id: v.string() })
+export type SessionTurn = v.InferOutput<typeof SessionTurn>
+
+/** GET …/history. */
+export const SessionHistoryReply = v.object({ history: v.array(SessionTurn) })
+export type SessionHistoryReply = v.InferOutput<typeof SessionHistoryReply>
+
+/** GET …/transcript: the page that ends before a sequence. */
+export const TranscriptQuery = v.object({
+  limit: v.optional(queryInteger(0)),
+  before_sequence: v.optional(queryInteger(0)),
+})
+export type TranscriptQuery = v.InferOutput<typeof TranscriptQuery>
+
+/** GET …/transcript. */
+export const TranscriptReply = v.object({
+  entries: v.array(TranscriptEntry),
+  epoch: Integer,
+  generation: Integer,
+  has_older: v.boolean(),
+  limit: Integer,
+  max_sequence: Integer,
+  next_before_sequence: v.optional(Integer),
+})
+export type TranscriptReply = v.InferOutput<typeof TranscriptReply>
+
+/** GET …/stream: frames of the transcript, or the stored events as they are. */
+export const SessionStreamQuery = v.object({
+  after_sequence: v.optional(queryInteger(0)),
+  frames: v.optional(v.picklist(['raw', 'transcript'])),
+  epoch: v.optional(queryInteger(0)),
+  generation: v.optional(queryInteger(0)),
+  limit: v.optional(queryInteger(0)),
+})
+export type SessionStreamQuery = v.InferOutput<typeof SessionStreamQuery>
+
+/** Headers of GET …/stream: where a reader goes on. */
+export const SessionStreamHeaders = v.object({ 'last-event-id': v.optional(v.string()) })
+export type SessionStreamHeaders = v.InferOutput<typeof SessionStreamHeaders>
+
+/** What a wake-up came to. */
+export const WakeResult = v.picklist(['sent', 'skipped', 'coalesced', 'rate_limited', 'failed'])
+export type WakeResult = v.InferOutput<typeof WakeResult>
+
+/** Why a wake-up was sent or left out. */
+export const WakeReason = v.picklist([
+  'wake_sent',
+  'heartbeat_disabled',
+  'heartbeat_invalid',
+  'heartbeat_no_policy',
+  'heartbeat_rate_limited',
+  'heartbeat_no_eligible_session',
+  'cooldown_active',
+  'quiet_window',
+  'session_not_found',
+  'session_unhealthy',
+  'session_not_attachable',
+  'session_prompt_active',
+  'session_prompt_active_race',
+  'synthetic_prompt_failed',
+  'wake_coalesced',
+])
+export type WakeReason = v.InferOutput<typeof WakeReason>
+
+/** The last wake-up of a session, and when the next may come. */
+export const WakeState = v.object({
+  agent_name: v.optional(v.string()),
+  coalesced_count: Integer,
+  last_reason: v.optional(WakeReason),
+  last_result: WakeResult,
+  last_wake_at: maybeTimestamp,
+  next_allowed_at: maybeTimestamp,
+  policy_snapshot_id: v.optional(v.string()),
+  session_id: v.string(),
+  workspace_id: v.optional(v.string()),
+  updated_at: Timestamp,
+})
+export type WakeState = v.InferOutput<typeof WakeState>
+
+/** GET …/status. */
+export const SessionStatusReply = v.object({
+  active_prompt: v.boolean(),
+  agent_name: v.string(),
+  attachable: v.boolean(),
+  eligible_for_wake: v.boolean(),
+  health: HealthLevel,
+  ineligibility_reason: v.optional(WakeIneligibility),
+  session_id: v.string(),
+  state: HealthState,
+  wake_state: v.nullish(WakeState),
+  workspace_id: v.string(),
+  updated_at: Timestamp,
+})
+export type SessionStatusReply = v.InferOutput<typeof SessionStatusReply>
+
+/** GET …/health. */
+export const SessionHealthReply = v.object({ health: SessionHealth })
+export type SessionHealthReply = v.InferOutput<typeof SessionHealthReply>
+
+/** POST …/repair. */
+export const RepairSessionQuery = v.object({ dry_run: v.optional(queryBoolean()), force: v.optional(queryBoolean()) })
+export type RepairSessionQuery = v.InferOutput<typeof RepairSessionQuery>
+
+/** Something that was added to an interrupted transcript, or would be. */
+export const RepairAction = v.object({
+  code: v.string(),
+  event_id: v.optional(v.string()),
+  persisted: v.boolean(),
+  tool_call_id: v.optional(v.string()),
+  tool_name: v.optional(v.string()),
+  turn_id: v.string(),
+})
+export type RepairAction = v.InferOutput<typeof RepairAction>
+
+/** Something that does not fit together. */
+export const RepairIssue = v.object({
+  code: v.string(),
+  detail: v.optional(v.string()),
+  event_id: v.optional(v.string()),
+  severity: v.string(),
+  turn_id: v.optional(v.string()),
+})
+export type RepairIssue = v.InferOutput<typeof RepairIssue>
+
+/** POST …/repair. */
+export const RepairSessionReply = v.object({
+  repair: v.object({
+    actions: v.array(RepairAction),
+    issues: v.array(RepairIssue),
+    persisted: v.boolean(),
+    session_id: v.string(),
+  }),
+})
+export type RepairSessionReply = v.InferOutput<typeof RepairSessionReply>
+
+/** POST …/wait: block until one of the states in `until`, at most `timeout_ms`. */
+export const WaitSessionBody = v.strictObject({
+  epoch: v.optional(Integer),
+  resume_id: v.optional(v.string()),
+  timeout_ms: Integer,
+  until: v.optional(v.array(v.string())),
+})
+export type WaitSessionBody = v.InferOutput<typeof WaitSessionBody>
+
+/** POST …/wait; `resume_id` goes on waiting where this left off. */
+export const WaitSessionReply = v.object({
+  outcome: v.string(),
+  resume_id: v.optional(v.string()),
+  revision: Integer,
+  session_id: v.string(),
+  state: v.optional(v.string()),
+  until: v.optional(v.array(v.string())),
+  waited_ms: Integer,
+})
+export type WaitSessionReply = v.InferOutput<typeof WaitSessionReply>
+
+/** POST …/attach (Behaviour 6.7). */
+export const AttachSessionBody = v.strictObject({
+  attached_to: v.optional(v.string()),
+  ttl_seconds: v.optional(Integer),
+})
+export type AttachSessionBody = v.InferOutput<typeof AttachSessionBody>
+
+/** POST …/attach. */
+export const AttachSessionReply = v.object({
+  attach: v.object({
+    attach_expires_at: Timestamp,
+    attached_at: Timestamp,
+    attached_to: v.string(),
+    session_id: v.string(),
+  }),
+  session: Session,
+})
+export type AttachSessionReply = v.InferOutput<typeof AttachSessionReply>
+
+/** POST …/steer; answered with a receipt. */
+export const SteerSessionBody = v.strictObject({ text: v.string() })
+export type SteerSessionBody = v.InferOutput<typeof SteerSessionBody>
+
+/** GET …/usage. */
+export const SessionUsageReply = v.object({
+  usage: v.object({
+    cost_currency: v.optional(v.string()),
+    cost_source: v.optional(v.picklist(['agent_reported', 'catalog_config', 'models_dev', 'builtin', 'none'])),
+    cost_status: v.optional(v.picklist(['actual', 'estimated', 'included', 'unknown'])),
+    input_tokens: v.nullish(Integer),
+    output_tokens: v.nullish(Integer),
+    total_cost: v.nullish(v.number()),
+    total_tokens: v.nullish(Integer),
+    turn_count: Integer,
+  }),
+})
+export type SessionUsageReply = v.InferOutput<typeof SessionUsageReply>

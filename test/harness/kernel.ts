@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import {
+  type Clock,
+  createKernel,
+  type Kernel,
+  type KernelOptions,
+  type LogLine,
+  type Plugin,
+} from '../../kernel/index.js'
+import { validateReply } from './contract.js'
+
+export interface BootOptions extends Partial<Omit<KernelOptions, 'plugins' | 'home'>> {
+  readonly plugins: readonly Plugin[]
+  /** Kept after close; default a temporary folder that goes. */
+  readonly home?: string
+  readonly clock?: Clock
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
+export type Reply = any
+
+export interface TestKernel {
+  readonly kernel: Kernel
+  readonly home: string
+  readonly log: readonly LogLine[]
+  /** Through `inject`; a reply that does not match the contract data throws. */
+  request(
+    method: string,
+    url: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: Reply; headers: Readonly<Record<string, unknown>> }>
+  close(): Promise<void>
+}
+
+/** Boots a kernel on a temporary home. */
+export async function boot(options: BootOptions): Promise<TestKernel> {
+  const home = options.home ?? (await temporaryFolder('home'))
+  const log: LogLine[] = []
+  const kernel = await createKernel({
+    checkReplies: true,
+    env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
+    ...options,
+    home,
+    log: line => log.push(line),
+  })
+  return {
+    kernel,
+    home,
+    log,
+    async request(method, url, body) {
+      const reply = await kernel.inject({ method, url, ...(body === undefined ? {} : { body }) })
+      const parsed = reply.body === '' ? undefined : parse(reply.body)
+      const wrong = validateReply(method, url.split('?')[0] as string, reply.status, parsed)
+      if (wrong.length > 0)
+        throw new Error(
+          `${method} ${url} ${reply.status} does not match the contract: ${wrong.join('; ')}\n${reply.body}`,
+        )
+      return { status: reply.status, body: parsed, headers: reply.headers }
+    },
+    async close() {
+      const errors = await kernel.close()
+      if (options.home === undefined) await rm(home, { recursive: true, force: true })
+      if (errors.length > 0)
+        throw new AggregateError(errors, `closing: ${errors.map(error => error.message).join('; ')}`)
+    },
+  }
+}
+
+/** A new folder below the system's temporary one. */
+export function temporaryFolder(name: string): Promise<string> {
+  return mkdtemp(path.join(os.tmpdir(), `svc-${name}-`))
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,258 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { toJsonSchema } from '@valibot/to-json-schema'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { queryBoolean, queryInteger, Timestamp } from '../schemas/kernel/common.js'
+import { ErrorBody } from '../schemas/kernel/error.js'
+import { ParticipationRequest } from '../schemas/network.js'
+import { PromptBody } from '../schemas/sessions.js'
+import { contractRoutes, findRoute, type JsonSchema, resolveContract, schemaFacts } from './harness/contract.js'
+import { routeSchemas, wholeAreas } from './harness/contract-schemas.js'
+
+const convert = (schema: v.GenericSchema, typeMode: 'input' | 'output' = 'output') =>
+  toJsonSchema(schema, { typeMode, target: 'draft-2020-12', errorMode: 'throw' }) as JsonSchema
+
+const isSchema = (value: unknown): value is v.GenericSchema =>
+  typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'schema'
+
+async function exportedSchemas(): Promise<Map<string, v.GenericSchema>> {
+  const root = fileURLToPath(new URL('../schemas', import.meta.url))
+  const found = new Map<string, v.GenericSchema>()
+  for (const entry of fs.readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+    if (!entry.endsWith('.ts')) continue
+    const module: Record<string, unknown> = await import(pathToFileURL(path.join(root, entry)).href)
+    for (const [name, value] of Object.entries(module)) if (isSchema(value)) found.set(`${entry} ${name}`, value)
+  }
+  return found
+}
+
+const schemas = await exportedSchemas()
+const lines = (list: Iterable<string>) => [...list].join('\n')
+const without = (a: Set<string>, b: Set<string>) => [...a].filter(fact => !b.has(fact))
+
+test('every exported schema converts to JSON Schema that a validator compiles', () => {
+  const ajv = new Ajv2020({ strict: false })
+  formats.default(ajv)
+  assert.ok(schemas.size > 200, `only ${schemas.size} schemas found`)
+  const wrong: string[] = []
+  for (const [name, schema] of schemas)
+    for (const mode of ['input', 'output'] as const)
+      try {
+        ajv.compile(convert(schema, mode))
+      } catch (error) {
+        wrong.push(`${name}, ${mode}: ${String(error)}`)
+      }
+  assert.is(lines(wrong), '')
+})
+
+test('whole areas have schemas for every route', () => {
+  const lacking = contractRoutes
+    .filter(({ area, path }) => area in wholeAreas && !wholeAreas[area]?.test(path))
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter(name => !routeSchemas[name])
+  assert.is(lines(lacking), '')
+})
+
+test('every part of the routes below has a schema, and no part that the contract has not', () => {
+  const wrong: string[] = []
+  for (const [name, mine] of Object.entries(routeSchemas)) {
+    const route = findRoute(...(name.split(' ') as [string, string]))
+    if (!route || `${route.method} ${route.path}` !== name) wrong.push(`${name}: no such route`)
+    else {
+      if (!route.query.length !== !mine.query) wrong.push(`${name}: query`)
+      // A webhook's body is the sender's own.
+      if (!route.body !== !mine.body && !name.startsWith('POST /api/webhooks/')) wrong.push(`${name}: body`)
+      for (const [status, schema] of Object.entries(route.responses))
+        if (status.startsWith('2') && schema && !mine.replies?.[Number(status)]) wrong.push(`${name}: ${status}`)
+      for (const status of Object.keys(mine.replies ?? {}))
+        if (!route.responses[status]) wrong.push(`${name}: ${status} is not in the contract`)
+    }
+  }
+  assert.is(lines(wrong), '')
+})
+
+test('bodies take what the contract takes, and require no more', () => {
+  const wrong: string[] = []
+  for (const [name, { body }] of Object.entries(routeSchemas)) {
+    if (!body) continue
+    const route = findRoute(...(name.split(' ') as [string, string]))
+    const theirs = schemaFacts(route?.body ?? {}, resolveContract)
+    const ours = schemaFacts(convert(body, 'input'))
+    for (const fact of without(theirs, ours)) if (!fact.endsWith('!')) wrong.push(`${name}: lacks ${fact}`)
+    for (const fact of without(ours, theirs))
+      if (fact.endsWith('!') && theirs.has(fact.slice(0, -1))) wrong.push(`${name}: requires ${fact}`)
+  }
+  assert.is(lines(wrong), '')
+})
+
+test('replies have all that the contract names, with the same members required and no other types', () => {
+  const wrong: string[] = []
+  for (const [name, { replies }] of Object.entries(routeSchemas)) {
+    const route = findRoute(...(name.split(' ') as [string, string]))
+    for (const [status, reply] of Object.entries(replies ?? {})) {
+      const theirs = schemaFacts(route?.responses[status] ?? {}, resolveContract)
+      const ours = schemaFacts(convert(reply))
+      for (const fact of without(theirs, ours)) wrong.push(`${name} ${status}: lacks ${fact}`)
+      for (const fact of without(ours, theirs)) {
+        const [at = '', type] = fact.split(':')
+        if (type !== undefined && theirs.has(at)) wrong.push(`${name} ${status}: may be ${fact}`)
+      }
+    }
+  }
+  assert.is(lines(wrong), '')
+})
+
+test('queries have every parameter of the contract with its type, values and bounds', () => {
+  const wrong: string[] = []
+  for (const [name, { query }] of Object.entries(routeSchemas)) {
+    if (!query) continue
+    const route = findRoute(...(name.split(' ') as [string, string]))
+    const ours = convert(query)
+    for (const parameter of route?.query ?? []) {
+      const mine = ours.properties?.[parameter.name] as Record<string, unknown> | undefined
+      const at = `${name}: ${parameter.name}`
+      if (!mine) wrong.push(`${at} is lacking`)
+      if (mine?.type !== parameter.type) wrong.push(`${at} is ${mine?.type}`)
+      if (parameter.enum && lines(mine?.enum as string[]) !== lines(parameter.enum))
+        wrong.push(`${at} has other values`)
+      if (parameter.max !== undefined && mine?.maximum !== parameter.max) wrong.push(`${at} ends at ${mine?.maximum}`)
+      if (parameter.min !== undefined && mine?.minimum !== parameter.min) wrong.push(`${at} begins at ${mine?.minimum}`)
+      if (!!ours.required?.includes(parameter.name) !== parameter.required) wrong.push(`${at}: required`)
+    }
+  }
+  assert.is(lines(wrong), '')
+})
+
+/** Values that a schema accepts, one for each variant in it; the objects that must be strict are put into `strict`. */
+function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {
+  const variants = schema.anyOf ?? schema.oneOf
+  if (variants) return variants.filter(({ type }) => type !== 'null').flatMap(variant => samples(variant, strict))
+  if (schema.enum) return [schema.enum[0]]
+  if (schema.const !== undefined) return [schema.const]
+  if (schema.type === 'array') return samples(schema.items ?? {}, strict).map(item => [item])
+  if (schema.properties) {
+    const members = Object.entries(schema.properties).map(([name, s]) => [name, samples(s, strict)] as const)
+    const count = Math.max(1, ...members.map(([, values]) => values.length))
+    return Array.from({ length: count }, (_, i) => {
+      const sample = Object.fromEntries(members.map(([name, values]) => [name, cloneOf(values, i, strict)]))
+      strict.add(sample)
+      return sample
+    })
+  }
+  const plain: Record<string, unknown> = { string: 'text', integer: 1, number: 1, boolean: true, object: {} }
+  return [plain[String(schema.type)] ?? 'anything']
+}
+
+/** The i-th value, the last where there are fewer; not shared between samples, for they are changed in place. */
+function cloneOf(values: readonly unknown[], i: number, strict: WeakSet<object>): unknown {
+  const copy = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(copy)
+    if (typeof value !== 'object' || value === null) return value
+    const made = Object.fromEntries(Object.entries(value).map(([k, inner]) => [k, copy(inner)]))
+    if (strict.has(value)) strict.add(made)
+    return made
+  }
+  return copy(values[Math.min(i, values.length - 1)])
+}
+
+function* objectsIn(value: unknown, at = ''): Generator<[string, Record<string, unknown>]> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield [at, value as Record<string, unknown>]
+  for (const [name, inner] of Object.entries(value)) yield* objectsIn(inner, `${at}/${name}`)
+}
+
+test('bodies refuse an unknown member at every level', () => {
+  const bodies = [...schemas].filter(([name]) => name.endsWith('Body') && !name.endsWith('ErrorBody'))
+  assert.ok(bodies.length >= 18, `only ${bodies.length} bodies found`)
+  let refused = 0
+  for (const [name, body] of bodies) {
+    const strict = new WeakSet<object>()
+    for (const sample of samples(convert(body, 'input'), strict)) {
+      const result = v.safeParse(body, sample)
+      assert.ok(result.success, `${name} refuses ${JSON.stringify(sample)}: ${result.issues?.[0]?.message}`)
+      for (const [at, object] of objectsIn(sample)) {
+        if (!strict.has(object)) continue
+        object.member_that_nobody_knows = 1
+        assert.not(v.safeParse(body, sample).success, `${name} accepts an unknown member at ${at || '/'}`)
+        delete object.member_that_nobody_knows
+        refused++
+      }
+    }
+  }
+  assert.ok(refused > bodies.length, 'no body has a level below the first')
+})
+
+test('query helpers read strings and stand for their type in JSON Schema', () => {
+  const limit = queryInteger(1, 100)
+  assert.is(v.parse(limit, '50'), 50)
+  assert.is(v.parse(queryInteger(), '-3'), -3)
+  for (const text of ['', ' 5', '5 ', '0', '101', '1.5', '1e2', '0x10', 'ten', '9'.repeat(16), 5, ['5']])
+    assert.not(v.safeParse(limit, text).success, JSON.stringify(text))
+  assert.equal(
+    ['true', '1', 'false', '0'].map(text => v.parse(queryBoolean(), text)),
+    [true, true, false, false],
+  )
+  for (const text of ['', 'yes', 'TRUE', true, ['true']])
+    assert.not(v.safeParse(queryBoolean(), text).success, JSON.stringify(text))
+
+  const { $schema: _, ...integer } = convert(limit) as Record<string, unknown>
+  assert.equal(integer, { type: 'integer', minimum: 1, maximum: 100 })
+  assert.is(convert(queryInteger()).type, 'integer')
+  assert.is(convert(queryBoolean()).type, 'boolean')
+  assert.is(convert(limit, 'input').type, 'string')
+})
+
+test('a timestamp is a date-time with seconds and offset', () => {
+  const { $schema: _, ...schema } = convert(Timestamp) as Record<string, unknown>
+  assert.equal(schema, { type: 'string', format: 'date-time' })
+  for (const text of ['2030-01-31T09:00:00.000Z', '2030-01-31T09:00:00Z', '2030-01-31T09:00:00+02:00'])
+    assert.ok(v.safeParse(Timestamp, text).success, text)
+  for (const text of ['2030-01-31', '2030-01-31T09:00:00', '2030-13-31T09:00:00Z', 'now', 1_900_000_000_000])
+    assert.not(v.safeParse(Timestamp, text).success, String(text))
+})
+
+test('an error body has the members of the contract', () => {
+  assert.equal(
+    without(schemaFacts({ $ref: 'svc:Error' } as JsonSchema, resolveContract), schemaFacts(convert(ErrorBody))),
+    [],
+  )
+})
+
+test('a participation request is local unless it says how it is live', () => {
+  for (const request of [
+    {},
+    { mode: 'local' },
+    { mode: 'live', channel_strategy: 'named', channel_id: 'builders', bounds: { max_wakes: 3 } },
+    { mode: 'live', channel_strategy: 'run' },
+    { mode: 'live', channel_strategy: 'loop_run' },
+  ])
+    assert.ok(v.safeParse(ParticipationRequest, request).success, JSON.stringify(request))
+  for (const request of [
+    { mode: 'live' },
+    { mode: 'live', channel_strategy: 'named' },
+    { mode: 'live', channel_strategy: 'run', channel_id: 'builders' },
+    { mode: 'local', channel_id: 'builders' },
+    { channel_strategy: 'run' },
+  ])
+    assert.not(v.safeParse(ParticipationRequest, request).success, JSON.stringify(request))
+})
+
+test('a prompt may name its text and its identities either way, and need no more than a text', () => {
+  for (const body of [
+    { text: 'hello' },
+    { message: 'hello' },
+    { messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }] },
+    { text: 'hello', message_id: 'msg_1', idempotency_key: 'once', mode: 'interrupt' },
+    { message: 'hello', messageId: 'msg_1', runtime: { provider: 'mock', speed: 'fast' } },
+  ])
+    assert.ok(v.safeParse(PromptBody, body).success, JSON.stringify(body))
+  for (const body of [{ text: 1 }, { text: 'hello', mode: 'shout' }, { text: 'hello', runtime: {} }, 'hello'])
+    assert.not(v.safeParse(PromptBody, body).success, JSON.stringify(body))
+})
+
+test.run()
