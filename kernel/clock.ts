@@ -90,14 +90,14 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Lets `ms` milliseconds pass: fires what becomes due in order, each at its own time, promise jobs running between,
-   * also what they set meanwhile. Rejects with what a timer throws; the time is then that timer's.
+   * Lets `ms` milliseconds pass: fires what becomes due in order, each at its own time, what waits for promises running
+   * in between, and also the timers set meanwhile. Rejects with what a timer throws; the time is then that timer's.
    */
   async advance(ms: number): Promise<void> {
     if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
     this.#advancing = true
     try {
-      await promiseJobs()
+      await promisesSettled()
       const target = this.#elapsed + delay(ms)
       for (;;) {
         const next = this.#waiting[0]
@@ -105,7 +105,7 @@ export class VirtualClock implements Clock {
         if (next === undefined || next.due > target) break
         this.#waiting.shift()
         next.fn()
-        await promiseJobs()
+        await promisesSettled()
       }
     } finally {
       this.#advancing = false
@@ -154,7 +154,7 @@ function sleepOn(timeout: (ms: number, fn: () => void) => Timer, ms: number, sig
   })
 }
 
-/** Resolves when all promise jobs have run, also those they start. */
-function promiseJobs(): Promise<void> {
+/** Resolves when everything that waited for a settled promise has run, and what that settled in turn. */
+function promisesSettled(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

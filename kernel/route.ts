@@ -81,7 +81,7 @@ export interface CliArgument {
 
 /** What the command line makes of a route: plain data, written into commands.json. */
 export interface RouteCli {
-  /** `automation jobs trigger` */
+  /** `things parts start` */
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]

@@ -5,15 +5,14 @@ import type { Transport } from '../http/transport.js'
 import type { Ids } from '../ids.js'
 import type { Plugin } from '../plugin.js'
 import type { PluginKernel } from '../plugin-kernel.js'
-import { backoff } from '../reconcile/backoff.js'
 import type { ReconcileLoop } from '../reconcile/loop.js'
 import type { RecordStore } from '../records/store.js'
 import { OwnedScope, within } from '../scope.js'
 import type { Store } from '../store/index.js'
-import type { MaybeToken, Token } from '../token.js'
 import { duplicateOf, kindOrder } from './duplicates.js'
-import { hardNeeds, makePlan } from './plan.js'
-import { Registries } from './registries.js'
+import { dependentsOf, hardNeeds, makePlan, needsOf, resolveNeeds } from './plan.js'
+import { type BoundService, Registries } from './registries.js'
+import { keepRunning } from './service-loop.js'
 import type { AttributedFault, PluginInfo, PluginState } from './view.js'
 
 const APPLY_MS = 30_000
@@ -80,9 +79,7 @@ export class Host {
         name: plugin.name,
         version: plugin.version,
         state,
-        requires: Object.values(plugin.requires as Record<string, Token<unknown> | MaybeToken<unknown>>).map(need =>
-          'maybe' in need ? `${need.maybe.id}?` : need.id,
-        ),
+        requires: needsOf(plugin).map(({ id, hard }) => (hard ? id : `${id}?`)),
         ...(plugin.provides ? { provides: plugin.provides.id } : {}),
         holds: scope?.held() ?? [],
       }))
@@ -217,7 +214,7 @@ export class Host {
     slot.scope = scope
     try {
       if (plugin.surface.tables) this.options.store.migrate(plugin.name, plugin.surface.tables)
-      const kernel = this.options.kernelFor(plugin, this.#resolve(plugin), tapper)
+      const kernel = this.options.kernelFor(plugin, resolveNeeds(plugin, this.#services), tapper)
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
       slot.service = service
       if (plugin.provides) this.#services.set(plugin.provides.id, service)
@@ -287,63 +284,17 @@ export class Host {
     await this.options.transport.publish(rest.map(({ entry }) => entry))
   }
 
-  /** A plugin and all that require it, those first that nobody else of them requires. */
   #dependents(root: Slot): Slot[] {
     const loaded = [...this.#slots.values()].filter(slot => slot.scope)
-    const leaving = new Set<Slot>([root])
-    for (let grew = true; grew; ) {
-      grew = false
-      const ids = new Set([...leaving].flatMap(slot => (slot.plugin.provides ? [slot.plugin.provides.id] : [])))
-      for (const slot of loaded) {
-        if (leaving.has(slot) || !hardNeeds(slot.plugin).some(id => ids.has(id))) continue
-        leaving.add(slot)
-        grew = true
-      }
-    }
-    const order = makePlan(loaded.map(slot => slot.plugin)).order
-    return [...leaving].sort((a, b) => order.indexOf(b.plugin) - order.indexOf(a.plugin))
-  }
-
-  #resolve(plugin: Plugin): Record<string, unknown> {
-    const services = this.#services
-    return Object.fromEntries(
-      Object.entries(plugin.requires as Record<string, Token<unknown> | MaybeToken<unknown>>).map(([name, need]) => [
-        name,
-        'maybe' in need
-          ? {
-              get current() {
-                return services.get(need.maybe.id)
-              },
-            }
-          : services.get(need.id),
-      ]),
+    const names = dependentsOf(
+      root.plugin,
+      loaded.map(slot => slot.plugin),
     )
+    return names.map(plugin => this.#slots.get(plugin.name) as Slot)
   }
 
-  #startService(owner: string, entry: { readonly name: string; run(signal: AbortSignal): Promise<void> }): void {
+  #startService(owner: string, entry: BoundService): void {
     const scope = this.#slots.get(owner)?.scope
-    if (!scope) return
-    const loop = async () => {
-      for (let attempt = 1; !scope.signal.aborted; attempt++) {
-        const began = this.options.clock.monotonic()
-        try {
-          await entry.run(scope.signal)
-          if (scope.signal.aborted) return
-          throw new Error('it ended before it was told to')
-        } catch (error) {
-          if (scope.signal.aborted) return
-          this.report({ owner, hook: `service ${entry.name}`, error })
-        }
-        if (this.options.clock.monotonic() - began > 60_000) attempt = 1
-        await this.options.clock
-          .sleep(
-            backoff(attempt, () => this.options.ids.random()),
-            scope.signal,
-          )
-          .catch(() => {})
-      }
-    }
-    const running = loop()
-    scope.defer(`service ${entry.name}`, () => running)
+    if (scope) keepRunning(owner, entry, scope, this.options.clock, this.options.ids, this.report)
   }
 }

@@ -10,11 +10,43 @@ export interface Plan {
   readonly failed: ReadonlyMap<string, string>
 }
 
-/** Ids of the tokens that a plugin cannot do without, by the name of the need. */
-export function hardNeeds(plugin: Plugin): string[] {
-  return Object.values(plugin.requires as Record<string, Token<unknown> | MaybeToken<unknown>>).flatMap(need =>
-    'maybe' in need ? [] : [need.id],
+/** What a plugin requires: the name of the need, the token's id, and whether it cannot do without. */
+export function needsOf(plugin: Plugin): { readonly name: string; readonly id: string; readonly hard: boolean }[] {
+  const needs = Object.entries(plugin.requires as Record<string, Token<unknown> | MaybeToken<unknown>>)
+  return needs.map(([name, need]) =>
+    'maybe' in need ? { name, id: need.maybe.id, hard: false } : { name, id: need.id, hard: true },
   )
+}
+
+/** Ids of the tokens that a plugin cannot do without. */
+export function hardNeeds(plugin: Plugin): string[] {
+  return needsOf(plugin).flatMap(({ id, hard }) => (hard ? [id] : []))
+}
+
+/** What a plugin is handed for its needs; an optional one is looked up whenever it is read. */
+export function resolveNeeds(plugin: Plugin, services: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const lookUp = (id: string) => ({
+    get current() {
+      return services.get(id)
+    },
+  })
+  return Object.fromEntries(needsOf(plugin).map(({ name, id, hard }) => [name, hard ? services.get(id) : lookUp(id)]))
+}
+
+/** A plugin and all of `loaded` that require it, directly or not, dependents first. */
+export function dependentsOf(root: Plugin, loaded: readonly Plugin[]): Plugin[] {
+  const leaving = new Set<Plugin>([root])
+  for (let grew = true; grew; ) {
+    grew = false
+    const ids = new Set([...leaving].flatMap(plugin => (plugin.provides ? [plugin.provides.id] : [])))
+    for (const plugin of loaded) {
+      if (leaving.has(plugin) || !hardNeeds(plugin).some(id => ids.has(id))) continue
+      leaving.add(plugin)
+      grew = true
+    }
+  }
+  const { order } = makePlan(loaded)
+  return [...leaving].sort((a, b) => order.indexOf(b) - order.indexOf(a))
 }
 
 /** Orders plugins by what they require alone; ties break by name. Nothing runs. */

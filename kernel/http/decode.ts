@@ -22,7 +22,7 @@ export function decodeBody(route: Route, body: unknown): unknown {
   if (!route.body) return undefined
   if (body === undefined) {
     if (route.bodyOptional) return undefined
-    throw refusal(route, 'body', { body: 'missing; send JSON with content-type application/json' })
+    throw refusal({ ...route, invalid: 400 }, 'body', { body: 'missing; send JSON with content-type application/json' })
   }
   return decode(route, 'body', route.body, body)
 }
@@ -32,8 +32,16 @@ function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, v
   if (decoded.success) return decoded.output
   const details: Record<string, string> = {}
   for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issue.message
-  throw refusal(route, part, details)
+  throw refusal(
+    part === 'body' && decoded.issues.some(cannotBeDecoded) ? { ...route, invalid: 400 } : route,
+    part,
+    details,
+  )
 }
+
+/** A body that is no object, or has a member that nobody knows: 400 everywhere, also where wrong values are 422. */
+const cannotBeDecoded = (issue: v.BaseIssue<unknown>) =>
+  issue.type === 'strict_object' && (issue.expected === 'never' || issue.path === undefined)
 
 function refusal(route: Route, part: 'query' | 'body', details: Record<string, string>): Fault {
   const [[path, text] = [part, 'invalid']] = Object.entries(details)

@@ -94,7 +94,7 @@ function responses(route: Route, error: Record<string, unknown>): Record<string,
 
 const key = (route: Route) => `${route.path} ${route.method}`
 
-/** Stable: derived from method and path alone, `getWorkspacesByIdSessions`. */
+/** Stable: derived from method and path alone, `getThingsByIdParts`. */
 export function operationId(route: Route): string {
   const words = route.path
     .replace(/^\/api\//, '')

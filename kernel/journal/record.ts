@@ -13,11 +13,10 @@ export interface Batch {
   readonly last: number
   /** Where each record begins in `bytes`. */
   readonly starts: readonly number[]
-  readonly sync: boolean
 }
 
 /** Payloads as records with sequences from `first` on. @throws StoreError `journal_record_too_large` */
-export function encodeBatch(payloads: readonly Uint8Array[], first: number, sync: boolean): Batch {
+export function encodeBatch(payloads: readonly Uint8Array[], first: number): Batch {
   const large = payloads.find(payload => payload.length > LARGEST_PAYLOAD)
   if (large !== undefined) {
     throw new StoreError(
@@ -38,7 +37,7 @@ export function encodeBatch(payloads: readonly Uint8Array[], first: number, sync
     bytes.writeUInt32LE(checksum(bytes, at, end), at + 4)
     at = end
   }
-  return { bytes, first, last: first + payloads.length - 1, starts, sync }
+  return { bytes, first, last: first + payloads.length - 1, starts }
 }
 
 /**

@@ -105,10 +105,11 @@ export async function eachRecord(
   let { sequence, offset } = from
   let chunk = Buffer.alloc(0)
   let base = offset
-  const load = async (bytes: number): Promise<void> => {
+  const load = async (bytes: number): Promise<boolean> => {
     const fresh = Buffer.allocUnsafe(Math.min(Math.max(bytes, CHUNK_BYTES), end - offset))
     chunk = fresh.subarray(0, await readInto(disk, handle, fresh, offset))
     base = offset
+    return chunk.length >= bytes
   }
   const next = (found: number): boolean => found === sequence
   for (;;) {
@@ -118,9 +119,7 @@ export async function eachRecord(
       if (!visit(sequenceAt(chunk, at), offset, chunk.subarray(at + HEADER_BYTES, at + length))) break
       offset += length
       sequence++
-    } else if (length < 0 && offset - length <= end && base + chunk.length < end) {
-      await load(-length)
-    } else {
+    } else if (length === 0 || offset - length > end || !(await load(-length))) {
       break
     }
   }

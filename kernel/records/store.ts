@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import type { Actor } from '../actor.js'
 import type { Clock } from '../clock.js'
-import { type Fault, KernelErrors } from '../errors.js'
+import { KernelErrors } from '../errors.js'
 import { event } from '../events/index.js'
 import type { EventLog } from '../events/log.js'
 import { Guard, type Report } from '../hooks/index.js'
 import type { Db, Migration, SqlValue, Tx } from '../store/index.js'
-import { canonicalJson } from './canonical.js'
+import { checkKey, checkScope, checkSource, checkVersion, encode, nameOf, same } from './checks.js'
 import type {
   PutResult,
   RecordChange,
@@ -16,12 +16,7 @@ import type {
   RecordWrite,
   StoredRecord,
 } from './index.js'
-import { KIND_NAME, type Kind, type RecordScope } from './kind.js'
-
-/** Bytes of a spec of a kind without a codec, and of every direct write (Behaviour 2.5). */
-const RAW_LIMIT = 256 * 1024
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
+import type { Kind, RecordScope } from './kind.js'
 
 const changed = v.object({ kind: v.string(), id: v.string(), version: v.number(), created: v.optional(v.boolean()) })
 export const RecordPut = event('record.put', changed)
@@ -84,9 +79,7 @@ export class RecordStore implements Records {
   }
 
   checkWriter(kind: string, id: string): void {
-    if (!KIND_NAME.test(kind))
-      throw KernelErrors.invalid_kind(`${JSON.stringify(kind.slice(0, 80))} is not a kind name`)
-    if (!RECORD_ID.test(id)) throw KernelErrors.invalid_id()
+    checkKey(kind, id)
     if (this.#kinds.get(kind)?.writers === 'owner') {
       throw KernelErrors.owner_only(
         `records of kind ${kind} are written by the service that owns them; they can be read here`,
@@ -97,8 +90,7 @@ export class RecordStore implements Records {
   put(t: Tx, actor: Actor, write: RecordWrite): PutResult<never> {
     const name = nameOf(write.kind)
     if (write.direct) this.checkWriter(name, write.id)
-    else if (!KIND_NAME.test(name)) throw KernelErrors.invalid_kind()
-    else if (!RECORD_ID.test(write.id)) throw KernelErrors.invalid_id()
+    else checkKey(name, write.id)
     const scope = checkScope(write.scope)
     const kind = this.#kinds.get(name)
     const spec = encode(kind, name, write, scope)
@@ -205,87 +197,6 @@ export class RecordStore implements Records {
     )
   }
 }
-
-const nameOf = (kind: string | Kind) => (typeof kind === 'string' ? kind : kind.name)
-
-function checkScope(scope: RecordScope): RecordScope {
-  if (scope.kind === 'workspace') {
-    if (!scope.id) throw KernelErrors.invalid_scope('a workspace scope needs the workspace id in scope.id')
-    return { kind: 'workspace', id: scope.id }
-  }
-  if (scope.kind !== 'user' && scope.kind !== 'global')
-    throw KernelErrors.invalid_scope('scope.kind is user, global or workspace')
-  if (scope.id) throw KernelErrors.invalid_scope(`a ${scope.kind} scope has no id`)
-  return { kind: scope.kind }
-}
-
-function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope): string {
-  let spec = write.spec
-  if (spec === undefined) throw KernelErrors.invalid_spec('the record has no spec')
-  if (kind) {
-    const decoded = v.safeParse(kind.spec, spec)
-    if (!decoded.success) throw specFault(name, decoded.issues)
-    spec = decoded.output
-    const wrong = kind.check?.({ id: write.id, scope, spec })
-    if (wrong) throw KernelErrors.invalid_spec(`the spec of ${name} ${write.id} is not valid: ${wrong}`)
-  }
-  let text: string
-  try {
-    text = canonicalJson(spec)
-  } catch {
-    throw KernelErrors.invalid_spec('the spec cannot be written as JSON, or is nested too deeply')
-  }
-  const limit = Math.min(kind?.maxBytes ?? RAW_LIMIT, write.direct ? RAW_LIMIT : Number.POSITIVE_INFINITY)
-  const bytes = Buffer.byteLength(text)
-  if (bytes > limit)
-    throw KernelErrors.payload_too_large(`the spec has ${bytes} bytes, at most ${limit} are allowed for ${name}`)
-  return text
-}
-
-function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault {
-  const details: Record<string, string> = {}
-  for (const issue of issues.slice(0, 20)) details[v.getDotPath(issue) ?? 'spec'] = issue.message
-  const [[path, text] = ['spec', 'invalid']] = Object.entries(details)
-  return KernelErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
-}
-
-function checkSource(actor: Actor, before: StoredRecord | undefined): void {
-  if (!before) return
-  if (before.source.kind === actor.source.kind && before.source.id === actor.source.id) return
-  throw KernelErrors.source_mismatch(
-    `this record comes from ${before.source.kind}/${before.source.id} and can be changed only by it`,
-  )
-}
-
-/** 404 or 409 for presence first, then whose it is, then its version: the order of "The way of a record". */
-function checkVersion(
-  kind: string,
-  id: string,
-  before: StoredRecord | undefined,
-  expected: number | undefined,
-  whose: () => void,
-) {
-  if (expected !== undefined && (expected < 0 || !Number.isSafeInteger(expected))) {
-    throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
-  }
-  if (!before && expected)
-    throw KernelErrors.record_not_found(`there is no ${kind} record ${id} at version ${expected}`)
-  if (before && expected === 0)
-    throw KernelErrors.record_exists(`${kind} ${id} exists at version ${before.version}; send that as expected_version`)
-  whose()
-  if (before && expected !== undefined && expected !== before.version) {
-    throw KernelErrors.version_conflict(
-      `${kind} ${id} is at version ${before.version}, not ${expected}; read it again and repeat`,
-    )
-  }
-}
-
-const same = (before: StoredRecord, scope: RecordScope, owner: StoredRecord['owner'], spec: string) =>
-  before.scope.kind === scope.kind &&
-  before.scope.id === scope.id &&
-  before.owner.kind === owner.kind &&
-  before.owner.id === owner.id &&
-  canonicalJson(before.spec) === spec
 
 function conditions(filter: RecordFilter): { where: string; params: SqlValue[] } {
   const where: string[] = []

@@ -1,7 +1,7 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { type Disk, writeAll } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'
+import { turn } from './turn.js'
 
 /** Where the mirror writes: open handles of the database and of its write-ahead log. */
 export type MirrorFiles = Readonly<Record<MirroredPart, number>>

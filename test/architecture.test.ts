@@ -1,0 +1,192 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readSource, type Source, sourcesBelow } from './harness/source.js'
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
+const tree = ['kernel', 'schemas', 'plugins', 'cli', 'examples', 'scripts', 'bench']
+  .filter(folder => existsSync(path.join(root, folder)))
+  .flatMap(folder => sourcesBelow(root, folder))
+
+interface Rule {
+  readonly says: string
+  readonly broken: (source: Source) => string[]
+  /** Sources that must break the rule: a rule that cannot fail proves nothing. */
+  readonly mutants: readonly (readonly [file: string, text: string])[]
+}
+
+const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
+const BUDGET = 3500
+
+/** Where an import leads, as a path from the root; packages stay as they are. */
+const target = (source: Source, specifier: string) =>
+  specifier.startsWith('.') ? path.join(path.dirname(source.file), specifier).replace(/\.js$/, '.ts') : specifier
+
+const imports = (source: Source) => source.imports.map(specifier => target(source, specifier))
+const inside = (file: string, folder: string) => file.startsWith(`${folder}/`)
+const only = (from: Source, where: string, allowed: (to: string) => boolean) =>
+  inside(from.file, where) ? imports(from).filter(to => !allowed(to)) : []
+const isPackage = (to: string) => !/^(kernel|schemas|plugins|cli|examples|test|scripts|bench)\//.test(to)
+
+const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
+  inside(source.file, 'kernel') || inside(source.file, 'plugins') || inside(source.file, 'cli')
+    ? imports(source).filter(to => library.test(to) && !allowed.test(source.file))
+    : []
+
+const used = (source: Source, pattern: RegExp) => [...source.code.matchAll(pattern)].map(match => match[0])
+const isCode = (source: Source) => ['kernel', 'plugins', 'schemas', 'cli'].some(folder => inside(source.file, folder))
+
+const rules: Rule[] = [
+  {
+    says: 'schemas import valibot and each other',
+    broken: s => only(s, 'schemas', to => to === 'valibot' || inside(to, 'schemas')),
+    mutants: [
+      ['schemas/a.ts', "import fs from 'node:fs'"],
+      ['schemas/a.ts', "import { x } from '../kernel/clock.js'"],
+    ],
+  },
+  {
+    says: 'the kernel imports packages, itself and schemas/kernel',
+    broken: s => only(s, 'kernel', to => isPackage(to) || inside(to, 'kernel') || inside(to, 'schemas/kernel')),
+    mutants: [
+      ['kernel/a.ts', "import { x } from '../plugins/daemon/api.js'"],
+      ['kernel/a.ts', "import { x } from '../schemas/daemon.js'"],
+    ],
+  },
+  {
+    says: 'a plugin imports the public kernel, schemas, itself and the api of other plugins; a command of it the context too',
+    broken: s =>
+      s.file === 'plugins/index.ts'
+        ? []
+        : only(s, 'plugins', to => {
+            const own = s.file.split('/').slice(0, 2).join('/')
+            return (
+              isPackage(to) ||
+              to === 'kernel/index.ts' ||
+              to === 'kernel/plugin.ts' ||
+              inside(to, 'schemas') ||
+              inside(to, own) ||
+              /^plugins\/[^/]+\/api\.ts$/.test(to) ||
+              to === 'cli/command-context.ts'
+            )
+          }),
+    mutants: [
+      ['plugins/a/service.ts', "import { x } from '../b/service.js'"],
+      ['plugins/a/service.ts', "import { x } from '../../kernel/records/store.js'"],
+      ['plugins/a/index.ts', "export { x } from '../../cli/client.js'"],
+    ],
+  },
+  {
+    says: 'only kernel/http imports fastify',
+    broken: libraryOnlyIn(/^(@fastify\/|fastify)/, /^kernel\/http\//),
+    mutants: [['kernel/host/a.ts', "import fastify from 'fastify'"]],
+  },
+  {
+    says: 'only kernel/hooks imports tapable',
+    broken: libraryOnlyIn(/^tapable$/, /^kernel\/hooks\//),
+    mutants: [['plugins/a/service.ts', "import { SyncHook } from 'tapable'"]],
+  },
+  {
+    says: 'only kernel/store imports sql.js and lowdb',
+    broken: libraryOnlyIn(/^(sql\.js|lowdb)(\/|$)/, /^kernel\/store\//),
+    mutants: [
+      ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
+      ['kernel/a.ts', "await import('sql.js')"],
+    ],
+  },
+  {
+    says: 'the kernel knows no domain noun',
+    broken: s => {
+      if (!inside(s.file, 'kernel')) return []
+      const words = `${s.code} ${s.comments}`.match(/[A-Za-z]+/g) ?? []
+      const parts = words.flatMap(word => word.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/))
+      return parts.map(part => part.toLowerCase().replace(/s$/, '')).filter(part => NOUNS.has(part))
+    },
+    mutants: [
+      ['kernel/a.ts', 'const openSessions = 1'],
+      ['kernel/a.ts', '// asks the agent'],
+      ['kernel/a.ts', 'const job_id = 1'],
+    ],
+  },
+  {
+    says: 'no file is over 300 lines without a reason in its first line',
+    broken: s => {
+      const lines = s.text.split('\n')
+      return lines.length > 301 && !/^\/[/*].*\b(lines|long|one table|generated)\b/i.test(lines[0] ?? '')
+        ? [`${lines.length} lines`]
+        : []
+    },
+    mutants: [['cli/a.ts', 'x\n'.repeat(302)]],
+  },
+  {
+    says: 'console, process.exit, .on, .std*, .chdir only in cli, scripts, examples and bench',
+    broken: s =>
+      inside(s.file, 'kernel') || inside(s.file, 'plugins') || inside(s.file, 'schemas')
+        ? used(s, /\bconsole\.\w+|\bprocess\.(exit|on|once|std\w+|chdir|env)\b/g)
+        : [],
+    mutants: [
+      ['kernel/a.ts', 'console.log(1)'],
+      ['plugins/a/b.ts', 'process.exit(1)'],
+      ['kernel/a.ts', 'process.env.HOME'],
+    ],
+  },
+  {
+    says: 'pid, kill and platform only in kernel/spawn and kernel/lock',
+    broken: s =>
+      inside(s.file, 'kernel') || inside(s.file, 'plugins')
+        ? /^kernel\/(spawn\.ts|spawn\/|lock\.ts)/.test(s.file)
+          ? []
+          : used(s, /\bprocess\.(pid|kill|platform)\b/g)
+        : [],
+    mutants: [['kernel/host/a.ts', 'process.kill(1)']],
+  },
+  {
+    says: 'time, chance and processes come from the kernel',
+    broken: s =>
+      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|spawn|lock)\.ts|^kernel\/spawn\//.test(s.file)) ||
+      inside(s.file, 'plugins')
+        ? [
+            ...used(
+              s,
+              /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|(?<![.\w])set(?:Timeout|Interval)\s*\(/g,
+            ),
+            ...imports(s).filter(to => /^node:(child_process|timers)/.test(to)),
+          ]
+        : [],
+    mutants: [
+      ['plugins/a/b.ts', 'const now = Date.now()'],
+      ['kernel/http/a.ts', 'setTimeout(f, 1)'],
+      ['plugins/a/b.ts', "import { spawn } from 'node:child_process'"],
+    ],
+  },
+  {
+    says: 'a default export is a plugin',
+    broken: s => (isCode(s) && !/^plugins\/[^/]+\/index\.ts$/.test(s.file) ? used(s, /^export default\b/gm) : []),
+    mutants: [['kernel/a.ts', 'export default 1']],
+  },
+]
+
+for (const rule of rules) {
+  test(rule.says, () => {
+    const broken = tree.flatMap(source => rule.broken(source).map(what => `${source.file}: ${what}`))
+    assert.equal([...new Set(broken)], [])
+    for (const [file, text] of rule.mutants) {
+      assert.ok(
+        rule.broken(readSource(file, text)).length > 0,
+        `${file} with ${JSON.stringify(text.slice(0, 60))} breaks it`,
+      )
+    }
+  })
+}
+
+test(`the kernel stays below ${BUDGET} lines of code`, () => {
+  const lines = (source: Source) =>
+    source.text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
+  assert.is(lines(readSource('a.ts', '// a\n\nconst x = 1\n/** b */\n')), 1)
+  const total = tree.filter(source => inside(source.file, 'kernel')).reduce((sum, source) => sum + lines(source), 0)
+  assert.ok(total > 0 && total <= BUDGET, `${total} lines`)
+})
+
+test.run()

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** One source file, its text split into what is code and what is comment; string contents are blanked in `code`. */
+export interface Source {
+  readonly file: string
+  readonly text: string
+  readonly code: string
+  readonly comments: string
+  /** Specifiers of static and dynamic imports and of re-exports. */
+  readonly imports: readonly string[]
+}
+
+/** Splits TypeScript text; good enough for rules over our own formatted sources. */
+export function readSource(file: string, text: string): Source {
+  let code = ''
+  let comments = ''
+  const token =
+    /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\/(?![*/\s])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*(?=[\s.,;)\]])|[\s\S]/g
+  for (const [piece] of text.matchAll(token)) {
+    if (piece.length > 1 && (piece.startsWith('//') || piece.startsWith('/*'))) comments += `${piece}\n`
+    else if (piece.length > 1) code += "''"
+    else code += piece
+  }
+  const imports = [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(\s*|^\s*import\s+)['"]([^'"]+)['"]/gm)].map(
+    match => match[1] as string,
+  )
+  return { file, text, code, comments, imports }
+}
+
+/** All TypeScript sources below a folder of the repository, paths relative to its root. */
+export function sourcesBelow(root: string, folder: string): Source[] {
+  return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && /\.ts$/.test(entry.name))
+    .map(entry => path.relative(root, path.join(entry.parentPath, entry.name)))
+    .sort()
+    .map(file => readSource(file, readFileSync(path.join(root, file), 'utf8')))
+}
