@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import * as v from 'valibot'
 import { pluginActor } from './actor.js'
-import { type Clock, iso, systemClock } from './clock.js'
+import { type Clock, iso, systemClock, type Timer } from './clock.js'
 import { Config, KernelSettings } from './config/index.js'
 import { Fault } from './errors.js'
 import { EventLog, event } from './events/index.js'
@@ -190,7 +190,13 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       journal: async (...parts) => {
         const dir = home.path(...parts)
         const { openJournal } = await import('./journal/index.js')
-        const journal = await openJournal({ dir })
+        const journal = await openJournal({
+          dir,
+          timers: {
+            setTimeout: (fn, ms) => clock.timeout(ms, fn),
+            clearTimeout: timer => (timer as Timer).cancel(),
+          },
+        })
         journal.close = tapper.scope.defer(`journal ${parts.join('/')}`, journal.close.bind(journal))
         return journal
       },

@@ -51,6 +51,8 @@ export class Generation {
       bodyLimit: 1024 * 1024,
       routerOptions: { maxParamLength: 5000, ignoreTrailingSlash: true },
       forceCloseConnections: false,
+      frameworkErrors: (error, request, reply) =>
+        sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
     })
     // The only thing that crosses the scopes of the plugins: errors, the guards of the door, how JSON is read.
     await app.register(plugin(async instance => crossScopes(instance, context), { name: 'kernel' }))

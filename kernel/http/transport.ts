@@ -72,7 +72,7 @@ export class Transport {
     this.#listeners.push(await Listener.tcp(host, port, this.#handle))
   }
 
-  inject(request: InjectRequest): Promise<InjectReply> {
+  async inject(request: InjectRequest): Promise<InjectReply> {
     if (!this.#current) throw KernelErrors.shutting_down()
     return this.#current.inject(request)
   }

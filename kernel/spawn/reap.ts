@@ -40,7 +40,8 @@ export function planReap(facts: ReapFacts): ReapPlan {
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)
   const rowOf = new Map(rows.map(row => [identityOf(row), row]))
   const isLeft = (info: ProcessInfo) =>
-    !spared.has(info.pid) && (rowOf.has(identityOf(info)) || facts.known?.has(identityOf(info)) === true || false)
+    !spared.has(info.pid) &&
+    (rowOf.has(identityOf(info)) || facts.known?.has(identityOf(info)) === true || facts.isMarked(info.pid))
   const left = new Map(living.filter(isLeft).map(info => [info.pid, info]))
   const targets = new Map<number, readonly ProcessInfo[]>()
   for (const info of left.values()) {

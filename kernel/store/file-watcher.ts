@@ -21,7 +21,8 @@ export interface Heap {
   _free(pointer: number): void
 }
 
-type FileImport = (...args: never[]) => number | undefined
+/** A descriptor, or 0 (or nothing) for success; offsets among the arguments are bigints, which `Number` takes. */
+type FileImport = (...args: (number | undefined)[]) => number | undefined
 interface OpenFile {
   readonly base: string
   readonly part: FilePart
@@ -54,10 +55,19 @@ export class FileWatcher {
           'run `npm run sqljs:pin` and take over what it prints',
         )
       }
+      wrapped[letter] = this.#observed(original as FileImport, this.#seen[call], call === 'openat')
       this.#original[call] = original as FileImport
-      wrapped[letter] = this.#wrappers[call](original as FileImport)
     }
     return { ...imports, [this.#pin.module]: wrapped }
+  }
+
+  /** The call as it is, then what it did. Named arguments: this is the hot path. */
+  #observed(original: FileImport, seen: (...args: number[]) => void, gives: boolean): FileImport {
+    return (a = 0, b = 0, c = 0, d = 0) => {
+      const result = original(a, b, c, d)
+      if (gives ? (result ?? -1) >= 0 : !result) seen(a, b, c, d, result ?? 0)
+      return result
+    }
   }
 
   attach(instance: Instance): void {
@@ -89,7 +99,7 @@ export class FileWatcher {
   }
 
   #call(call: FileCall, ...args: number[]): number {
-    const result = (this.#original[call] as (...args: number[]) => number)(...args)
+    const result = this.#original[call]?.(...args) ?? 0
     if (result < 0 || (result !== 0 && call !== 'openat')) throw new Error(`${call} in memory failed with ${result}`)
     return result
   }
@@ -115,28 +125,22 @@ export class FileWatcher {
     return { base, part: (suffix as FilePart | undefined) ?? 'main' }
   }
 
-  readonly #wrappers: Readonly<Record<FileCall, (original: FileImport) => unknown>> = {
-    openat: original => (folder: number, name: number, flags: number, rest: number) => {
-      const fd = (original as (...args: number[]) => number)(folder, name, flags, rest)
-      if (fd >= 0) this.#open[fd] = { ...this.#path(name), position: 0 }
-      return fd
+  /** What each call, having succeeded, did; the arguments are those of the system call of that name. */
+  readonly #seen: Readonly<Record<FileCall, (...args: number[]) => void>> = {
+    openat: (_folder = 0, name = 0, _flags = 0, _mode = 0, fd = 0) => {
+      this.#open[fd] = { ...this.#path(name), position: 0 }
     },
-    fd_seek: original => (fd: number, offset: bigint, whence: number, result: number) => {
-      const status = (original as (...args: unknown[]) => number)(fd, offset, whence, result)
+    fd_seek: (fd = 0, _offset = 0, _whence = 0, result = 0) => {
       const file = this.#open[fd]
-      if (file !== undefined && status === 0) file.position = this.#word(result) + this.#word(result + 4) * 2 ** 32
-      return status
+      if (file !== undefined) file.position = this.#word(result) + this.#word(result + 4) * 2 ** 32
     },
-    fd_read: original => (fd: number, vectors: number, count: number, result: number) => {
-      const status = (original as (...args: number[]) => number)(fd, vectors, count, result)
+    fd_read: (fd = 0, _vectors = 0, _count = 0, result = 0) => {
       const file = this.#open[fd]
-      if (file !== undefined && status === 0) file.position += this.#word(result)
-      return status
+      if (file !== undefined) file.position += this.#word(result)
     },
-    fd_write: original => (fd: number, vectors: number, count: number, result: number) => {
-      const status = (original as (...args: number[]) => number)(fd, vectors, count, result)
+    fd_write: (fd = 0, vectors = 0, count = 0, result = 0) => {
       const file = this.#open[fd]
-      if (file === undefined || status !== 0) return status
+      if (file === undefined) return
       const events = this.watchers.get(file.base)
       let left = this.#word(result)
       for (let vector = vectors; left > 0 && vector < vectors + 8 * count; vector += 8) {
@@ -146,31 +150,18 @@ export class FileWatcher {
         file.position += length
         left -= length
       }
-      return status
     },
-    fd_sync: original => (fd: number) => {
-      const status = (original as (fd: number) => number | undefined)(fd)
-      const file = this.#open[fd]
-      if (file !== undefined && !status) this.watchers.get(file.base)?.sync(file.part)
-      return status
-    },
-    fd_close: original => (fd: number) => {
-      const file = this.#open[fd]
+    fd_sync: (fd = 0) => this.#tell(this.#open[fd], (events, part) => events.sync(part)),
+    ftruncate: (fd = 0, size = 0) => this.#tell(this.#open[fd], (events, part) => events.truncate(part, Number(size))),
+    fd_close: (fd = 0) => {
+      this.#tell(this.#open[fd], (events, part) => events.close(part))
       this.#open[fd] = undefined
-      if (file !== undefined) this.watchers.get(file.base)?.close(file.part)
-      return (original as (fd: number) => number)(fd)
     },
-    ftruncate: original => (fd: number, size: bigint) => {
-      const status = (original as (fd: number, size: bigint) => number)(fd, size)
-      const file = this.#open[fd]
-      if (file !== undefined && status === 0) this.watchers.get(file.base)?.truncate(file.part, Number(size))
-      return status
-    },
-    unlink: original => (folder: number, name: number, flags: number) => {
-      const file = this.#path(name)
-      const status = (original as (...args: number[]) => number)(folder, name, flags)
-      if (status === 0) this.watchers.get(file.base)?.remove(file.part)
-      return status
-    },
+    unlink: (_folder = 0, name = 0) => this.#tell(this.#path(name), (events, part) => events.remove(part)),
+  }
+
+  #tell(file: { base: string; part: FilePart } | undefined, how: (events: FileEvents, part: FilePart) => void): void {
+    const events = this.watchers.get(file?.base ?? '')
+    if (file !== undefined && events !== undefined) how(events, file.part)
   }
 }

@@ -115,22 +115,11 @@ export class Migrations {
   }
 
   #schema(): Schema {
-    const rows = this.#rows(
-      "SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema UNION ALL SELECT 'temporary ' || type, name, tbl_name, " +
-        'rootpage, sql FROM temp.sqlite_schema',
-      [],
-    )
     return new Map(
-      rows.map(([type, name, table, root = null, sql = null]) => {
-        const columns =
-          type === 'table' && root !== 0
-            ? this.#rows('SELECT name, type, "notnull" FROM pragma_table_info(?)', [name ?? null])
-            : []
-        return [
-          `${type} ${name}`,
-          { type, name: String(name), table: String(table), root, sql, columns: columns.map(String) },
-        ]
-      }),
+      this.#rows(SCHEMA, []).map(([type, name, table, root, sql, columns, parents]) => [
+        `${type} ${name}`,
+        { type, name: `${name}`, table: `${table}`, root, sql, columns: `${columns},`, parents: `${parents ?? ''}` },
+      ]),
     )
   }
 
@@ -141,8 +130,17 @@ export class Migrations {
 
 type Schema = ReadonlyMap<
   string,
-  { type: SqlValue | undefined; name: string; table: string; root: SqlValue; sql: SqlValue; columns: string[] }
+  Readonly<
+    Record<'name' | 'table' | 'columns' | 'parents', string> & Record<'type' | 'root' | 'sql', SqlValue | undefined>
+  >
 >
+
+const SCHEMA = `
+  SELECT type, name, tbl_name, rootpage, sql,
+    (SELECT group_concat(i.name || ' ' || i.type || ' ' || i."notnull") FROM pragma_table_info(s.name) AS i),
+    (SELECT group_concat(f."table") FROM pragma_foreign_key_list(s.name) AS f)
+  FROM main.sqlite_schema AS s
+  UNION ALL SELECT 'temporary ' || type, name, tbl_name, rootpage, sql, '', '' FROM temp.sqlite_schema`
 
 /** Why a change of the schema is not allowed; undefined when it only adds to tables with that prefix. */
 function changeRefused(before: Schema, after: Schema, prefix: string): string | undefined {
@@ -150,11 +148,13 @@ function changeRefused(before: Schema, after: Schema, prefix: string): string | 
   for (const [key, old] of before) {
     const now = after.get(key)
     if (now === undefined) return `it removes or renames ${old.name}`
-    if (now.root !== old.root || !old.columns.every((column, at) => now.columns[at] === column))
-      return `it changes ${old.name}`
+    if (now.root !== old.root || !now.columns.startsWith(old.columns)) return `it changes ${old.name}`
     if (now.sql !== old.sql && !own(old.table)) return `it changes ${old.name}, which belongs to another owner`
   }
-  for (const [key, { type, name, table, root }] of after) {
+  for (const [key, { type, name, table, root, parents }] of after) {
+    // A foreign key would make the parent's owner write, or fail for, somebody else's table.
+    const foreign = own(name) ? parents.split(',').find(parent => parent !== '' && !own(parent)) : undefined
+    if (foreign !== undefined) return `${name} refers to ${foreign}, which belongs to another owner`
     if (before.has(key) || name === 'sqlite_sequence') continue
     if ((type !== 'table' && type !== 'index') || root === 0) return `it makes a ${type} (${name})`
     if (!own(table) || !(own(name) || name.startsWith('sqlite_autoindex_'))) return `${name} has no prefix ${prefix}`

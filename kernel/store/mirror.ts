@@ -134,29 +134,25 @@ export class Mirror implements FileEvents {
     await new Promise<void>((resolve, reject) => this.whenSynced(error => (error ? reject(error) : resolve())))
   }
 
-  /** Ends the mirror for a reason found elsewhere. */
-  fail(cause: unknown): StoreError {
-    if (this.failure === undefined) {
-      this.failure = new StoreError(
-        'store_failed',
-        `the database can no longer be written: ${reasonOf(cause)}`,
-        'free space or repair the disk, then start the daemon again; it recovers what was acknowledged',
-        cause,
-      )
-      this.#steps = []
-      const waiters = this.#waiters
-      this.#waiters = []
-      for (const waiter of waiters) waiter.done(this.failure)
-      this.#announce(this.failure)
-    }
-    return this.failure
+  #fail(cause: unknown): void {
+    if (this.failure !== undefined) return
+    const failure = new StoreError(
+      'store_failed',
+      `the database can no longer be written: ${reasonOf(cause)}`,
+      'free space or repair the disk, then start the daemon again; it recovers what was acknowledged',
+      cause,
+    )
+    this.failure = failure
+    this.#steps = []
+    for (const waiter of this.#waiters.splice(0)) waiter.done(failure)
+    this.#announce(failure)
   }
 
   /** Keeps the order where a file follows another; undefined when nothing is to be mirrored. */
   #touch(part: FilePart): MirroredPart | undefined {
     if (this.failure !== undefined) return undefined
     if (part === 'journal') {
-      this.fail(new Error('SQLite used a rollback journal, which is not mirrored'))
+      this.#fail(new Error('SQLite used a rollback journal, which is not mirrored'))
       return undefined
     }
     if (this.#dirty !== undefined && this.#dirty !== part) this.#barrier()
@@ -183,7 +179,7 @@ export class Mirror implements FileEvents {
         await this.#carryOut(steps)
       }
     } catch (error) {
-      this.fail(error)
+      this.#fail(error)
     } finally {
       this.#flushing = false
     }

@@ -45,9 +45,7 @@ export function recover(engine: Engine, { image, wal }: Image): SqliteDatabase {
     db.exec('SELECT count(*) FROM sqlite_schema')
     const mode = db.exec('PRAGMA journal_mode')[0]?.values[0]?.[0]
     if (mode !== 'wal') throw new Error(`journal_mode is ${mode}`)
-    db.run(
-      'PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF',
-    )
+    db.run('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON')
     db.run('PRAGMA cache_size = -16000; PRAGMA mmap_size = 0')
     return db
   } catch (error) {

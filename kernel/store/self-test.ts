@@ -15,18 +15,15 @@ class SyncedBytes {
   }
 
   write(bytes: Uint8Array, offset: number): number {
-    const grown = Buffer.alloc(Math.max(this.#written.length, offset + bytes.length))
-    grown.set(this.#written)
-    grown.set(bytes, offset)
-    this.#written = grown
+    this.truncate(Math.max(this.#written.length, offset + bytes.length))
+    this.#written.set(bytes, offset)
     return bytes.length
   }
 
   truncate(size: number): void {
-    this.#written = Buffer.concat([
-      this.#written.subarray(0, size),
-      Buffer.alloc(Math.max(0, size - this.#written.length)),
-    ])
+    const resized = Buffer.alloc(size)
+    this.#written.copy(resized)
+    this.#written = resized
   }
 
   sync(): void {

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openJournal } from '../../kernel/journal/index.js'
+import { checkAll, closed, payloads, text } from './fixtures/journals.js'
+import { codeOf, inFolder } from './store/harness.js'
+
+/** Makes the end unclean, as a kill does. */
+async function forgetClose(dir: string, last = 0): Promise<void> {
+  const { generation } = JSON.parse(await readFile(path.join(dir, 'journal.json'), 'utf8'))
+  await writeFile(path.join(dir, 'journal.json'), JSON.stringify({ generation, clean: false, last }))
+}
+
+const newest = async (dir: string): Promise<string> => {
+  const first = (await readdir(dir)).map(name => Number(/\d+/.exec(name)?.[0] ?? 0)).sort((a, b) => b - a)[0]
+  return path.join(dir, `events-${first}.log`)
+}
+
+test('a torn tail is cut at open, wherever it is torn', () =>
+  inFolder(async dir => {
+    await closed(dir, 40)
+    const file = await newest(dir)
+    const whole = await readFile(file)
+    let generation = 1
+    for (let round = 0; round < 40; round++) {
+      const cut = round === 0 ? 0 : Math.floor(Math.random() * whole.length)
+      const garbage = round % 3 === 0 ? Buffer.alloc(1 + ((round * 7) % 50), round % 2 ? 0 : 0xff) : Buffer.alloc(0)
+      await writeFile(file, Buffer.concat([whole.subarray(0, cut), garbage]))
+      await forgetClose(dir)
+      const journal = await openJournal({ dir })
+      assert.is(journal.generation, ++generation)
+      await checkAll(journal, 1, journal.last)
+      // No record that was whole before the cut is missing.
+      const left = (await stat(file)).size
+      assert.ok(left <= cut && whole.subarray(0, left).equals(await readFile(file)))
+      const next = left + 16 + whole.readUInt32LE(left)
+      assert.ok(cut < next, `cut at ${cut}, ${left} left`)
+      const { last } = journal
+      journal.append(payloads(last + 1, last + 2))
+      await journal.close()
+      const again = await openJournal({ dir })
+      assert.is(again.generation, generation)
+      await checkAll(again, 1, last + 2)
+      await again.close()
+    }
+  }))
+
+test('damage before the last good record is loud, names file and offset, and is left as it is', () =>
+  inFolder(async dir => {
+    await closed(dir, 40)
+    const file = await newest(dir)
+    const whole = await readFile(file)
+    for (let round = 0; round < 40; round++) {
+      const at = Math.floor(Math.random() * (whole.length - 150))
+      const damaged = Buffer.from(whole)
+      damaged.writeUInt8(damaged.readUInt8(at) ^ (1 << (round % 8)), at)
+      await writeFile(file, damaged)
+      await forgetClose(dir)
+      const error = await openJournal({ dir }).catch(thrown => thrown)
+      assert.is(error.code, 'journal_damaged', `bit of byte ${at}`)
+      assert.ok(error.message.includes(file), error.message)
+      const offset = Number(/offset (\d+)/.exec(error.message)?.[1])
+      assert.ok(offset <= at && at < offset + 16 + whole.readUInt32LE(offset), error.message)
+      assert.ok((await readFile(file)).equals(damaged))
+    }
+  }))
+
+test('after a clean end nothing may be missing: a torn tail is damage then, and so is a missing file', () =>
+  inFolder(async dir => {
+    await closed(dir, 40)
+    const file = await newest(dir)
+    const whole = await readFile(file)
+    for (const cut of [0, 1, 100, whole.length]) {
+      await writeFile(file, Buffer.concat([whole.subarray(0, whole.length - cut), Buffer.alloc(cut === 0 ? 5 : 0)]))
+      assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged', `cut ${cut}`)
+    }
+    await rm(file)
+    assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
+    await writeFile(file, whole)
+    await writeFile(path.join(dir, 'journal.json'), '{')
+    assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
+    await rm(path.join(dir, 'journal.json'))
+    assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
+  }))
+
+test('after kill -9 all that was synced is there and the generation is raised, after a clean end not', () =>
+  inFolder(async folder => {
+    const dir = path.join(folder, 'journal')
+    const script = fileURLToPath(new URL('fixtures/journal-writer.ts', import.meta.url))
+    let synced = 0
+    for (let round = 1; round <= 3; round++) {
+      const child = spawn(process.execPath, ['--import', 'tsx', script, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+      let output = ''
+      child.stdout.on('data', chunk => {
+        output += chunk
+        if (output.split('\n').length > 40 * round) child.kill('SIGKILL')
+      })
+      await once(child, 'exit')
+      const lines = output
+        .split('\n')
+        .slice(0, -1)
+        .map(line => line.split(' ').map(Number))
+      assert.equal([...new Set(lines.map(([generation]) => generation))], [round])
+      synced = lines.at(-1)?.[1] ?? 0
+      for (const generation of [round + 1, round + 1]) {
+        const journal = await openJournal({ dir })
+        assert.is(journal.generation, generation)
+        assert.ok(journal.last >= synced)
+        const records = await journal.read(1, Infinity)
+        assert.equal(
+          records.map(({ payload }) => text(payload)),
+          records.map((_, i) => `record ${i + 1}`),
+        )
+        assert.is(records.length, journal.last)
+        await journal.close()
+      }
+    }
+    assert.ok((await readdir(dir)).length > 2)
+  }))
+
+test.run()

@@ -1,0 +1,268 @@
+// timeout: 120s (starts 115 processes)
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { systemClock } from '../../kernel/clock.js'
+import { acquireLock, LockError, LockHeld, readLock } from '../../kernel/lock.js'
+
+const clock = systemClock()
+const scratch = mkdtempSync(join(tmpdir(), 'svc-lock-'))
+const contender = join(scratch, 'contender.mjs')
+const children = new Set<ChildProcess>()
+let homes = 0
+
+function newHome(): string {
+  const home = join(scratch, `home-${++homes}`)
+  mkdirSync(home, { mode: 0o700 })
+  return home
+}
+
+/** Waits for the barrier and the instant in it, tries once to get the lock, says what came of it, and if it won stays. */
+const contenderSource = `
+import { existsSync, readFileSync } from 'node:fs'
+import { systemClock } from './kernel/clock.ts'
+import { acquireLock } from './kernel/lock.ts'
+const [home, barrier] = process.argv.slice(2)
+console.log('ready')
+const wait = ms => new Promise(done => setTimeout(done, ms))
+while (!existsSync(barrier)) await wait(50)
+await wait(Number(readFileSync(barrier, 'utf8')) - Date.now())
+const clock = systemClock()
+let attempts = 1
+const counting = { ...clock, sleep: (...args) => { attempts++; return clock.sleep(...args) } }
+try {
+  const lock = await acquireLock(home, counting)
+  console.log(JSON.stringify({ won: process.pid, attempts, stale: lock.stale }))
+  process.stdin.resume()
+} catch (error) {
+  console.log(error.message)
+}
+`
+
+interface Contender {
+  readonly child: ChildProcess
+  readonly ready: Promise<unknown>
+  /** The line that says what came of it. */
+  readonly result: Promise<string>
+}
+
+function contend(home: string, barrier: string): Contender {
+  const child = spawn(process.execPath, [contender, home, barrier], { stdio: ['pipe', 'pipe', 'inherit'] })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const ready = lines.next()
+  const result = ready
+    .then(() => lines.next())
+    .then(({ value }) => value ?? Promise.reject(new Error('it ended and said nothing')))
+  // Some tests kill before there is a result.
+  result.catch(() => {})
+  return { child, ready, result }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exit
+}
+
+test.before(async () => {
+  await build({
+    stdin: { contents: contenderSource, resolveDir: fileURLToPath(new URL('../..', import.meta.url)) },
+    outfile: contender,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+  })
+})
+
+test.after(async () => {
+  await Promise.all([...children].map(kill))
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+test('of 100 processes one wins, the others name it; after kill -9 the next start wins at once', async () => {
+  const home = newHome()
+  const barrier = join(scratch, 'barrier')
+  const all = Array.from({ length: 100 }, () => contend(home, barrier))
+  await Promise.all(all.map(({ ready }) => ready))
+  // By then all have seen it, so all try at the same moment.
+  writeFileSync(`${barrier}.new`, String(Date.now() + 200))
+  renameSync(`${barrier}.new`, barrier)
+  const results = await Promise.all(all.map(({ result }) => result))
+
+  const winners = results.filter(line => line.startsWith('{'))
+  assert.is(winners.length, 1)
+  const { won, stale } = JSON.parse(winners[0]!)
+  assert.is(stale, undefined)
+  const others = results.filter(line => !line.startsWith('{'))
+  assert.equal(new Set(others), new Set([`daemon: already running with pid ${won}`]))
+  assert.equal(readdirSync(home), ['daemon.lock'])
+
+  const held = await readLock(home)
+  await kill(all.find(({ child }) => child.pid === won)!.child)
+  const next = contend(home, barrier)
+  const after = JSON.parse(await next.result)
+  assert.is(after.won, next.child.pid)
+  assert.is(after.attempts, 1)
+  assert.equal(after.stale, { pid: won, startedAt: held!.startedAt })
+  await kill(next.child)
+})
+
+test('losers that come while the winner is being killed say a true pid or win', async () => {
+  const home = newHome()
+  const barrier = join(scratch, 'barrier')
+  let holder = contend(home, barrier)
+  let holderPid = JSON.parse(await holder.result).won
+  for (let round = 0; round < 5; round++) {
+    const pair = [contend(home, barrier), contend(home, barrier)]
+    await pair[round % 2]!.ready
+    await kill(holder.child)
+    const results = await Promise.all(pair.map(({ result }) => result))
+    const winners = pair.filter((_, index) => results[index]!.startsWith('{'))
+    assert.ok(winners.length <= 1)
+    const truths = [holderPid, ...winners.map(({ child }) => child.pid)].map(
+      pid => `daemon: already running with pid ${pid}`,
+    )
+    for (const line of results) assert.ok(line.startsWith('{') || truths.includes(line), line)
+    holder = winners[0] ?? contend(home, barrier)
+    holderPid = JSON.parse(await holder.result).won
+  }
+  await kill(holder.child)
+})
+
+test('a released lock is free, leaves nothing stale, and its file stays what it was', async () => {
+  const home = newHome()
+  const first = await acquireLock(home, clock)
+  const file = join(home, 'daemon.lock')
+  assert.is(statSync(file).mode & 0o777, 0o600)
+  const record = await readLock(home)
+  assert.is(record?.pid, process.pid)
+  assert.ok(record!.startTime.length > 0)
+  const nonce = readFileSync(file, 'utf8').split('\n')[0]
+  assert.match(nonce!, /^[0-9a-f]{32}$/)
+  const { ino } = statSync(file)
+  await Promise.all([first.release(), first.release()])
+  assert.is(await readLock(home), undefined)
+
+  const second = await acquireLock(home, clock)
+  assert.is(second.stale, undefined)
+  assert.is(readFileSync(file, 'utf8').split('\n')[0], nonce)
+  assert.is(statSync(file).ino, ino)
+  await second.release()
+})
+
+test('within one process, and by another path, it is the same lock', async () => {
+  const home = newHome()
+  const alias = `${home}-alias`
+  symlinkSync(home, alias)
+  const lock = await acquireLock(home, clock)
+  for (const path of [home, alias, join(home, '..', `home-${homes}`)]) {
+    const error = await acquireLock(path, clock).catch(thrown => thrown)
+    assert.instance(error, LockHeld)
+    assert.is(error.code, 'daemon_already_running')
+    assert.is(error.pid, process.pid)
+    assert.is(error.message, `daemon: already running with pid ${process.pid}`)
+  }
+  await lock.release()
+})
+
+test('who waits gets the lock when it is released', async () => {
+  const home = newHome()
+  const lock = await acquireLock(home, clock)
+  let freed = false
+  const next = acquireLock(home, clock, { waitMs: 20_000 }).then(won => ({ won, freed }))
+  await clock.sleep(100)
+  freed = true
+  await lock.release()
+  const result = await next
+  assert.ok(result.freed)
+  await result.won.release()
+})
+
+test('what the file says decides nothing', async () => {
+  const home = newHome()
+  const lock = await acquireLock(home, clock)
+  const saved = readFileSync(join(home, 'daemon.lock'))
+  await lock.release()
+  // The file names a process that lives: this one. Yet nobody holds the lock.
+  writeFileSync(join(home, 'daemon.lock'), saved)
+  const again = await acquireLock(home, clock)
+  assert.is(again.stale?.pid, process.pid)
+  await again.release()
+})
+
+test('a holder that has not yet said who it is is waited for, the one before it not named', async () => {
+  const home = newHome()
+  const file = join(home, 'daemon.lock')
+  const lock = await acquireLock(home, clock)
+  const own = readFileSync(file, 'utf8')
+  writeFileSync(file, own.replace(`pid ${process.pid} `, `pid ${2 ** 22 + 1} `))
+  const losing = acquireLock(home, clock).catch(thrown => thrown)
+  await clock.sleep(100)
+  writeFileSync(file, own)
+  assert.is((await losing).message, `daemon: already running with pid ${process.pid}`)
+  await lock.release()
+})
+
+test('a copied home has a lock of its own', async () => {
+  const home = newHome()
+  const copy = newHome()
+  const lock = await acquireLock(home, clock)
+  copyFileSync(join(home, 'daemon.lock'), join(copy, 'daemon.lock'))
+  const other = await acquireLock(copy, clock)
+  await other.release()
+  await lock.release()
+})
+
+test('a file that is no lock file is refused and not touched; so is a home that is not there', async () => {
+  for (const text of ['', '1234\n', `${'g'.repeat(32)}\n`, 'a'.repeat(500)]) {
+    const home = newHome()
+    writeFileSync(join(home, 'daemon.lock'), text)
+    const error = await acquireLock(home, clock).catch(thrown => thrown)
+    assert.instance(error, LockError)
+    assert.is(error.code, 'lock_file_damaged')
+    assert.is(readFileSync(join(home, 'daemon.lock'), 'utf8'), text)
+  }
+  const linked = newHome()
+  writeFileSync(join(scratch, 'elsewhere'), `${'a'.repeat(32)}\n`)
+  symlinkSync(join(scratch, 'elsewhere'), join(linked, 'daemon.lock'))
+  for (const home of [linked, join(scratch, 'nowhere')]) {
+    const error = await acquireLock(home, clock).catch(thrown => thrown)
+    assert.instance(error, LockError)
+    assert.is(error.code, 'lock_failed')
+  }
+  assert.is(readFileSync(join(scratch, 'elsewhere'), 'utf8'), `${'a'.repeat(32)}\n`)
+})
+
+test('the socket has a name of full length, the same for every version of Node', async () => {
+  if (process.platform !== 'linux') return
+  const home = newHome()
+  const lock = await acquireLock(home, clock)
+  const name = `@svc.${statSync(home).dev}.${statSync(home).ino}.`
+  const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
+  const found = lines.filter(line => line.includes(name)).map(line => line.slice(line.indexOf(name)).length)
+  assert.equal(found, [108])
+  await lock.release()
+})
+
+test.run()

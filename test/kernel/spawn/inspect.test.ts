@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { environmentHas, inspectProcess, inspectProcesses } from '../../../kernel/spawn/inspect.js'
+
+const scratch = mkdtempSync(join(tmpdir(), 'svc-inspect-'))
+const children: ChildProcess[] = []
+
+function start(command: string, env: Record<string, string> = {}): number {
+  const child = spawn(command, ['1000'], { detached: true, stdio: 'ignore', env })
+  children.push(child)
+  return child.pid!
+}
+
+test.after(async () => {
+  for (const child of children) {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+test('both ways to ask agree on a process, whatever its name', () => {
+  const awkward = join(scratch, 'a) Z 1 (b')
+  symlinkSync('/bin/sleep', awkward)
+  const pid = start(awkward)
+  for (const platform of ['linux', 'darwin'] as const) {
+    if (!existsSync(platform === 'linux' ? '/proc/self/stat' : '/bin/ps')) continue
+    const one = inspectProcess(pid, platform)
+    assert.equal(
+      { ...one, startTime: '', name: '' },
+      { pid, parent: process.pid, group: pid, startTime: '', name: '', ended: false },
+    )
+    assert.ok(one!.startTime.length > 0)
+    assert.match(one!.name, 'a) Z 1 (b')
+    assert.equal(inspectProcesses(platform).get(pid), one)
+    assert.is(inspectProcess(2 ** 30, platform), undefined)
+    for (const no of [0, -1, 1.5, Number.NaN]) assert.is(inspectProcess(no, platform), undefined)
+  }
+})
+
+test('an entry of the environment is found whole or not at all', () => {
+  if (process.platform !== 'linux') return
+  const pid = start('/bin/sleep', { FIRST: 'x', SVC_HOME_ID: 'home-1', LAST: 'SVC_HOME_ID=home-2' })
+  const has = (entry: string) => environmentHas(pid, entry, 'linux')
+  assert.equal(['FIRST=x', 'SVC_HOME_ID=home-1', 'LAST=SVC_HOME_ID=home-2'].map(has), [true, true, true])
+  assert.equal(['SVC_HOME_ID=home-2', 'SVC_HOME_ID=home', 'HOME_ID=home-1'].map(has), [false, false, false])
+  assert.is(environmentHas(2 ** 30, 'FIRST=x', 'linux'), false)
+  assert.is(environmentHas(pid, 'FIRST=x', 'darwin'), false)
+})
+
+test('a process that has ended and was not waited for is ended', async () => {
+  if (process.platform !== 'linux') return
+  // This shell never waits for its child.
+  const child = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  children.push(child)
+  const [chunk] = await once(child.stdout, 'data')
+  const pid = Number(chunk)
+  while (inspectProcess(pid, 'linux')?.ended === false) await new Promise(resolve => setTimeout(resolve, 10))
+  assert.is(inspectProcess(pid, 'linux')?.ended, true)
+})
+
+test.run()

@@ -1,0 +1,67 @@
+import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { jsonFile, textFile } from '../../../kernel/store/json-file.js'
+import { codeOf, inFolder } from './harness.js'
+
+test('a text file is read whole and replaced whole, leaving nothing beside it', () =>
+  inFolder(async folder => {
+    const name = path.join(folder, 'notes.txt')
+    const file = textFile(name, { mode: 0o640 })
+    assert.is(await file.read(), undefined)
+    await file.write('ä // text stays text\n')
+    assert.is(await file.read(), 'ä // text stays text\n')
+    assert.is((await stat(name)).mode & 0o777, 0o640)
+    await file.write('')
+    assert.is(await file.read(), '')
+    assert.equal(await readdir(folder), ['notes.txt'])
+  }))
+
+test('writes go one after the other: the last one stands', () =>
+  inFolder(async folder => {
+    const file = textFile(path.join(folder, 'a'))
+    await Promise.all(Array.from({ length: 30 }, (_, i) => file.write(String(i).repeat(1000))))
+    assert.is(await file.read(), '29'.repeat(1000))
+  }))
+
+test('permissions and links stay, a leftover of a crash is no hindrance', () =>
+  inFolder(async folder => {
+    const target = path.join(folder, 'target.json')
+    const link = path.join(folder, 'link.json')
+    await writeFile(target, 'old')
+    await chmod(target, 0o604)
+    await symlink('target.json', link)
+    await symlink('/etc/hosts', path.join(folder, '.target.json.tmp'))
+    await textFile(link).write('new')
+    assert.is(await readlink(link), 'target.json')
+    assert.is(await readFile(target, 'utf8'), 'new')
+    assert.is((await stat(target)).mode & 0o777, 0o604)
+    assert.equal((await readdir(folder)).sort(), ['link.json', 'target.json'])
+  }))
+
+test('what cannot be read or written is told, and the next write is not held up', () =>
+  inFolder(async folder => {
+    assert.is(await codeOf(() => textFile(folder).read()), 'file_unreadable')
+    const file = textFile(path.join(folder, 'sub', 'a'))
+    assert.is(await codeOf(() => file.write('x')), 'file_unwritable')
+    await mkdir(path.join(folder, 'sub'))
+    await file.write('x')
+    assert.is(await file.read(), 'x')
+  }))
+
+test('a JSON file gives what was written, also null and false, and the fallback when there is none', () =>
+  inFolder(async folder => {
+    const name = path.join(folder, 'a.json')
+    const file = jsonFile<unknown>(name, { fallback: true })
+    assert.equal(await file.read(), { fallback: true })
+    for (const value of [{ a: [1, 'ä'] }, null, false, 0, '']) {
+      await file.write(value)
+      assert.equal(await jsonFile<unknown>(name, 1).read(), value)
+    }
+    await writeFile(name, '{ not json')
+    assert.is(await codeOf(() => file.read()), 'file_invalid')
+    assert.is(await readFile(name, 'utf8'), '{ not json')
+  }))
+
+test.run()

@@ -1,0 +1,91 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { StoreError } from '../../../kernel/store/index.js'
+import { codeOf, inFolder, openAt, withStore } from './harness.js'
+
+const first = {
+  id: '1',
+  sql: 'CREATE TABLE shop_item (id INTEGER PRIMARY KEY, name TEXT);\n-- more\nCREATE INDEX shop_name ON shop_item (name);',
+}
+const second = { id: '2', sql: "ALTER TABLE shop_item ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'" }
+
+test('migrations run once, in order, and are reported with their digest', () =>
+  inFolder(async folder => {
+    const store = await openAt(folder)
+    store.migrate('shop', [first])
+    await store.db.tx(t => t.run("INSERT INTO shop_item (name) VALUES ('a')"))
+    assert.equal(store.db.all('SELECT * FROM shop_item'), [{ id: 1, name: 'a' }])
+    const before = store.status().streams.find(({ owner }) => owner === 'shop')
+    store.migrate('shop', [first, second])
+    assert.equal(store.db.all('SELECT * FROM shop_item'), [{ id: 1, name: 'a', colour: 'red' }])
+    await store.db.durable()
+    const after = store.status().streams.find(({ owner }) => owner === 'shop')
+    assert.is(after?.applied, 2)
+    assert.is(after?.version, 2)
+    assert.not.equal(after?.digest, before?.digest)
+    await store.close()
+    const again = await openAt(folder)
+    assert.is(again.status().streams.find(({ owner }) => owner === 'shop')?.version, 0)
+    again.migrate('shop', [first, second])
+    assert.equal(
+      again.status().streams.find(({ owner }) => owner === 'shop'),
+      after,
+    )
+    await again.close()
+  }))
+
+test('an unknown or changed migration is schema_ahead, and nothing is applied', () =>
+  withStore(async store => {
+    store.migrate('shop', [first, second])
+    assert.is(await codeOf(() => store.migrate('shop', [first])), 'schema_ahead')
+    const third = { id: '3', sql: 'CREATE TABLE shop_third (a)' }
+    const changed = { id: '2', sql: `${second.sql} ` }
+    assert.is(await codeOf(() => store.migrate('shop', [first, changed, third])), 'schema_ahead')
+    assert.is(await codeOf(() => store.db.all('SELECT * FROM shop_third')), 'sql_failed')
+    store.migrate('shop', [first, second, third])
+    assert.equal(store.db.all('SELECT * FROM shop_third'), [])
+  }))
+
+test('a migration that does more than add is refused whole', () =>
+  withStore(async store => {
+    store.migrate('shop', [first])
+    store.migrate('acme', [{ id: '1', sql: 'CREATE TABLE acme_x (a, b)' }])
+    const schema = () => store.db.rows('SELECT name, sql FROM sqlite_schema ORDER BY name')
+    const before = schema()
+    for (const sql of [
+      'CREATE TABLE other_x (a)',
+      'CREATE INDEX shop_i ON acme_x (a)',
+      'CREATE INDEX acme_i ON shop_item (name)',
+      'CREATE TEMP TABLE shop_t (a)',
+      'CREATE VIEW shop_v AS SELECT 1',
+      'CREATE TRIGGER shop_t AFTER INSERT ON shop_item BEGIN DELETE FROM acme_x; END',
+      'CREATE VIRTUAL TABLE shop_f USING fts4 (a)',
+      'ALTER TABLE acme_x ADD COLUMN c',
+      'ALTER TABLE shop_item RENAME TO shop_other',
+      'ALTER TABLE shop_item RENAME COLUMN name TO title',
+      'ALTER TABLE shop_item DROP COLUMN name',
+      'CREATE TABLE shop_a (a); DROP TABLE acme_x',
+      'CREATE TABLE shop_a (a); INSERT INTO shop_a VALUES (1)',
+      'CREATE TABLE shop_a (a); COMMIT',
+      'CREATE TABLE shop_a (a REFERENCES acme_x (a))',
+      'ALTER TABLE shop_item ADD COLUMN b REFERENCES acme_x (a)',
+      'PRAGMA foreign_keys = OFF',
+      'CREATE TABLE shop_a (a); /* c */ PRAGMA foreign_keys = OFF',
+    ]) {
+      const error = await Promise.resolve()
+        .then(() => store.migrate('shop', [first, { id: 'bad', sql }]))
+        .catch(thrown => thrown)
+      assert.instance(error, StoreError, sql)
+      assert.is(error.code, sql.includes('DROP COLUMN') ? error.code : 'migration_refused', `${sql}: ${error.message}`)
+      assert.equal(schema(), before, sql)
+    }
+    assert.equal(store.db.rows('SELECT * FROM pragma_foreign_keys'), [[1]])
+    assert.is(
+      await codeOf(() => store.migrate('shop', [first, { id: 'bad', sql: 'CREATE TABLE shop_a (' }])),
+      'sql_failed',
+    )
+    assert.is(await codeOf(() => store.db.tx(() => store.migrate('shop', [first, second]))), 'tx_nested')
+    store.migrate('shop', [first, second])
+  }))
+
+test.run()

@@ -1,0 +1,135 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Db, StoreError } from '../../../kernel/store/index.js'
+import { codeOf, withStore } from './harness.js'
+
+const migration = {
+  id: 'tables',
+  sql: `CREATE TABLE shop_item (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, n INTEGER);
+    CREATE TABLE shop_part (id INTEGER PRIMARY KEY, item INTEGER REFERENCES shop_item (id) ON DELETE CASCADE);
+    CREATE TABLE shop_strict (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK);
+    CREATE INDEX shop_item_n ON shop_item (n)`,
+}
+const foreign = {
+  id: 'tables',
+  sql: 'CREATE TABLE acme_x (id INTEGER PRIMARY KEY, n INTEGER)',
+}
+
+/** A database with tables of two owners, bound to the first. */
+const withShop = (use: (db: Db, kernel: Db) => Promise<void>) =>
+  withStore(async store => {
+    store.migrate('shop', [migration])
+    store.migrate('acme', [foreign])
+    await use(store.db.bind({ name: 'shop', tables: 'shop' }), store.db)
+  })
+
+test('an owner reads everything and writes its own tables', () =>
+  withShop(async db => {
+    await db.tx(t => {
+      assert.is(t.run("INSERT INTO shop_item (name, n) VALUES ('a', 1), ('b', 2)").changes, 2)
+      t.run("INSERT INTO shop_item (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET n = n + 1")
+      t.run('REPLACE INTO shop_part VALUES (1, 1)')
+      t.run('-- with a comment\n UPDATE shop_item SET n = (SELECT count(*) FROM acme_x) WHERE id = 2; -- and one more')
+      assert.equal(t.get("INSERT INTO shop_item (name) VALUES ('c') RETURNING id, name"), { id: 4, name: 'c' })
+      assert.is(
+        t.run('WITH gone AS (SELECT 4 AS id) DELETE FROM shop_item WHERE id IN (SELECT id FROM gone)').changes,
+        1,
+      )
+      assert.is(t.run('DELETE FROM shop_part').changes, 1)
+      t.run("INSERT INTO shop_item (id, name) VALUES (9, 'i')")
+      t.run('INSERT INTO shop_part VALUES (2, 9)')
+      t.run('DELETE FROM shop_item WHERE id = 9')
+      assert.equal(t.rows('SELECT * FROM shop_part'), [])
+    })
+    assert.equal(db.rows('SELECT name, n FROM shop_item ORDER BY id'), [
+      ['a', 2],
+      ['b', 0],
+    ])
+    assert.equal(db.rows('SELECT value FROM json_each(?)', ['[1,2]']), [[1], [2]])
+    assert.equal(db.rows('VALUES (1)'), [[1]])
+  }))
+
+test('everything else is refused, with owner and table named, and changes nothing', () =>
+  withShop(async (db, kernel) => {
+    await kernel.tx(t => t.run('INSERT INTO acme_x VALUES (1, 1)'))
+    const refused = [
+      'INSERT INTO acme_x VALUES (2, 2)',
+      'UPDATE acme_x SET n = 2',
+      'DELETE FROM acme_x',
+      'DELETE FROM acme_x WHERE id = 1',
+      'REPLACE INTO kernel_migration VALUES (1, 2, 3, 4)',
+      'WITH x AS (SELECT 1) DELETE FROM acme_x',
+      'DELETE FROM sqlite_sequence',
+      'INSERT OR ROLLBACK INTO shop_item (id) VALUES (1)',
+      'INSERT INTO shop_strict VALUES (1)',
+      'PRAGMA foreign_keys = OFF',
+      'EXPLAIN PRAGMA foreign_keys = OFF',
+      '/* c */ PRAGMA journal_mode = DELETE',
+      "ATTACH 'x' AS y",
+      'BEGIN',
+      'COMMIT',
+      'ROLLBACK',
+      'SAVEPOINT s',
+      'VACUUM',
+      'ANALYZE',
+      'REINDEX',
+      'CREATE TABLE shop_z (a)',
+      'CREATE TEMP TABLE shop_z (a)',
+      'DROP TABLE shop_part',
+      'ALTER TABLE shop_part ADD b',
+      'SELECT 1; SELECT 2',
+      'SELECT 1; PRAGMA foreign_keys = OFF',
+      '',
+      '; SELECT 1',
+    ]
+    for (const sql of refused) {
+      const code = await codeOf(() => db.tx(t => t.run(sql)))
+      assert.is(code, 'statement_refused', sql)
+    }
+    const error = await db.tx(t => t.run('UPDATE acme_x SET n = 2')).catch(thrown => thrown)
+    assert.instance(error, StoreError)
+    assert.match(error.message, /shop may write only tables named shop_…, not acme_x/)
+    assert.equal(kernel.rows('SELECT * FROM acme_x'), [[1, 1]])
+    assert.equal(kernel.rows('SELECT * FROM pragma_foreign_keys'), [[1]])
+    assert.equal(kernel.rows('SELECT * FROM pragma_journal_mode'), [['wal']])
+    assert.is(await codeOf(() => db.tx(t => t.run('INSERT INTO nowhere VALUES (1)'))), 'sql_failed')
+  }))
+
+test('a statement that one owner may run is still refused to another', () =>
+  withShop(async (db, kernel) => {
+    const sql = 'INSERT INTO acme_x (n) VALUES (1)'
+    const acme = kernel.bind({ name: 'acme', tables: 'acme' })
+    await acme.tx(t => t.run(sql))
+    assert.is(await codeOf(() => db.tx(t => t.run(sql))), 'statement_refused')
+    await kernel.tx(t => t.run(sql))
+    assert.equal(kernel.row('SELECT count(*) FROM acme_x'), [2])
+    assert.is(await codeOf(() => db.bind({ name: 'acme', tables: 'acme' })), 'bind_refused')
+  }))
+
+test("a service takes part in another owner's transaction with its own rights", () =>
+  withShop(async (db, kernel) => {
+    const acme = kernel.bind({ name: 'acme', tables: 'acme' })
+    const order: string[] = []
+    await db.tx(t => {
+      t.run("INSERT INTO shop_item (name) VALUES ('a')")
+      acme.within(t).run('INSERT INTO acme_x (n) VALUES (1)')
+      acme.onDurable(t, () => order.push('durable'))
+    })
+    assert.equal(order, ['durable'])
+    const failing = db.tx(t => {
+      acme.within(t).run('INSERT INTO acme_x (n) VALUES (2)')
+      acme.within(t).run("INSERT INTO shop_item (name) VALUES ('b')")
+    })
+    assert.is(await codeOf(() => failing), 'statement_refused')
+    assert.equal(kernel.rows('SELECT n FROM acme_x'), [[1]])
+  }))
+
+test('the prefix of a name with dots and hyphens has underscores', () =>
+  withStore(async store => {
+    store.migrate('acme.night-shift', [{ id: '1', sql: 'CREATE TABLE acme_night_shift_x (a)' }])
+    const db = store.db.bind({ name: 'acme.night-shift', tables: 'acme.night-shift' })
+    await db.tx(t => t.run('INSERT INTO acme_night_shift_x VALUES (1)'))
+    assert.equal(db.rows('SELECT a FROM acme_night_shift_x'), [[1]])
+  }))
+
+test.run()
