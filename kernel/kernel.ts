@@ -103,7 +103,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db
     const spawner = createSpawner({
-      homeId: await homeIdentity(db, () => ids.hex(16)),
+      homeId: await homeIdentity(db, home.root, () => ids.hex(16)),
       table: processTable(db),
       clock,
       durable: () => db.durable(),
@@ -116,7 +116,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         msg: `ended ${left.ended.length} processes that an earlier daemon left`,
       })
     }
-    undo.push(() => spawner.stopAll())
+    undo.push(async () => {
+      await spawner.stopAll()
+      // What left its group is found by its mark; nothing that was started here outlives the daemon.
+      await spawner.reap()
+    })
 
     let host: Host | undefined
     const report: Report = fault => host?.report(fault)
@@ -137,7 +141,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const view = (): HostView => ({
       version,
       startedAt,
-      pid: process.pid,
+      pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.plugins() ?? [],
       listeners: () => transport.listeners(),
@@ -248,7 +252,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
-      await textFile(home.discovery).write(discovery(transport, startedAt))
+      await textFile(home.discovery).write(discovery(transport, spawner.self, startedAt))
     }
 
     const order = options.quiesceOrder ?? ['http', 'socket']
@@ -286,9 +290,9 @@ async function quiesceAll(host: Host, transport: Transport, order: readonly stri
   }
 }
 
-function discovery(transport: Transport, startedAt: number): string {
+function discovery(transport: Transport, pid: number, startedAt: number): string {
   const tcp = transport.listeners().find(listener => listener.door === 'tcp')
-  return `${JSON.stringify({ pid: process.pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
+  return `${JSON.stringify({ pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
 }
 
 function logFor(plugin: string, clock: Clock, write: (line: LogLine) => void): Log {

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import type { ProcessRow, ProcessTable } from './spawn.js'
 import type { Db, Migration } from './store/index.js'
 
@@ -38,13 +39,18 @@ export function processTable(db: Db): ProcessTable {
   }
 }
 
-/** A name of this home that no other has, made at its first start. */
-export async function homeIdentity(db: Db, make: () => string): Promise<string> {
+/**
+ * A name of this home that no other has: made at its first start, and with the folder's device and inode, so that a copied
+ * home, which brings the database along, never ends the processes of the one it was copied from.
+ */
+export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
+  const { dev, ino } = await stat(root)
+  const place = `${dev.toString(16)}.${ino.toString(16)}`
   const found = db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'home_id'")
-  if (found) return found.value
+  if (found) return `${found.value}.${place}`
   const value = make()
   await db.tx(t => {
     t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
   })
-  return value
+  return `${value}.${place}`
 }

@@ -31,6 +31,8 @@ export interface SpawnRequest {
 
 /** The one place that starts and signals processes. */
 export interface Spawner {
+  /** Pid of this process. */
+  readonly self: number
   /**
    * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
    * as well. Throws {@link SpawnError}.
@@ -84,6 +86,7 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
   }
 
   return {
+    self: system.self,
     async spawn(request) {
       await checkFolder(request.cwd)
       await durable()

@@ -1,0 +1,199 @@
+// Builds dist/: `node scripts/build.mjs [--code]`. With `--code` there is no type check and there are no declarations.
+//
+// Entries that do not exist are skipped. Each file goes out by temporary file and rename, chunks before what imports
+// them, and one that is no longer made stays for a minute: a daemon that runs can still load its chunks, and two builds
+// at once do not disturb each other.
+import { spawn } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const dist = join(root, 'dist')
+const staleMs = 60_000
+const commands = ['svc', 'examples/agents/report/agent']
+/** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
+const launchers = { svc: 'svc', 'svc-report-agent': 'examples/agents/report/agent' }
+
+/** Sources by the name of what is made of them, without suffix. */
+function entries() {
+  const wanted = {
+    index: 'kernel/index.ts',
+    plugin: 'kernel/plugin.ts',
+    plugins: 'plugins/index.ts',
+    svc: 'cli/svc.ts',
+    daemon: 'cli/daemon.ts',
+    'build-data': 'cli/build-data.ts',
+    'examples/agents/report/agent': 'examples/agents/report/agent.ts',
+  }
+  for (const name of filesBelow(join(root, 'plugins'))) {
+    const [plugin, file, ...deeper] = name.split('/')
+    if (deeper.length > 0) continue
+    if (file === 'api.ts') wanted[`plugins/${plugin}`] = `plugins/${name}`
+    // Loaded by the command line alone, so that it does not have to load the plugin.
+    if (file === 'commands.ts') wanted[`commands/${plugin}`] = `plugins/${name}`
+  }
+  for (const name of filesBelow(join(root, 'schemas'))) {
+    if (/(?<!\.d|\.test)\.ts$/.test(name)) wanted[`schemas/${name.slice(0, -3)}`] = `schemas/${name}`
+  }
+  return Object.fromEntries(Object.entries(wanted).filter(([, source]) => existsSync(join(root, source))))
+}
+
+function filesBelow(folder) {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(folder, join(entry.parentPath, entry.name)))
+}
+
+/**
+ * Packages stay imports, but for the parser of the command line: loading its many CommonJS files takes longer than all
+ * else that a client command does.
+ */
+const packages = {
+  name: 'packages',
+  setup({ onResolve }) {
+    const parser = join(root, 'node_modules/clipanion/lib')
+    onResolve({ filter: /^clipanion$/ }, () => ({ path: join(parser, 'advanced/index.mjs'), sideEffects: false }))
+    onResolve({ filter: /^\.\.\/platform$/ }, ({ importer }) =>
+      importer.includes('/node_modules/clipanion/') ? { path: join(parser, 'platform/node.mjs') } : undefined,
+    )
+    onResolve({ filter: /^typanion$/ }, () => ({ path: join(root, 'node_modules/typanion/lib/index.mjs') }))
+    onResolve({ filter: /^[^./]/ }, ({ path, kind }) => (kind === 'entry-point' ? undefined : { path, external: true }))
+  },
+}
+
+async function buildCode() {
+  const entryPoints = entries()
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints,
+    outdir: dist,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    plugins: [packages],
+    sourcemap: 'linked',
+    charset: 'utf8',
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+  })
+  const isEntry = path => metafile.outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
+  const files = outputFiles.map(({ path, contents }) => ({ path, contents: Buffer.from(contents), mode: 0o644 }))
+  for (const name of commands) makeExecutable(files, join(dist, `${name}.js`))
+  for (const file of files.filter(({ path }) => !isEntry(path))) put(file)
+  for (const file of files.filter(({ path }) => isEntry(path))) put(file)
+  for (const [name, entry] of Object.entries(launchers)) if (entryPoints[entry]) putLauncher(name, entry)
+  removeStale(new Set(files.map(({ path }) => path)))
+  return Object.keys(entryPoints)
+}
+
+function makeExecutable(files, path) {
+  const code = files.find(file => file.path === path)
+  if (code === undefined) return
+  code.mode = 0o755
+  if (code.contents.subarray(0, 2).toString() === '#!') return
+  code.contents = Buffer.concat([Buffer.from('#!/usr/bin/env node\n'), code.contents])
+  const map = files.find(file => file.path === `${path}.map`)
+  // One line more above everything: one empty line more in the mappings.
+  const json = JSON.parse(map.contents.toString())
+  map.contents = Buffer.from(JSON.stringify({ ...json, mappings: `;${json.mappings}` }))
+}
+
+/** A file and no link, since what a link points to is run under the rules of the folder it lies in. */
+function putLauncher(name, entry) {
+  const bin = join(dist, 'bin')
+  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\nimport('../${entry}.js')\n`
+  put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
+  put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
+}
+
+function put({ path, contents, mode }) {
+  if (existsSync(path) && readFileSync(path).equals(contents)) {
+    chmodSync(path, mode)
+    // Tells a build that runs beside this one that the file is wanted.
+    utimesSync(path, new Date(), new Date())
+    return
+  }
+  mkdirSync(dirname(path), { recursive: true })
+  const temporary = `${path}.${process.pid}.tmp`
+  writeFileSync(temporary, contents)
+  chmodSync(temporary, mode)
+  renameSync(temporary, path)
+}
+
+function removeStale(current) {
+  const notes = join(dist, '.stale.json')
+  const before = existsSync(notes) ? JSON.parse(readFileSync(notes, 'utf8')) : {}
+  const now = Date.now()
+  const after = {}
+  for (const name of filesBelow(dist)) {
+    const path = join(dist, name)
+    if (current.has(path) || name.startsWith('types/') || !/\.(js|js\.map|tmp)$/.test(name)) continue
+    const since = before[name] ?? now
+    if (now - since > staleMs && now - statSync(path).mtimeMs > staleMs) rmSync(path, { force: true })
+    else after[name] = since
+  }
+  put({ path: notes, contents: Buffer.from(JSON.stringify(after)), mode: 0o644 })
+}
+
+/** dist/commands.json and schemas/openapi.json, by what was just built. */
+async function buildData(made) {
+  if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
+  await run('dist/build-data.js')
+}
+
+async function checkAndDeclare() {
+  const compiler = 'node_modules/typescript/bin/tsc'
+  const types = join(dist, 'types')
+  const fresh = join(dist, `types.${process.pid}.tmp`)
+  try {
+    await run(compiler, '--noEmit')
+    if (!['kernel', 'schemas', 'plugins'].some(folder => existsSync(join(root, folder)))) return
+    await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
+    rmSync(types, { recursive: true, force: true })
+    renameSync(fresh, types)
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+function run(...args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' })
+    child.once('error', reject)
+    child.once('exit', code => (code === 0 ? resolve() : reject(new Error(`${args.join(' ')} failed`))))
+  })
+}
+
+const unknown = process.argv.slice(2).filter(arg => arg !== '--code')
+if (unknown.length > 0) {
+  console.error(`unknown argument ${unknown[0]}; usage: node scripts/build.mjs [--code]`)
+  process.exit(2)
+}
+const begun = performance.now()
+try {
+  const made = await buildCode()
+  await buildData(made)
+  if (!process.argv.includes('--code')) await checkAndDeclare()
+  console.log(`built ${made.length} entries in ${Math.round(performance.now() - begun)} ms`)
+} catch (error) {
+  console.error(`build failed: ${error.message}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,131 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { scratchTree } from './scratch-tree.js'
+
+const tree = scratchTree()
+const at = (name: string) => join(tree.path, name)
+const read = (name: string) => readFileSync(at(name), 'utf8')
+
+tree.write({
+  'kernel/index.ts': `export const name: string = 'kernel'\nexport const heavy = () => import('./heavy.js')\n`,
+  'kernel/heavy.ts': `export const weight = 'first'\n`,
+  'kernel/plugin.ts': `export { name } from './index.js'\n`,
+  'plugins/index.ts': `export { pull } from './pullers/api.js'\n`,
+  'plugins/pullers/api.ts': `import { name } from '../../kernel/index.js'\nexport const pull = (): string => name\n`,
+  'schemas/deep/area.ts': 'export const area = 1\n',
+  'schemas/area.test.ts': 'export const no = 1\n',
+  'cli/svc.ts': `import { name } from '../kernel/index.js'\nconsole.log(name)\nconst fail = () => { throw new Error('line three') }\nfail()\nconsole.log(name)\n`,
+  'cli/build-data.ts': `import { writeFileSync } from 'node:fs'\nimport { name } from '../kernel/index.js'\nimport { pull } from '../plugins/index.js'\nwriteFileSync('dist/commands.json', JSON.stringify([name, pull()]))\n`,
+  'examples/agents/report/agent.ts': `#!/usr/bin/env node\nconsole.log('report')\n`,
+})
+
+test.after(() => tree.remove())
+
+function build(...args: string[]): { status: number | null; out: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.mjs', ...args], {
+    cwd: tree.path,
+    encoding: 'utf8',
+  })
+  return { status, out: stdout + stderr }
+}
+
+function built(...args: string[]): void {
+  const { status, out } = build(...args)
+  assert.is(status, 0, out)
+}
+
+function node(...args: string[]): { out: string; err: string } {
+  const { stdout, stderr } = spawnSync(args[0]!, args.slice(1), { cwd: tree.path, encoding: 'utf8' })
+  return { out: stdout, err: stderr }
+}
+
+function chunks(word: string): string[] {
+  const names = readdirSync(at('dist/chunks')).filter(name => name.endsWith('.js'))
+  return names.filter(name => read(`dist/chunks/${name}`).includes(word))
+}
+
+test('each entry that exists comes out at its place and runs', () => {
+  built('--code')
+  const made = [
+    'index',
+    'plugin',
+    'plugins',
+    'plugins/pullers',
+    'schemas/deep/area',
+    'svc',
+    'examples/agents/report/agent',
+  ]
+  for (const name of made) assert.ok(existsSync(at(`dist/${name}.js`)) && existsSync(at(`dist/${name}.js.map`)), name)
+  assert.not(existsSync(at('dist/daemon.js')))
+  assert.not(existsSync(at('dist/schemas/area.test.js')))
+  assert.equal(JSON.parse(read('dist/commands.json')), ['kernel', 'kernel'])
+  assert.is(node('dist/examples/agents/report/agent.js').out, 'report\n')
+})
+
+test('commands are executable, and their source maps still point to the right line', () => {
+  for (const name of ['svc', 'examples/agents/report/agent']) {
+    assert.is(statSync(at(`dist/${name}.js`)).mode & 0o777, 0o755)
+    assert.is(read(`dist/${name}.js`).match(/^#!\/usr\/bin\/env node\n(?!#!)/)?.length, 1)
+  }
+  assert.is(node('dist/svc.js').out, 'kernel\n')
+  assert.match(
+    node(process.execPath, '--enable-source-maps', 'dist/svc.js').err,
+    /cli\/svc\.ts:3:28\)[\s\S]*cli\/svc\.ts:4:1\)/,
+  )
+})
+
+test('a dynamic import is a chunk of its own; one that is no longer made stays for a minute', () => {
+  const [before, ...more] = chunks('first')
+  assert.equal(more, [])
+  tree.write({ 'kernel/heavy.ts': `export const weight = 'second'\n` })
+  // However old the file is: a daemon that started a moment ago may load it.
+  const old = new Date(Date.now() - 3_600_000)
+  utimesSync(at(`dist/chunks/${before}`), old, old)
+  built('--code')
+  assert.is(chunks('second').length, 1)
+  assert.equal(chunks('first'), [before])
+  built('--code')
+  assert.equal(chunks('first'), [before])
+  const notes = JSON.parse(read('dist/.stale.json'))
+  for (const name of Object.keys(notes)) notes[name] -= 61_000
+  writeFileSync(at('dist/.stale.json'), JSON.stringify(notes))
+  built('--code')
+  assert.equal(chunks('first'), [])
+  assert.is(chunks('second').length, 1)
+})
+
+test('a source that does not parse, or imports what is not there, fails and changes nothing', () => {
+  const before = read('dist/plugins.js')
+  const good = read('plugins/index.ts')
+  for (const bad of ['export const = 1\n', `export { push } from './pullers/api.js'\n`]) {
+    tree.write({ 'plugins/index.ts': bad })
+    const { status, out } = build('--code')
+    assert.is(status, 1)
+    assert.match(out, 'plugins/index.ts')
+    assert.is(read('dist/plugins.js'), before)
+  }
+  tree.write({ 'plugins/index.ts': good })
+})
+
+test('the whole build checks types and declares kernel, schemas and plugins only', () => {
+  built()
+  assert.match(read('dist/types/plugins/pullers/api.d.ts'), 'pull: () => string')
+  assert.ok(existsSync(at('dist/types/kernel/index.d.ts')))
+  assert.ok(existsSync(at('dist/types/schemas/deep/area.d.ts')))
+  assert.not(existsSync(at('dist/types/cli')))
+  tree.write({ 'cli/svc.ts': `export const wrong: number = 'text'\n` })
+  const { status, out } = build()
+  assert.is(status, 1)
+  assert.match(out, /cli\/svc\.ts.*TS2322/)
+  assert.ok(existsSync(at('dist/types/kernel/index.d.ts')))
+  assert.equal(
+    readdirSync(at('dist')).filter(name => name.endsWith('.tmp')),
+    [],
+  )
+  assert.is(build('--quick').status, 2)
+})
+
+test.run()

@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { scratchTree } from './scratch-tree.js'
+
+const tree = scratchTree()
+const uvu = `import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+`
+const child = (name: string, options: string) => `
+const child = spawn('sleep', ['1000'], { stdio: 'ignore'${options} })
+child.unref()
+writeFileSync('${name}.pid', String(child.pid))
+`
+
+tree.write({
+  'test/pass.test.ts': `${uvu}test('a', () => assert.ok(true))\ntest('b', async () => {})\ntest.run()\n`,
+  'test/fail.test.ts': `${uvu}test('a', () => {})\ntest('broken one', () => assert.is(1 as number, 2))\ntest.run()\n`,
+  'test/deep/zero.test.ts': `${uvu}console.log('nothing here', typeof test)\n`,
+  'test/deep/throws.test.ts': `throw new Error('at import')\n`,
+  'test/exit.test.ts': `${uvu}test('a', () => {})\ntest.run()\nprocess.on('exit', () => { process.exitCode = 3 })\n`,
+  'test/hang.test.ts': `// timeout: 2s\n${uvu}${child('hang', '')}test('a', () => new Promise(() => setInterval(() => {}, 1000)))\ntest.run()\n`,
+  'test/leaves.test.ts': `${uvu}${child('leaves', '')}test('a', () => {})\ntest('b', () => {})\ntest.run()\n`,
+  'test/leaves-detached.test.ts': `${uvu}${child('leaves-detached', ', detached: true')}test('a', () => {})\ntest.run()\n`,
+  'test/escapes.test.ts': `${uvu}${child('escapes', ", detached: true, env: { PATH: '/usr/bin:/bin' }").replace("stdio: 'ignore'", "stdio: 'inherit'")}test('a', () => {})\ntest.run()\n`,
+  'test/not-a-test.ts': 'throw new Error("not to be run")\n',
+})
+
+test.after(() => tree.remove())
+
+async function run(...args: string[]): Promise<{ code: number; lines: string[]; out: string }> {
+  const runner = spawn(process.execPath, ['scripts/test.mjs', ...args], {
+    cwd: tree.path,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exit = once(runner, 'exit')
+  const [out, err] = await Promise.all([text(runner.stdout), text(runner.stderr)])
+  const [code] = await exit
+  return { code, out: out + err, lines: out.trimEnd().split('\n') }
+}
+
+function isRunning(pidFile: string): boolean {
+  const pid = Number(readFileSync(join(tree.path, pidFile), 'utf8'))
+  try {
+    return process.kill(pid, 0) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+test('a passing file: one line with count and seconds, and the sum last', async () => {
+  const { code, lines } = await run('--no-build', 'test/pass.test.ts')
+  assert.is(code, 0)
+  assert.is(lines.length, 2)
+  assert.match(lines[0]!, /^ok {4}test\/pass\.test\.ts {2}2 passed {2}\d+\.\d s$/)
+  assert.is(lines[1], '2 passed, 0 failed')
+})
+
+test('a failing test: its file is named, its output shown', async () => {
+  const { code, lines, out } = await run('--no-build', 'fail')
+  assert.is(code, 1)
+  assert.match(lines[0]!, /^FAIL {2}test\/fail\.test\.ts {2}1 passed, 1 failed {2}\d+\.\d s$/)
+  assert.match(out, 'broken one')
+  assert.is(lines.at(-1), '1 passed, 1 failed')
+})
+
+test('no tests, a throw at import and a bad exit code are failures', async () => {
+  const { code, out, lines } = await run('--no-build', 'deep', 'exit')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/deep\/zero\.test\.ts {2}0 passed, 1 failed {2}.*\(no tests\)/)
+  assert.match(out, 'nothing here')
+  assert.match(out, /FAIL {2}test\/deep\/throws\.test\.ts .*\(no tests, exit code 1\)/)
+  assert.match(out, 'at import')
+  assert.match(out, /FAIL {2}test\/exit\.test\.ts {2}1 passed, 1 failed {2}.*\(exit code 3\)/)
+  assert.is(lines.at(-1), '1 passed, 3 failed')
+})
+
+test('a file that hangs is killed with its group', async () => {
+  const { code, out, lines } = await run('--no-build', 'test/hang.test.ts')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/hang\.test\.ts {2}0 passed, 1 failed {2}.*\(timed out after 2 s\)/)
+  assert.is(lines.at(-1), '0 passed, 1 failed')
+  assert.not(isRunning('hang.pid'))
+})
+
+test('a file that leaves a process behind fails, and the process is ended', async () => {
+  const { code, out, lines } = await run('--no-build', 'leaves')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/leaves\.test\.ts {2}2 passed, 1 failed {2}.*\(left 1 processes\)/)
+  assert.match(out, 'sleep 1000')
+  assert.not(isRunning('leaves.pid'))
+  // Where environments can be read, also one that left the group.
+  if (existsSync('/proc/self/environ')) {
+    assert.match(out, /FAIL {2}test\/leaves-detached\.test\.ts .*\(left 1 processes\)/)
+    assert.not(isRunning('leaves-detached.pid'))
+    assert.is(lines.at(-1), '3 passed, 2 failed')
+  } else process.kill(Number(readFileSync(join(tree.path, 'leaves-detached.pid'), 'utf8')))
+})
+
+test('a process that cannot be found does not hold the runner up', async () => {
+  const { code, lines } = await run('--no-build', 'escapes')
+  process.kill(Number(readFileSync(join(tree.path, 'escapes.pid'), 'utf8')), 'SIGKILL')
+  assert.is(code, 0)
+  assert.is(lines.at(-1), '1 passed, 0 failed')
+})
+
+test('an interrupted runner ends what it runs', async () => {
+  const runner = spawn(process.execPath, ['scripts/test.mjs', '--no-build', 'test/hang.test.ts'], { cwd: tree.path })
+  const before = readFileSync(join(tree.path, 'hang.pid'), 'utf8')
+  while (['', before].includes(readFileSync(join(tree.path, 'hang.pid'), 'utf8')))
+    await new Promise(resolve => setTimeout(resolve, 20))
+  runner.kill('SIGTERM')
+  const [code] = await once(runner, 'exit')
+  assert.is(code, 130)
+  while (isRunning('hang.pid')) await new Promise(resolve => setTimeout(resolve, 20))
+})
+
+test('without arguments all tests run, after a build; what matches nothing is a failure', async () => {
+  const small = scratchTree()
+  try {
+    const source = `${uvu}import { one } from '../dist/index.js'\ntest('built', () => assert.is(one, 1))\ntest.run()\n`
+    small.write({ 'kernel/index.ts': 'export const one: number = 1\n', 'test/built.test.ts': source })
+    const runIn = async (...args: string[]) => {
+      const runner = spawn(process.execPath, ['scripts/test.mjs', ...args], { cwd: small.path })
+      const exit = once(runner, 'exit')
+      const lines = (await text(runner.stdout)).trimEnd().split('\n')
+      return { code: (await exit)[0], lines }
+    }
+    assert.equal((await runIn()).lines.at(-1), '1 passed, 0 failed')
+    const missing = await runIn('--no-build', 'no-such-test')
+    assert.equal(missing, { code: 1, lines: ['FAIL  no test file matches no-such-test', '0 passed, 1 failed'] })
+    assert.is((await runIn('--no-such-option')).code, 2)
+    small.write({ 'kernel/index.ts': 'export const one = ;\n' })
+    const broken = await runIn()
+    assert.is(broken.code, 1)
+    assert.is(broken.lines.at(-1), '0 passed, 1 failed')
+  } finally {
+    small.remove()
+  }
+})
+
+test.run()
