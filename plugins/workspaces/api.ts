@@ -54,6 +54,7 @@ export const WorkspaceDeleted = event('workspace.deleted', payload)
 
 export const WorkspaceErrors = defineErrors({
   workspace_not_found: { status: 404, message: 'no such workspace', next: 'svc workspace list' },
+  workspace_invalid: { status: 400, message: 'the workspace is not valid' },
   workspace_path_relative: { status: 400, message: 'a workspace path must be absolute' },
   workspace_root_invalid: { status: 400, message: 'the root is not an existing directory' },
   workspace_root_missing: {

@@ -1,0 +1,175 @@
+import type { AttributedFault, HostView, KindHealth, PluginInfo } from '../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import { finding } from './api.js'
+
+/** Items listed of one probe; the rest is counted in the last one. */
+const LISTED = 50
+
+/** `daemon_status_ok`, `daemon_draining` (information only), or nothing when other probes tell what is wrong. */
+export function daemonItems(status: string): DiagnosticItem[] {
+  const common = { id: 'daemon.status', category: 'daemon', severity: 'info' }
+  if (status === 'ok') {
+    return [finding({ ...common, code: 'daemon_status_ok', title: 'Daemon', message: 'the daemon is running' })]
+  }
+  if (status !== 'draining') return []
+  return [
+    finding({
+      ...common,
+      code: 'daemon_draining',
+      title: 'Daemon is draining',
+      message: 'new work is refused, running work goes on',
+      suggested_command: 'svc undrain',
+    }),
+  ]
+}
+
+/** One item for every plugin that failed or waits for another. */
+export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
+  const items = plugins.flatMap(({ name, state }) => {
+    const common = { id: `daemon.plugins.${name}`, category: 'daemon' }
+    if (state.status === 'failed') {
+      const ahead = /schema_ahead/.test(state.error)
+      const code = ahead ? 'schema_ahead' : 'plugin_failed'
+      return finding({ ...common, code, severity: 'error', title: `Plugin ${name} failed`, message: state.error })
+    }
+    if (state.status !== 'waiting') return []
+    const message = `${name} is not running; it waits for ${state.missing.join(', ')}`
+    return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title: `Plugin ${name} waits`, message })
+  })
+  if (items.length > 0) return items
+  const active = plugins.filter(plugin => plugin.state.status === 'active').length
+  return [fine('daemon.plugins', 'daemon', 'plugins_ok', 'Plugins', `${active} plugins are active`)]
+}
+
+/** Faults of plugins that were contained, grouped by where they happened. */
+export function faultItems(faults: readonly AttributedFault[]): DiagnosticItem[] {
+  const groups = new Map<string, AttributedFault[]>()
+  for (const fault of faults) {
+    const key = `${fault.owner}\n${fault.where}`
+    groups.set(key, [...(groups.get(key) ?? []), fault])
+  }
+  const items = [...groups.values()].map(group => {
+    const last = group.at(-1) as AttributedFault
+    const times = group.length > 1 ? `, ${group.length} times` : ''
+    return finding({
+      id: `daemon.faults.${last.owner}`,
+      code: 'plugin_fault',
+      category: 'daemon',
+      severity: 'warning',
+      title: `Fault in ${last.owner}`,
+      message: `${last.owner} failed in ${last.where}${times}: ${last.error}`,
+    })
+  })
+  return items.length > 0
+    ? bounded(items)
+    : [fine('daemon.faults', 'daemon', 'faults_ok', 'Faults', 'no plugin failed')]
+}
+
+/** Kinds whose runtime does not follow their records, every quarantined record, and kinds that nobody knows. */
+export function reconcileItems(
+  health: readonly KindHealth[],
+  kinds: readonly { readonly name: string; readonly registered: boolean; readonly count: number }[],
+): DiagnosticItem[] {
+  const category = 'resources'
+  const troubled = health.filter(entry => entry.status !== 'healthy')
+  const items = [
+    ...troubled.map(entry =>
+      finding({
+        id: `resources.reconcile.${entry.kind}`,
+        code: `kind_${entry.status}`,
+        category,
+        severity: entry.status === 'failing' ? 'warning' : 'error',
+        title: `Records of kind ${entry.kind} are ${entry.status}`,
+        message: `${entry.quarantined.length} quarantined, ${entry.pending} pending; the runtime stays as it was for them`,
+      }),
+    ),
+    ...bounded(health.flatMap(entry => entry.quarantined).map(quarantinedItem)),
+    ...kinds
+      .filter(kind => !kind.registered && kind.count > 0)
+      .map(({ name, count }) =>
+        finding({
+          id: `resources.kinds.${name}`,
+          code: 'kind_unregistered',
+          category,
+          severity: 'info',
+          title: `No plugin knows the kind ${name}`,
+          message: `${count} records of it are stored as they were written and have no effect`,
+          suggested_command: `svc resource list ${name}`,
+        }),
+      ),
+  ]
+  if (troubled.length > 0 || items.length > 0) return items
+  return [fine('resources.reconcile', category, 'reconcile_ok', 'Records', 'the runtime follows all stored records')]
+}
+
+function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticItem {
+  return finding({
+    id: `resources.reconcile.${record.kind}/${record.id}`,
+    code: 'record_quarantined',
+    category: 'resources',
+    severity: 'warning',
+    title: `${record.kind} ${record.id} cannot be applied`,
+    message: `${record.error} (${record.attempts} attempts; tried again by itself, at once on its next write)`,
+    suggested_command: `svc resource get ${record.kind} ${record.id}`,
+  })
+}
+
+/** The configuration file: paths without an owner, and whether it was changed after the start. */
+export function configItems(unowned: readonly string[], changed: boolean): DiagnosticItem[] {
+  const common = { category: 'config', severity: 'warning' }
+  const items = unowned.map(path =>
+    finding({
+      ...common,
+      id: `config.settings.${path}`,
+      code: 'config_unowned',
+      title: `Setting ${path} has no effect`,
+      message: `no active plugin owns ${path}; it is kept as it is`,
+    }),
+  )
+  if (changed) {
+    items.push(
+      finding({
+        ...common,
+        id: 'config.file',
+        code: 'config_restart_required',
+        title: 'Configuration changed',
+        message: 'config.json was changed after the daemon started; the change takes effect with the next start',
+        suggested_command: 'svc daemon stop && svc daemon start',
+      }),
+    )
+  }
+  return items.length > 0
+    ? items
+    : [fine('config.settings', 'config', 'config_ok', 'Configuration', 'all of it is in force')]
+}
+
+/** The catalog: whether it takes writes. */
+export function storeItems(store: ReturnType<HostView['store']>): DiagnosticItem[] {
+  if (store.failed === undefined) {
+    const message = `${store.bytes} bytes, ${store.streams.length} schema streams applied`
+    return [fine('store.state', 'store', 'store_ok', 'Store', message)]
+  }
+  return [
+    finding({
+      id: 'store.state',
+      code: 'disk_write_failed',
+      category: 'store',
+      severity: 'error',
+      title: 'The store failed',
+      message: `a write or sync failed, nothing is written any more: ${store.failed}`,
+      suggested_command: 'svc daemon start',
+    }),
+  ]
+}
+
+/** An item that says that all is well. */
+export function fine(id: string, category: string, code: string, title: string, message: string): DiagnosticItem {
+  return finding({ id, code, category, severity: 'info', title, message })
+}
+
+function bounded(items: readonly DiagnosticItem[]): DiagnosticItem[] {
+  const rest = items.length - LISTED
+  const last = items[LISTED - 1]
+  if (rest <= 0 || !last) return [...items]
+  return [...items.slice(0, LISTED - 1), { ...last, message: `${last.message}; and ${rest} more like it` }]
+}

@@ -1,0 +1,80 @@
+import { readFile, stat, statfs } from 'node:fs/promises'
+import type { Home } from '../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import { finding } from './api.js'
+import { fine } from './checks.js'
+
+const GIB = 1024 ** 3
+/** Bytes of free space below which the home is low, and below which writes are about to fail. */
+const LOW = GIB
+const CRITICAL = GIB / 8
+
+/** Names of configuration members that hold secrets, with a value that is not empty. */
+const SECRET = /"[^"\n]*(?:key|token|secret|password|credential)[^"\n]*"\s*:\s*"[^"]/i
+
+/** Who may enter the home, use the socket and read what holds secrets (Behaviour 1.1). */
+export async function permissionItems(home: Home, socket: string | undefined): Promise<DiagnosticItem[]> {
+  const root = await modeOf(home.root)
+  if (root === undefined) {
+    return [
+      finding({
+        id: 'home.path',
+        code: 'home_path_missing',
+        category: 'home',
+        severity: 'error',
+        title: 'The home is gone',
+        message: `${home.root} does not exist any more; what the daemon holds in memory is lost when it stops`,
+      }),
+    ]
+  }
+  const items: DiagnosticItem[] = []
+  const judge = (path: string, mode: number | undefined, wanted: number, code: string) => {
+    if (mode !== undefined && (mode & ~wanted & 0o777) !== 0) items.push(permissionItem(path, mode, wanted, code))
+  }
+  judge(home.root, root, 0o700, 'home_perms_wrong')
+  if (socket) judge(socket, await modeOf(socket), 0o600, 'home_perms_wrong')
+  const config = await readFile(home.config, 'utf8').catch(() => '')
+  if (SECRET.test(config)) judge(home.config, await modeOf(home.config), 0o600, 'secrets_perms_wrong')
+  const vault = home.path('vault.key')
+  judge(vault, await modeOf(vault), 0o600, 'secrets_perms_wrong')
+  if (items.length > 0) return items
+  return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
+}
+
+/** Free space of the file system that holds the home. */
+export async function diskItems(home: Home): Promise<DiagnosticItem[]> {
+  const { bavail, bsize } = await statfs(home.root)
+  return [diskItem(bavail * bsize)]
+}
+
+/** The verdict on so many free bytes. */
+export function diskItem(free: number): DiagnosticItem {
+  const text = `${(free / GIB).toFixed(1)} GiB are free on the file system of the home`
+  if (free >= LOW) return fine('home.disk', 'home', 'home_disk_space_ok', 'Disk space', text)
+  const critical = free < CRITICAL
+  return finding({
+    id: 'home.disk',
+    code: critical ? 'home_disk_space_critical' : 'home_disk_space_low',
+    category: 'home',
+    severity: critical ? 'error' : 'warning',
+    title: 'Disk space',
+    message: `only ${text}; free some before writes fail`,
+  })
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.mode
+}
+
+function permissionItem(path: string, mode: number, wanted: number, code: string): DiagnosticItem {
+  const octal = (bits: number) => (bits & 0o777).toString(8).padStart(4, '0')
+  return finding({
+    id: `home.permissions.${path.slice(path.lastIndexOf('/') + 1)}`,
+    code,
+    category: 'home',
+    severity: 'warning',
+    title: `Permissions of ${path}`,
+    message: `${path} has mode ${octal(mode)}, other users of this machine can reach it; it should be ${octal(wanted)}`,
+    suggested_command: `chmod ${octal(wanted)} ${path}`,
+  })
+}

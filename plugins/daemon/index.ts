@@ -1,0 +1,132 @@
+import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  DoctorQuery,
+  DoctorReply,
+  DrainReply,
+  IdentityReply,
+  OpenApiReply,
+  StatusQuery,
+  StatusReply,
+} from '../../schemas/daemon.js'
+import { Checks, Daemon, DaemonActive, DaemonDraining, DaemonErrors, DaemonStarted } from './api.js'
+import type { DaemonService } from './service.js'
+
+const route = routeOf<DaemonService>()
+const { contribute } = surfaceOf<DaemonService>()
+const area = 'Daemon status and control'
+
+export default definePlugin({
+  name: 'daemon',
+  version: '0.1.0',
+  provides: Daemon,
+  service: () => import('./service.js').then(module => module.DaemonService),
+}).surface({
+  errors: [DaemonErrors],
+  events: [DaemonStarted, DaemonDraining, DaemonActive],
+  services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
+  quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
+  registries: [contribute(Checks, self => self.checks())],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/status',
+      area,
+      summary: 'State of the daemon and everything in it',
+      query: StatusQuery,
+      replies: { 200: StatusReply },
+      errors: [500],
+      cli: {
+        path: 'status',
+        view: {
+          item: '',
+          fields: [
+            { header: 'Status', path: 'daemon.status' },
+            { header: 'Version', path: 'daemon.version' },
+            { header: 'PID', path: 'daemon.pid' },
+            { header: 'Started', path: 'daemon.started_at', as: 'ago' },
+            { header: 'HTTP host', path: 'daemon.http_host' },
+            { header: 'HTTP port', path: 'daemon.http_port' },
+            { header: 'Socket', path: 'daemon.socket' },
+            { header: 'Home', path: 'config.home_dir' },
+            { header: 'Active sessions', path: 'daemon.active_sessions' },
+            { header: 'Sessions', path: 'daemon.total_sessions' },
+            { header: 'Jobs', path: 'automation.jobs.total' },
+            { header: 'Enabled jobs', path: 'automation.jobs.enabled' },
+            { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
+            { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },
+            { header: 'Database', path: 'health.global_db_size_bytes', as: 'bytes' },
+          ],
+        },
+      },
+      handle: async (self, { query }) => ok(await self.status(query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/status/identity',
+      area,
+      summary: 'Which daemon this is; cheap enough to be asked often',
+      replies: { 200: IdentityReply },
+      handle: self => ok(self.identity()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/doctor',
+      area,
+      summary: 'What is wrong and what to do about it',
+      query: DoctorQuery,
+      replies: { 200: DoctorReply },
+      errors: [400, 500],
+      cli: {
+        path: 'doctor',
+        view: {
+          rows: 'items',
+          columns: [
+            { header: 'Severity', path: 'severity' },
+            { header: 'Item', path: 'id' },
+            { header: 'What', path: 'message' },
+            { header: 'Try', path: 'suggested_command' },
+          ],
+          empty: 'all is well',
+        },
+      },
+      handle: async (self, { query, signal }) => ok(await self.doctor(query, signal)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/drain',
+      area,
+      summary: 'Refuse new work; running work goes on',
+      replies: { 200: DrainReply },
+      errors: [403, 500, 503],
+      privileged: true,
+      cli: { path: 'drain', view: { text: 'new work is refused until svc undrain or the next start' } },
+      handle: async (self, { actor }) => {
+        await self.setDraining(true, actor)
+        return ok({ state: 'draining' as const })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/undrain',
+      area,
+      summary: 'Admit new work again',
+      replies: { 200: DrainReply },
+      errors: [403, 500, 503],
+      privileged: true,
+      cli: { path: 'undrain', view: { text: 'new work is admitted' } },
+      handle: async (self, { actor }) => {
+        await self.setDraining(false, actor)
+        return ok({ state: 'active' as const })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/openapi.json',
+      area,
+      summary: 'The OpenAPI document of everything that is routed now',
+      replies: { 200: OpenApiReply },
+      errors: [500],
+      handle: async self => ok(await self.document()),
+    }),
+  ],
+})

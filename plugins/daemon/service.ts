@@ -1,0 +1,226 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { type Actor, type Gate, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import type { DoctorQuery, DoctorReply, IdentityReply, StatusQuery, StatusReply } from '../../schemas/daemon.js'
+import {
+  type Check,
+  Checks,
+  DaemonActive,
+  type DaemonApi,
+  DaemonDraining,
+  DaemonErrors,
+  DaemonStarted,
+  StatusMembers,
+  type StatusScope,
+} from './api.js'
+import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems } from './checks.js'
+import { runDoctor } from './doctor.js'
+import { diskItems, permissionItems } from './home-checks.js'
+import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
+
+/** Milliseconds that a contributor of the status has. */
+const MEMBER_DEADLINE_MS = 2000
+
+/** Why new work is not taken; the drain flag is in memory and gone with the process (Behaviour 1.5). */
+type Admission = 'active' | 'draining' | 'closed'
+
+/** Admission of new work, and what can be said about the daemon as a whole. */
+export class DaemonService implements DaemonApi {
+  readonly admission: Gate<[what: string]>
+  #admission: Admission = 'active'
+  #configAtStart = ''
+
+  constructor(private readonly kernel: PluginKernel) {
+    this.admission = kernel.hooks.gate('admission')
+  }
+
+  async start(): Promise<void> {
+    this.#configAtStart = await this.#configText()
+  }
+
+  get draining(): boolean {
+    return this.#admission === 'draining'
+  }
+
+  async admit(what: string): Promise<void> {
+    if (this.#admission === 'draining') throw DaemonErrors.draining()
+    if (this.#admission === 'closed') throw KernelErrors.shutting_down()
+    const refused = await this.admission.ask(what)
+    if (refused) throw refused
+  }
+
+  /** Idempotent. The flag holds even when its event cannot be stored any more. */
+  async setDraining(draining: boolean, actor: Actor): Promise<void> {
+    if (this.#admission === 'closed') throw KernelErrors.shutting_down()
+    if (this.draining === draining) return
+    this.#admission = draining ? 'draining' : 'active'
+    await this.kernel.db.tx(t => this.kernel.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }))
+  }
+
+  /** First step of a shutdown: nothing new begins. */
+  closeAdmission(): void {
+    this.#admission = 'closed'
+  }
+
+  /** Runs once the boot is over: tells so, then only waits for its end. */
+  async announce(signal: AbortSignal): Promise<void> {
+    const { version, pid } = this.kernel.host
+    await this.kernel.db.tx(t =>
+      this.kernel.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
+    )
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  identity(): IdentityReply {
+    const { version, pid, startedAt, userHome } = this.kernel.host
+    const http = this.#http()
+    const started_at = iso(startedAt)
+    return {
+      schema_version: '1',
+      daemon: { pid, version, started_at, http_host: http.host, http_port: http.port, user_home_dir: userHome },
+    }
+  }
+
+  /** The whole status: the daemon's own facts, with what every other plugin contributes merged in (Behaviour 1.7). */
+  async status(query: StatusQuery): Promise<StatusReply> {
+    const workspace = query.workspace_id ?? query.workspace
+    const about: StatusScope = workspace === undefined ? {} : { workspace }
+    const members = this.kernel.collect(StatusMembers)
+    const [status, values] = await Promise.all([
+      this.#ownStatus(),
+      Promise.all(members.map(({ owner, entry }) => this.#readMember(owner, entry, about))),
+    ])
+    members.forEach(({ entry }, at) => {
+      mergeMember(status, entry.path, values[at])
+    })
+    return status
+  }
+
+  doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
+    const checks = this.kernel.collect(Checks).map(({ entry }) => entry)
+    return runDoctor(checks, query, this.kernel.clock, signal)
+  }
+
+  /** The document of everything that is routed now. */
+  async document(): Promise<Record<string, unknown> & { openapi: string }> {
+    return (await this.kernel.host.document()) as Record<string, unknown> & { openapi: string }
+  }
+
+  /** The daemon's own probes. */
+  checks(): readonly Check[] {
+    const { host, home, reconcile, records } = this.kernel
+    const configChanged = async () => (await this.#configText()) !== this.#configAtStart
+    return [
+      { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
+      { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
+      { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
+      {
+        id: 'resources.reconcile',
+        category: 'resources',
+        run: async () => reconcileItems(reconcile.health(), records.kinds()),
+      },
+      {
+        id: 'config.settings',
+        category: 'config',
+        run: async () => configItems(host.unownedSettings(), await configChanged()),
+      },
+      { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
+      { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
+      { id: 'home.disk', category: 'home', run: () => diskItems(home) },
+    ]
+  }
+
+  async #ownStatus(): Promise<StatusReply> {
+    const { host, home, clock, reconcile, records } = this.kernel
+    const store = host.store()
+    const [text, logAvailable] = await Promise.all([this.#configText(), this.#logAvailable()])
+    const changed = text !== this.#configAtStart
+    return emptyStatus({
+      generatedAt: iso(clock.now()),
+      startedAt: iso(host.startedAt),
+      uptimeSeconds: Math.max(0, Math.floor((clock.now() - host.startedAt) / 1000)),
+      version: host.version,
+      pid: host.pid,
+      userHome: host.userHome,
+      http: this.#http(),
+      socket: this.#socket() ?? '',
+      daemonStatus: this.#status(),
+      databaseBytes: store.bytes,
+      storeFailed: store.failed !== undefined,
+      schemaStreams: store.streams.map(({ owner, version, applied, digest }) => ({
+        stream: owner,
+        version,
+        applied_count: applied,
+        sum_digest: digest,
+      })),
+      plugins: host.plugins().map(({ name, version, state }) => ({
+        name,
+        version,
+        status: state.status,
+        ...(state.status === 'failed' ? { reason: state.error } : {}),
+        ...(state.status === 'waiting' ? { reason: `waits for ${state.missing.join(', ')}` } : {}),
+      })),
+      reconcile: reconcileStatus(reconcile.health(), records.kinds(), iso),
+      config: {
+        status: 'ok',
+        // An invalid file stops a start, so what is in force is valid; of a later change nothing is known yet.
+        validated: !changed,
+        apply_state: changed ? 'pending_apply' : 'applied',
+        restart_required: changed,
+        config_file: home.config,
+        home_dir: home.root,
+      },
+      logAvailable,
+    })
+  }
+
+  /** `draining`, else `degraded` while the store, a plugin or a kind is in trouble, else `ok`. */
+  #status(): 'ok' | 'draining' | 'degraded' {
+    const { host, reconcile } = this.kernel
+    if (this.#admission !== 'active') return 'draining'
+    const troubled =
+      host.store().failed !== undefined ||
+      host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||
+      reconcile.health().some(kind => kind.status !== 'healthy')
+    return troubled ? 'degraded' : 'ok'
+  }
+
+  async #readMember(
+    owner: string,
+    member: { readonly path: string; readonly read: (about: StatusScope) => unknown },
+    about: StatusScope,
+  ): Promise<unknown> {
+    try {
+      return await within(this.kernel.clock, MEMBER_DEADLINE_MS, (async () => member.read(about))())
+    } catch (error) {
+      this.kernel.log.warn(`${owner} did not give the status of ${member.path}: ${messageOf(error)}`)
+      return member.path.includes('.') ? undefined : { status: 'degraded' }
+    }
+  }
+
+  #http(): { host: string; port: number } {
+    for (const listener of this.kernel.host.listeners()) if (listener.door === 'tcp') return listener
+    return { host: '', port: 0 }
+  }
+
+  #socket(): string | undefined {
+    for (const listener of this.kernel.host.listeners()) if (listener.door === 'socket') return listener.path
+    return undefined
+  }
+
+  async #configText(): Promise<string> {
+    return (
+      (await this.kernel
+        .file('config.json')
+        .read()
+        .catch(() => undefined)) ?? ''
+    )
+  }
+
+  async #logAvailable(): Promise<boolean> {
+    return access(this.kernel.home.path('logs', 'svc.log'), constants.R_OK).then(
+      () => true,
+      () => false,
+    )
+  }
+}

@@ -1,0 +1,152 @@
+import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../kernel/plugin.js'
+import {
+  DeleteRecordBody,
+  ListRecordsQuery,
+  ListRecordsReply,
+  PutRecordBody,
+  RecordReply,
+} from '../../schemas/resources.js'
+import { Daemon } from '../daemon/api.js'
+import { ResourceErrors } from './api.js'
+import { OperatorWriteLimit } from './rate-limit.js'
+import type { ResourcesService } from './service.js'
+
+const route = routeOf<ResourcesService>()
+const area = 'Desired-state resources'
+/** Bytes: above the largest spec of any kind (4 MiB, Behaviour 2.5), so that the codec says what is too large. */
+const PUT_LIMIT = 5 * 1024 * 1024
+
+export default definePlugin({
+  name: 'resources',
+  version: '0.1.0',
+  requires: { daemon: Daemon },
+  service: () => import('./service.js').then(module => module.ResourcesService),
+}).surface({
+  errors: [ResourceErrors],
+  settings: [OperatorWriteLimit],
+  commands: [
+    {
+      path: 'resource put',
+      summary: 'Create or change a record',
+      args: [
+        { name: 'kind', summary: 'automation.job, say' },
+        { name: 'id', summary: 'stable identity inside the kind' },
+      ],
+      options: [
+        { name: 'file', type: 'text', summary: 'JSON file with the spec, - for standard input' },
+        { name: 'spec', type: 'text', summary: 'the spec itself as JSON' },
+        { name: 'scope-kind', type: 'text', summary: 'user, global (default) or workspace' },
+        { name: 'scope-id', type: 'text', summary: 'workspace id; implies --scope-kind workspace' },
+        { name: 'expected-version', type: 'integer', summary: 'current version of the record; left out for a new one' },
+      ],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/resources',
+      area,
+      summary: 'Records, by kind and id',
+      query: ListRecordsQuery,
+      invalid: 422,
+      replies: { 200: ListRecordsReply },
+      errors: [403, 422, 500],
+      cli: {
+        path: 'resource list',
+        args: [{ name: 'kind', in: 'query', optional: true, summary: 'all kinds when left out' }],
+        view: {
+          rows: 'records',
+          columns: [
+            { header: 'Kind', path: 'kind' },
+            { header: 'ID', path: 'id' },
+            { header: 'Scope', path: 'scope.kind' },
+            { header: 'Workspace', path: 'scope.id' },
+            { header: 'Source', path: 'source.id' },
+            { header: 'Version', path: 'version' },
+            { header: 'Updated', path: 'updated_at', as: 'ago' },
+          ],
+          empty: 'no records',
+        },
+      },
+      handle: (self, { query }) => ok(self.list(query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/resources/{kind}',
+      area,
+      summary: 'Records of one kind',
+      query: ListRecordsQuery,
+      invalid: 422,
+      replies: { 200: ListRecordsReply },
+      errors: [403, 422, 500],
+      before: (self, { params }) => self.checkKind(params.kind),
+      handle: (self, { params, query }) => ok(self.list(query, params.kind)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/resources/{kind}/{id}',
+      area,
+      summary: 'One record',
+      invalid: 422,
+      replies: { 200: RecordReply },
+      errors: [403, 404, 422, 500],
+      cli: {
+        path: 'resource get',
+        view: {
+          item: 'record',
+          fields: [
+            { header: 'Kind', path: 'kind' },
+            { header: 'ID', path: 'id' },
+            { header: 'Scope', path: 'scope.kind' },
+            { header: 'Workspace', path: 'scope.id' },
+            { header: 'Owner kind', path: 'owner.kind' },
+            { header: 'Owner', path: 'owner.id' },
+            { header: 'Source kind', path: 'source.kind' },
+            { header: 'Source', path: 'source.id' },
+            { header: 'Version', path: 'version' },
+            { header: 'Created', path: 'created_at', as: 'time' },
+            { header: 'Updated', path: 'updated_at', as: 'time' },
+            { header: 'Spec', path: 'spec' },
+          ],
+        },
+      },
+      before: (self, { params }) => self.checkKind(params.kind),
+      handle: (self, { params }) => ok(self.get(params.kind, params.id)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/resources/{kind}/{id}',
+      area,
+      summary: 'Create or change a record',
+      body: PutRecordBody,
+      invalid: 422,
+      bodyLimit: PUT_LIMIT,
+      replies: { 200: RecordReply, 201: RecordReply },
+      errors: [400, 403, 404, 409, 413, 422, 429, 500],
+      before: (self, { params }) => self.checkWriter(params.kind, params.id),
+      handle: async (self, { params, body, actor, signal }) => {
+        const stored = await self.put(params, body, actor, signal)
+        const reply = { record: recordToWire(stored.record) }
+        return stored.created ? created(reply) : ok(reply)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/resources/{kind}/{id}',
+      area,
+      summary: 'Remove a record at its current version',
+      body: DeleteRecordBody,
+      bodyOptional: true,
+      invalid: 422,
+      replies: { 204: null },
+      errors: [400, 403, 404, 409, 422, 429, 500],
+      cli: { path: 'resource delete', done: 'deleted {kind} {id}' },
+      before: (self, { params }) => self.checkWriter(params.kind, params.id),
+      handle: async (self, { params, body, actor, signal }) => {
+        await self.delete(params, body, actor, signal)
+        return noContent()
+      },
+    }),
+  ],
+})

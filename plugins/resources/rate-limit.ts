@@ -1,0 +1,85 @@
+import * as v from 'valibot'
+import type { Clock, Setting } from '../../kernel/plugin.js'
+import { ResourceErrors } from './api.js'
+
+/** Milliseconds of `5s`, `1h30m`, `250ms`; undefined for anything else. */
+export function durationMs(text: string): number | undefined {
+  if (text === '0') return 0
+  if (!/^(\d{1,9}(ms|s|m|h))+$/.test(text)) return undefined
+  const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+  return [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit = 'ms']) => sum + Number(count) * (units[unit] ?? 0),
+    0,
+  )
+}
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))
+
+/** So many writes in a window, and how many more may wait for their turn (Behaviour 2.6). */
+const RateLimit = v.pipe(
+  v.strictObject({
+    requests: v.optional(count, 0),
+    window: v.optional(
+      v.pipe(
+        v.string(),
+        v.check(text => durationMs(text) !== undefined, 'a duration like 30s or 1m'),
+      ),
+      '0s',
+    ),
+    queue: v.optional(count, 0),
+  }),
+  v.check(
+    ({ requests, window, queue }) =>
+      (requests === 0 && queue === 0 && durationMs(window) === 0) || (requests > 0 && (durationMs(window) ?? 0) > 0),
+    'requests and window must both be positive when any field is set',
+  ),
+)
+export type RateLimit = v.InferOutput<typeof RateLimit>
+
+/** Writes of the operator through the record routes; all zero is no limit. */
+export const OperatorWriteLimit: Setting<RateLimit> = {
+  path: 'extensions.resources.operator_write_rate_limit',
+  section: 'hooks-extensions',
+  schema: RateLimit,
+  default: { requests: 0, window: '0s', queue: 0 },
+  apply: 'restart-required',
+}
+
+/**
+ * A token bucket as one number, the theoretical arrival time of the next write: `requests` at once, then one every
+ * window / requests. A write without a token waits for its own when fewer than `queue` wait, else it is refused.
+ */
+export class WriteLimiter {
+  readonly #interval: number
+  readonly #tolerance: number
+  #arrival = Number.NEGATIVE_INFINITY
+  #waiting = 0
+
+  constructor(
+    private readonly limit: RateLimit,
+    private readonly clock: Clock,
+  ) {
+    const window = durationMs(limit.window) ?? 0
+    this.#interval = limit.requests > 0 ? window / limit.requests : 0
+    this.#tolerance = window - this.#interval
+  }
+
+  /** Resolves when the write may go on. Throws `write_rate_limited` with the seconds to wait. */
+  async pass(signal: AbortSignal): Promise<void> {
+    if (this.#interval === 0) return
+    const now = this.clock.monotonic()
+    const next = Math.max(this.#arrival, now)
+    const wait = next - this.#tolerance - now
+    if (wait > 0 && this.#waiting >= this.limit.queue) {
+      throw ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(wait / 1000) })
+    }
+    this.#arrival = next + this.#interval
+    if (wait <= 0) return
+    this.#waiting++
+    try {
+      await this.clock.sleep(wait, signal)
+    } finally {
+      this.#waiting--
+    }
+  }
+}

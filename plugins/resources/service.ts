@@ -1,0 +1,105 @@
+import {
+  type Actor,
+  KernelErrors,
+  KIND_NAME,
+  type PluginKernel,
+  type RecordScope,
+  recordToWire,
+  type StoredRecord,
+} from '../../kernel/plugin.js'
+import type {
+  DeleteRecordBody,
+  ListRecordsQuery,
+  ListRecordsReply,
+  PutRecordBody,
+  RecordReply,
+} from '../../schemas/resources.js'
+import type { Daemon } from '../daemon/api.js'
+import { filterOf } from './filter.js'
+import { OperatorWriteLimit, WriteLimiter } from './rate-limit.js'
+
+/**
+ * Kinds whose lifecycle a service keeps, refused also while that plugin is absent: what is written here now would be taken
+ * for the service's own when it comes (Behaviour 2.2).
+ */
+const SERVICE_OWNED: readonly string[] = ['bundle.activation']
+
+/** The record routes: what the kernel's record verbs do, one transaction a request (Behaviour 2.2). */
+export class ResourcesService {
+  readonly #limiter: WriteLimiter
+
+  constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+    this.#limiter = new WriteLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
+  }
+
+  /** Throws `invalid_kind`. */
+  checkKind(kind: string): void {
+    if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind()
+  }
+
+  /** What is refused before the body is looked at: `invalid_kind` and `invalid_id` (422), then `owner_only` (403). */
+  checkWriter(kind: string, id: string): void {
+    this.kernel.records.checkWriter(kind, id)
+    if (SERVICE_OWNED.includes(kind)) {
+      throw KernelErrors.owner_only(
+        `records of kind ${kind} are written by the service that owns them; they can be read here`,
+      )
+    }
+  }
+
+  list(query: ListRecordsQuery, pathKind?: string): ListRecordsReply {
+    const filter = filterOf(query, pathKind)
+    if (filter.kind !== undefined) this.checkKind(filter.kind as string)
+    return { records: this.kernel.records.list(filter).map(recordToWire) }
+  }
+
+  get(kind: string, id: string): RecordReply {
+    const record = this.kernel.records.get(kind, id)
+    if (!record) {
+      const next = `svc resource list ${kind}`
+      throw KernelErrors.record_not_found(`there is no ${kind} record ${JSON.stringify(id.slice(0, 80))}`, { next })
+    }
+    return { record: recordToWire(record) }
+  }
+
+  /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */
+  async put(key: RecordKey, body: PutRecordBody, actor: Actor, signal: AbortSignal): Promise<Stored> {
+    await this.#limiter.pass(signal)
+    const { kind, id } = key
+    const expectedVersion = body.expected_version ?? 0
+    const { record, created } = await this.kernel.db.tx(t =>
+      this.kernel.records.put(t, actor, {
+        kind,
+        id,
+        scope: scopeOf(body.scope),
+        spec: body.spec,
+        expectedVersion,
+        direct: true,
+      }),
+    )
+    return { record, created }
+  }
+
+  async delete(key: RecordKey, body: DeleteRecordBody | undefined, actor: Actor, signal: AbortSignal): Promise<void> {
+    await this.#limiter.pass(signal)
+    await this.kernel.db.tx(t =>
+      this.kernel.records.delete(t, actor, { ...key, expectedVersion: body?.expected_version, direct: true }),
+    )
+  }
+}
+
+interface RecordKey {
+  readonly kind: string
+  readonly id: string
+}
+
+interface Stored {
+  readonly record: StoredRecord
+  readonly created: boolean
+}
+
+/** An empty id is none: a global scope may carry one (Behaviour 2.1). */
+function scopeOf(scope: PutRecordBody['scope']): RecordScope {
+  const id = scope.id?.trim()
+  return id ? { kind: scope.kind, id } : { kind: scope.kind }
+}

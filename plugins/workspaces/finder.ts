@@ -1,0 +1,90 @@
+import path from 'node:path'
+import type { Actor, PluginKernel } from '../../kernel/plugin.js'
+import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
+import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isInside, shown } from './paths.js'
+import type { StoredWorkspace, WorkspaceTable } from './table.js'
+
+/** Finds workspaces by the forms of a reference: id, then unique name, then absolute path (Behaviour 5.1). */
+export class WorkspaceFinder {
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,
+    private readonly table: WorkspaceTable,
+  ) {}
+
+  /**
+   * Without a look at the file system: for changes of the registration itself, which must be possible when the root is gone.
+   * A path has to be a root, for the nearest enclosing one may not be what was meant. Throws `workspace_not_found`.
+   */
+  async registered(reference: string): Promise<StoredWorkspace> {
+    const named = this.#named(reference)
+    if (named) return named
+    const wanted = checkAbsolute(reference, 'the workspace')
+    const found = this.table.byRoot(wanted) ?? this.table.byRoot(await canonicalPath(wanted))
+    if (found) return found
+    throw WorkspaceErrors.workspace_not_found(`no workspace has the root ${shown(wanted)}`)
+  }
+
+  /** Its root exists and is canonical. Undefined for an absolute path that no root encloses. */
+  async find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const named = this.#named(reference)
+    return named ? this.refresh(named, actor) : this.#enclosing(checkAbsolute(reference, 'the workspace'), actor)
+  }
+
+  /** Follows a root that was moved behind a symbolic link. Throws `workspace_root_missing` (410). */
+  async refresh(workspace: StoredWorkspace, actor: Actor): Promise<StoredWorkspace> {
+    const { id, name, rootDir } = workspace
+    const found = await directoryAt(rootDir)
+    if (found.is !== 'directory') {
+      const why = found.is === 'gone' ? found.why : 'is not a directory any more'
+      throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}`, {
+        next: `svc workspace remove ${id}`,
+      })
+    }
+    if (found.real === rootDir) return workspace
+    const { db, events, clock } = this.kernel
+    return db.tx(t => {
+      const current = this.table.get(id)
+      if (!current) throw WorkspaceErrors.workspace_not_found(`the workspace ${name} was removed`)
+      const other = this.table.byRoot(found.real)
+      if (other && other.id !== id) {
+        throw WorkspaceErrors.workspace_exists(
+          `the root of ${name} leads to ${found.real}, which is the workspace ${other.name}`,
+        )
+      }
+      const moved = { ...current, rootDir: found.real, updatedAt: clock.now() }
+      this.table.update(t, moved)
+      events.emit(t, WorkspaceUpdated, { id, name, root_dir: moved.rootDir }, { actor, scope: id, subject: id })
+      return moved
+    })
+  }
+
+  /** By id or name. Throws `workspace_not_found` for what can be nothing else, `workspace_path_relative` for such a path. */
+  #named(reference: string): StoredWorkspace | undefined {
+    const text = checkText(reference, 'the workspace')
+    const found = this.table.get(text) ?? this.table.byName(text)
+    if (found || path.isAbsolute(text) || /^[.~]|[/\\]/.test(text)) return found
+    throw WorkspaceErrors.workspace_not_found(`no workspace has the id or name ${shown(text)}`)
+  }
+
+  /**
+   * The nearest enclosing root, nested ones first. The path is judged with its links followed; as written it counts only for
+   * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to.
+   */
+  async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const real = await canonicalPath(wanted)
+    for (const form of new Set([real, wanted])) {
+      const nearest = this.#nearest(form)
+      const current = nearest && (await this.refresh(nearest, actor))
+      if (current && isInside(real, current.rootDir)) return current
+    }
+    return undefined
+  }
+
+  #nearest(inner: string): StoredWorkspace | undefined {
+    for (const folder of ancestorsOf(inner)) {
+      const found = this.table.byRoot(folder)
+      if (found) return found
+    }
+    return undefined
+  }
+}

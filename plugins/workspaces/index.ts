@@ -1,0 +1,138 @@
+import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  CreateWorkspaceBody,
+  ListWorkspacesReply,
+  PatchWorkspaceBody,
+  ResolveWorkspaceBody,
+  WorkspaceDetail,
+  WorkspaceReply,
+} from '../../schemas/workspaces.js'
+import { Checks, Daemon } from '../daemon/api.js'
+import { WorkspaceCreated, WorkspaceDeleted, WorkspaceErrors, Workspaces, WorkspaceUpdated } from './api.js'
+import type { WorkspacesService } from './service.js'
+import { migrations } from './table.js'
+
+const route = routeOf<WorkspacesService>()
+const { contribute } = surfaceOf<WorkspacesService>()
+const area = 'Workspaces'
+
+const fields = [
+  { header: 'ID', path: 'id' },
+  { header: 'Name', path: 'name' },
+  { header: 'Root', path: 'root_dir' },
+  { header: 'Further directories', path: 'add_dirs', as: 'list' },
+  { header: 'Default agent', path: 'default_agent' },
+  { header: 'Sandbox', path: 'sandbox_ref' },
+  { header: 'Created', path: 'created_at', as: 'time' },
+  { header: 'Updated', path: 'updated_at', as: 'ago' },
+] as const
+
+export default definePlugin({
+  name: 'workspaces',
+  version: '0.1.0',
+  requires: { daemon: Daemon },
+  provides: Workspaces,
+  service: () => import('./service.js').then(module => module.WorkspacesService),
+}).surface({
+  tables: migrations,
+  errors: [WorkspaceErrors],
+  events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
+  registries: [contribute(Checks, self => self.checks())],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/workspaces',
+      area,
+      summary: 'Registered workspaces',
+      replies: { 200: ListWorkspacesReply },
+      errors: [500],
+      cli: {
+        path: 'workspace list',
+        view: {
+          rows: 'workspaces',
+          columns: [
+            { header: 'Name', path: 'name' },
+            { header: 'ID', path: 'id' },
+            { header: 'Root', path: 'root_dir' },
+            { header: 'Agent', path: 'default_agent' },
+            { header: 'Updated', path: 'updated_at', as: 'ago' },
+          ],
+          empty: 'no workspaces; register one: svc workspace add <dir>',
+        },
+      },
+      handle: self => ok({ workspaces: self.list().map(self.toWire) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces',
+      area,
+      summary: 'Register a directory as workspace',
+      body: CreateWorkspaceBody,
+      replies: { 201: WorkspaceReply },
+      errors: [400, 409, 500],
+      cli: {
+        path: 'workspace add',
+        args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
+        view: { item: 'workspace', fields },
+      },
+      handle: async (self, { body, actor }) => created({ workspace: self.toWire(await self.create(body, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/resolve',
+      area,
+      summary: 'The workspace that a path lies in, registered when there is none',
+      body: ResolveWorkspaceBody,
+      replies: { 200: WorkspaceReply },
+      errors: [400, 404, 410, 500],
+      handle: async (self, { body, actor }) => ok({ workspace: self.toWire(await self.resolve(body.path, actor)) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/workspaces/{id}',
+      area,
+      summary: 'A workspace and what it sees; by id, name or path',
+      replies: { 200: WorkspaceDetail },
+      errors: [400, 404, 410, 500],
+      cli: {
+        path: 'workspace info',
+        args: [{ name: 'id', summary: 'id, name or absolute path' }],
+        view: { item: 'workspace', fields },
+      },
+      handle: async (self, { params, actor }) => ok(await self.detail(params.id, actor)),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/workspaces/{id}',
+      area,
+      summary: 'Change name, further directories, default agent or sandbox',
+      body: PatchWorkspaceBody,
+      replies: { 200: WorkspaceReply },
+      errors: [400, 404, 409, 500],
+      cli: {
+        path: 'workspace edit',
+        args: [{ name: 'id', summary: 'id, name or root' }],
+        view: { item: 'workspace', fields },
+      },
+      handle: async (self, { params, body, actor }) =>
+        ok({ workspace: self.toWire(await self.update(params.id, body, actor)) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/workspaces/{id}',
+      area,
+      summary: 'Forget a workspace and its records; its files stay',
+      replies: { 204: null },
+      errors: [400, 404, 409, 500],
+      cli: {
+        path: 'workspace remove',
+        args: [{ name: 'id', summary: 'id, name or root' }],
+        done: 'removed {id}; its files are untouched',
+      },
+      handle: async (self, { params, actor }) => {
+        await self.remove(params.id, actor)
+        return noContent()
+      },
+    }),
+  ],
+})

@@ -1,0 +1,123 @@
+import type { Db, Migration, Tx } from '../../kernel/plugin.js'
+import type { Workspace } from './api.js'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-workspace',
+    sql: `CREATE TABLE workspaces_workspace (
+      id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, root_dir TEXT NOT NULL, add_dirs TEXT NOT NULL,
+      default_agent TEXT NOT NULL, sandbox_ref TEXT NOT NULL, identity TEXT NOT NULL,
+      created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX workspaces_workspace_name ON workspaces_workspace (name);
+    CREATE UNIQUE INDEX workspaces_workspace_root ON workspaces_workspace (root_dir);
+    CREATE INDEX workspaces_workspace_identity ON workspaces_workspace (identity);
+    CREATE TABLE workspaces_seed (name TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL) STRICT;`,
+  },
+]
+
+/** A workspace with the ULID of its identity file; empty when the file could not be written. */
+export interface StoredWorkspace extends Workspace {
+  readonly identity: string
+}
+
+type Row = {
+  id: string
+  name: string
+  root_dir: string
+  add_dirs: string
+  default_agent: string
+  sandbox_ref: string
+  identity: string
+  created_at: number
+  updated_at: number
+}
+
+/** The rows of registered workspaces. */
+export class WorkspaceTable {
+  constructor(private readonly db: Db) {}
+
+  get(id: string): StoredWorkspace | undefined {
+    return this.#one('id', id)
+  }
+
+  byName(name: string): StoredWorkspace | undefined {
+    return this.#one('name', name)
+  }
+
+  byRoot(root: string): StoredWorkspace | undefined {
+    return this.#one('root_dir', root)
+  }
+
+  byIdentity(identity: string): StoredWorkspace[] {
+    return this.db.all<Row>('SELECT * FROM workspaces_workspace WHERE identity = ?', [identity]).map(fromRow)
+  }
+
+  /** In order of registration. */
+  list(): StoredWorkspace[] {
+    return this.db.all<Row>('SELECT * FROM workspaces_workspace ORDER BY created_at, rowid').map(fromRow)
+  }
+
+  insert(t: Tx, workspace: StoredWorkspace): void {
+    t.run('INSERT INTO workspaces_workspace VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', [
+      workspace.id,
+      workspace.name,
+      workspace.rootDir,
+      JSON.stringify(workspace.addDirs),
+      workspace.defaultAgent,
+      workspace.sandboxRef,
+      workspace.identity,
+      workspace.createdAt,
+      workspace.updatedAt,
+    ])
+  }
+
+  update(t: Tx, workspace: StoredWorkspace): void {
+    t.run(
+      `UPDATE workspaces_workspace SET name = ?, root_dir = ?, add_dirs = ?, default_agent = ?, sandbox_ref = ?,
+         identity = ?, updated_at = ? WHERE id = ?`,
+      [
+        workspace.name,
+        workspace.rootDir,
+        JSON.stringify(workspace.addDirs),
+        workspace.defaultAgent,
+        workspace.sandboxRef,
+        workspace.identity,
+        workspace.updatedAt,
+        workspace.id,
+      ],
+    )
+  }
+
+  delete(t: Tx, id: string): void {
+    t.run('DELETE FROM workspaces_workspace WHERE id = ?', [id])
+  }
+
+  /** Was the default workspace registered once; it is not registered again after somebody removed it. */
+  get seeded(): boolean {
+    return this.db.get('SELECT at FROM workspaces_seed WHERE name = ?', ['default']) !== undefined
+  }
+
+  markSeeded(t: Tx, at: number): void {
+    t.run('INSERT OR IGNORE INTO workspaces_seed VALUES (?, ?)', ['default', at])
+  }
+
+  #one(column: 'id' | 'name' | 'root_dir', value: string): StoredWorkspace | undefined {
+    const row = this.db.get<Row>(`SELECT * FROM workspaces_workspace WHERE ${column} = ?`, [value])
+    return row && fromRow(row)
+  }
+}
+
+function fromRow(row: Row): StoredWorkspace {
+  return {
+    id: row.id,
+    name: row.name,
+    rootDir: row.root_dir,
+    addDirs: JSON.parse(row.add_dirs) as string[],
+    defaultAgent: row.default_agent,
+    sandboxRef: row.sandbox_ref,
+    identity: row.identity,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

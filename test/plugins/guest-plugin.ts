@@ -1,0 +1,74 @@
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import {
+  definePlugin,
+  type Fault,
+  ok,
+  type Plugin,
+  type PluginKernel,
+  routeOf,
+  surfaceOf,
+} from '../../kernel/plugin.js'
+import {
+  type Check,
+  Checks,
+  Daemon,
+  type DaemonApi,
+  finding,
+  type StatusMember,
+  StatusMembers,
+} from '../../plugins/daemon/api.js'
+import type { TestKernel } from '../harness/kernel.js'
+
+type Probe = { kernel: PluginKernel<{ daemon: typeof Daemon }>; daemon: DaemonApi }
+
+/** A plugin that contributes what a test wants and lets the test look at the kernel from a plugin's side. */
+export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refuse?: Fault } = {}) {
+  const seen: Partial<Probe> = {}
+  const { contribute } = surfaceOf<object>()
+  const route = routeOf<{ enter(what: string): Promise<void> }>()
+  const plugin: Plugin = definePlugin({
+    name: 'guest',
+    version: '1.0.0',
+    requires: { daemon: Daemon },
+    service: async () =>
+      class {
+        constructor(readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+          seen.kernel = kernel
+          seen.daemon = kernel.needs.daemon
+          const { refuse } = parts
+          if (refuse) kernel.tap(kernel.needs.daemon.admission, async what => (what === 'guest' ? refuse : undefined))
+        }
+        enter(what: string) {
+          return this.kernel.needs.daemon.admit(what)
+        }
+      },
+  }).surface({
+    registries: [contribute(StatusMembers, () => parts.members ?? []), contribute(Checks, () => parts.checks ?? [])],
+    routes: [
+      route({
+        method: 'POST',
+        path: '/api/guest/{what}',
+        area: 'Guest',
+        summary: 'New work',
+        replies: { 200: v.object({}) },
+        handle: async (self, { params }) => {
+          await self.enter(params.what)
+          return ok({})
+        },
+      }),
+    ],
+  })
+  return { plugin, seen: seen as Probe }
+}
+
+export const item = (severity: string, id: string, code = 'some_trouble') =>
+  finding({ id, code, category: 'guest', severity, title: id, message: id })
+
+export async function doctor(host: TestKernel, query = '') {
+  const { status, body } = await host.request('GET', `/api/doctor${query}`)
+  assert.is(status, 200)
+  return body
+}
+
+export const codes = (body: { items: { code: string }[] }) => body.items.map(entry => entry.code)
