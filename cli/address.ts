@@ -1,0 +1,73 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { CliFault } from './fault.js'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** Where the daemon of a home is reached. */
+export interface Address {
+  readonly home: string
+  readonly socket: string
+}
+
+/** The home: `SVC_HOME`, else `~/.svc` (decision 1). Absolute. */
+export function homeOfEnv(env: Env): string {
+  return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
+}
+
+/** The daemon's socket: `SVC_SOCKET`, else `daemon.socket` of config.json, else `daemon.sock` in the home. */
+export async function findAddress(env: Env): Promise<Address> {
+  const home = homeOfEnv(env)
+  if (env.SVC_SOCKET) return { home, socket: resolve(env.SVC_SOCKET) }
+  const configured = await configuredSocket(join(home, 'config.json'))
+  return { home, socket: configured === undefined ? join(home, 'daemon.sock') : resolve(home, configured) }
+}
+
+async function configuredSocket(file: string): Promise<string | undefined> {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  // The parser that knows comments is loaded only when there can be something to find.
+  if (!text.includes('"socket"')) return undefined
+  const { parse } = await import('jsonc-parser')
+  const socket = parse(text, [], { allowTrailingComma: true })?.daemon?.socket
+  return typeof socket === 'string' && socket !== '' ? socket : undefined
+}
+
+/** The discovery file, as far as a client needs it; undefined when there is none or it cannot be read. */
+export function readDiscovery(home: string): { readonly pid: number; readonly port: number } | undefined {
+  try {
+    const found = JSON.parse(readFileSync(join(home, 'daemon.json'), 'utf8'))
+    return Number.isInteger(found?.pid) ? { pid: found.pid, port: Number(found.port) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Pid of the daemon that holds a home, by its lock and the start time of the process; undefined when none runs. */
+export async function runningDaemon(home: string): Promise<number | undefined> {
+  if (!existsSync(join(home, 'daemon.lock'))) return undefined
+  const [{ readLock }, { inspectProcess }] = await Promise.all([
+    import('../kernel/lock.js'),
+    import('../kernel/spawn/inspect.js'),
+  ])
+  const record = await readLock(home)
+  if (record === undefined) return undefined
+  const found = inspectProcess(record.pid, process.platform)
+  return found !== undefined && !found.ended && found.startTime === record.startTime ? record.pid : undefined
+}
+
+/** The fault for a socket that nobody answers on; it says so when a daemon of this home is alive all the same. */
+export async function unreachableFault({ home, socket }: Address, cause: unknown): Promise<CliFault> {
+  const code = (cause as NodeJS.ErrnoException).code
+  if (code === 'EACCES' || code === 'EPERM') {
+    const next = 'run svc as the user that started the daemon'
+    return new CliFault('socket_forbidden', `the socket ${socket} belongs to another user`, { exit: 6, next, cause })
+  }
+  const pid = await runningDaemon(home).catch(() => undefined)
+  if (pid !== undefined) {
+    const text = `the daemon of ${home} (pid ${pid}) does not answer on ${socket}; it may be starting or stopping`
+    return new CliFault('daemon_unreachable', text, { exit: 3, next: 'svc daemon stop', cause })
+  }
+  const text = `no daemon is running at ${home}; start one: svc daemon start`
+  return new CliFault('no_daemon', text, { exit: 3, cause })
+}

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { buildDocument } from '../kernel/http/openapi.js'
+import type { Plugin } from '../kernel/plugin.js'
+import { version } from '../kernel/version.js'
+import { inTree } from '../plugins/index.js'
+import type { CommandData, ModuleCommand } from './command-data.js'
+import { describeRoutes } from './describe-commands.js'
+import { localCommands } from './local.js'
+
+// Runs after the code is built: writes commands.json beside itself and schemas/openapi.json, from the surfaces alone.
+const dist = dirname(fileURLToPath(import.meta.url))
+
+/**
+ * Commands that are written by hand. The function that `load` gives has to be an export of the plugin's `commands.ts`,
+ * so that the command line reaches it without loading the plugin.
+ */
+async function describeModules({ name, surface }: Plugin): Promise<ModuleCommand[]> {
+  const commands = surface.commands ?? []
+  if (commands.length === 0) return []
+  const file = `commands/${name}.js`
+  if (!existsSync(join(dist, file))) throw new Error(`plugins/${name}/commands.ts is missing or not built`)
+  const module = (await import(pathToFileURL(join(dist, file)).href)) as Record<string, unknown>
+  return Promise.all(
+    commands.map(async ({ path, summary, args = [], options = [], load }) => {
+      const { run } = await load()
+      const found = Object.keys(module).find(key => module[key] === run)
+      if (found === undefined) throw new Error(`what runs svc ${path} is not exported by plugins/${name}/commands.ts`)
+      return { kind: 'module' as const, path, summary, args, options, module: file, export: found }
+    }),
+  )
+}
+
+function refuseDuplicates(paths: readonly string[]): void {
+  const twice = paths.find((path, i) => paths.indexOf(path) !== i)
+  if (twice !== undefined) throw new Error(`two commands are called svc ${twice}`)
+}
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  const temporary = `${file}.${process.pid}.tmp`
+  writeFileSync(temporary, text)
+  renameSync(temporary, file)
+}
+
+const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
+const data: CommandData = {
+  version,
+  routes: describeRoutes(routes),
+  commands: (await Promise.all(inTree.map(describeModules))).flat(),
+}
+refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
+put(join(dist, 'commands.json'), `${JSON.stringify(data)}\n`)
+put(
+  join(dist, '..', 'schemas', 'openapi.json'),
+  `${JSON.stringify(await buildDocument(routes, version), undefined, 2)}\n`,
+)

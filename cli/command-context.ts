@@ -1,0 +1,47 @@
+import type { CliColumn } from '../kernel/route.js'
+import type { ServerEvent } from './sse.js'
+
+export type { ServerEvent } from './sse.js'
+
+/** What a hand-written command is called with: `run(context)` of the module that its surface entry loads. */
+export interface CommandContext {
+  /** Positional arguments by name; optional ones that were not given are absent. */
+  readonly args: Readonly<Record<string, string>>
+  /** Options by their name without `--`. */
+  readonly options: Readonly<Record<string, string | number | boolean | undefined>>
+  readonly client: CommandClient
+  readonly out: CommandOutput
+  /** Absolute; relative paths of the caller count from here. */
+  readonly cwd: string
+  /** A text file, relative to `cwd`; `-` is standard input. */
+  readFile(path: string): Promise<string>
+  stdin(): Promise<string>
+  /** Aborts when the caller presses Ctrl-C. */
+  readonly signal: AbortSignal
+  /** Ends the command with exit code 1 (4 for a code that ends in `not_found`, 2 for `usage`). `next`: what helps. */
+  fault(code: string, text: string, next?: string): never
+}
+
+/** Requests to the daemon; error replies end the command with their text and exit code unless they are caught. */
+export interface CommandClient {
+  /** @param path absolute path and query, already encoded */
+  request(method: string, path: string, body?: unknown): Promise<unknown>
+  /** Goes on by itself after a cut; ends when the daemon ends the stream. */
+  stream(path: string, options?: { lastEventId?: string }): AsyncIterable<ServerEvent>
+}
+
+export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'
+
+/** Output of a command, in the form that the caller asked for. */
+export interface CommandOutput {
+  /** A structured form was asked for: give the data to `value`; lines and tables are not printed then. */
+  readonly json: boolean
+  /** A line for people. It is cleaned of everything that could act on the terminal but colours made by `color`. */
+  line(text: string): void
+  /** Data: for programs in their form, for people in a readable one. */
+  value(value: unknown): void
+  /** A table for people, fitted to the terminal. */
+  table(rows: readonly unknown[], columns: readonly CliColumn[], empty?: string): void
+  /** Coloured where colours are on. */
+  color(name: ColorName, text: string): string
+}

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CliView, Method, RouteCli } from '../kernel/route.js'
+import type { CommandArgument, CommandOption } from '../kernel/surface.js'
+
+/** `commands.json`: everything that the command line knows without a daemon. */
+export interface CommandData {
+  /** Of the package. */
+  readonly version: string
+  readonly routes: readonly RouteCommand[]
+  readonly commands: readonly ModuleCommand[]
+}
+
+/** One value that a caller gives, and where in the request it goes. */
+export interface Parameter {
+  /** In the request. */
+  readonly name: string
+  /** On the command line, without `--`. */
+  readonly option: string
+  readonly in: 'path' | 'query' | 'body'
+  /** `file`: a path, made absolute; `list`: texts, the option is repeated; `json`: any JSON. */
+  readonly type: 'text' | 'file' | 'integer' | 'number' | 'boolean' | 'list' | 'json'
+  /** The only texts allowed. */
+  readonly values?: readonly string[]
+  readonly required: boolean
+  readonly default?: string
+  readonly summary?: string
+}
+
+/** A command made from a route. */
+export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done'> {
+  readonly kind: 'route'
+  readonly path: string
+  readonly summary: string
+  readonly method: Method
+  /** `/api/things/{id}` */
+  readonly url: string
+  /** Positional arguments in order. */
+  readonly args: readonly Parameter[]
+  readonly options: readonly Parameter[]
+  /** Whether a body is sent: `optional` only when something of it was given. */
+  readonly body: 'none' | 'optional' | 'required'
+  readonly stream: boolean
+  readonly view?: CliView
+}
+
+/** A command written by hand, in a plugin. */
+export interface ModuleCommand {
+  readonly kind: 'module'
+  readonly path: string
+  readonly summary: string
+  readonly args: readonly CommandArgument[]
+  readonly options: readonly CommandOption[]
+  /** File, absolute or relative to the folder of `commands.json`. */
+  readonly module: string
+  /** Export of the module that runs it; without it the default export is a plugin whose surface has the command. */
+  readonly export?: string
+}
+
+/** Commands that come with the package, and those of drop-ins that the daemon of this home wrote down. */
+export function loadCommandData(root: string, home: string): CommandData {
+  const own = readData(join(root, 'commands.json'))
+  if (own === undefined) throw new Error(`${join(root, 'commands.json')} is missing; build the package again`)
+  const more = readData(join(home, 'cache', 'commands.json'))
+  if (more === undefined) return own
+  const taken = new Set([...own.routes, ...own.commands].map(entry => entry.path))
+  const free = (entry: { path: string }) => !taken.has(entry.path)
+  return {
+    version: own.version,
+    routes: [...own.routes, ...(more.routes ?? []).filter(free)],
+    commands: [...own.commands, ...(more.commands ?? []).filter(free)],
+  }
+}
+
+function readData(file: string): CommandData | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    // A drop-in's data that is damaged must not take the commands of the package away.
+    return undefined
+  }
+}

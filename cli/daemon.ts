@@ -1,0 +1,9 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { homeOfEnv } from './address.js'
+import { runDaemon } from './run-daemon.js'
+
+// What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
+const exit = process.exit.bind(process)
+const root = dirname(fileURLToPath(import.meta.url))
+exit(await runDaemon({ root, home: homeOfEnv(process.env), env: process.env, foreground: false }))

@@ -1,0 +1,97 @@
+import type { ErrorBody } from '../schemas/kernel/error.js'
+
+/** Exit codes of every command (decision 5). */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  noDaemon: 3,
+  notFound: 4,
+  conflict: 5,
+  refused: 6,
+  invalid: 7,
+  unavailable: 8,
+  interrupted: 130,
+} as const
+
+const exitOf: Readonly<Record<number, number>> = {
+  400: exitCodes.invalid,
+  401: exitCodes.refused,
+  403: exitCodes.refused,
+  404: exitCodes.notFound,
+  409: exitCodes.conflict,
+  410: exitCodes.notFound,
+  413: exitCodes.invalid,
+  415: exitCodes.invalid,
+  421: exitCodes.refused,
+  422: exitCodes.invalid,
+  429: exitCodes.unavailable,
+  503: exitCodes.unavailable,
+  507: exitCodes.unavailable,
+}
+
+/** What else a {@link CliFault} may carry. */
+export interface CliFaultMore {
+  /** Exit code; default 1. */
+  readonly exit?: number
+  /** The command that helps. */
+  readonly next?: string | undefined
+  /** What is wrong with each part of the request, by its name. */
+  readonly details?: Readonly<Record<string, string>> | undefined
+  /** The body that the daemon answered, given back as it is in structured modes. */
+  readonly body?: unknown
+  readonly cause?: unknown
+}
+
+/** Why a command failed: a stable code for scripts, a text and the next step for people. */
+export class CliFault extends Error {
+  override readonly name = 'CliFault'
+
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly more: CliFaultMore = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+  }
+
+  get exit(): number {
+    return this.more.exit ?? exitCodes.failed
+  }
+
+  /** The error body for structured modes: the daemon's own, or one of the same form. */
+  toBody(): unknown {
+    if (this.more.body !== undefined) return this.more.body
+    const { details, next } = this.more
+    return { error: this.message, code: this.code, ...(details && { details }), ...(next && { next }) }
+  }
+}
+
+/** A wrong call of the command line itself. */
+export function usageFault(message: string, next?: string): CliFault {
+  return new CliFault('usage', message, { exit: exitCodes.usage, next })
+}
+
+/** The fault for an error reply of the daemon (Behaviour 1.8); `text` is its body. */
+export function replyFault(status: number, text: string): CliFault {
+  const exit = exitOf[status] ?? exitCodes.failed
+  const body = parseBody(text)
+  if (body === undefined) {
+    const shown = text.trim().slice(0, 500)
+    return new CliFault(`http_${status}`, shown === '' ? `the daemon answered ${status}` : shown, { exit })
+  }
+  const { error, code, diagnostic } = body
+  const { next = diagnostic?.suggested_command, ...others } = body.details ?? {}
+  // What the text says already is not said again.
+  const details = Object.fromEntries(Object.entries(others).filter(([, text]) => !error.includes(text)))
+  return new CliFault(code ?? `http_${status}`, error, { exit, details, body, next })
+}
+
+function parseBody(text: string): ErrorBody | undefined {
+  try {
+    const body = JSON.parse(text)
+    return typeof body?.error === 'string' ? body : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,123 @@
+import type { CommandData } from './command-data.js'
+import type { Entry } from './find-command.js'
+import { outputModes } from './output.js'
+import { padText, textWidth } from './text.js'
+
+type Row = readonly [left: string, right: string]
+
+/** `svc session events <session_id> [--follow] …`, the call in one line. */
+export function usageLine(entry: Entry): string {
+  const args = argumentsOf(entry).map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))
+  const needed = optionRows(entry).filter(({ required }) => required)
+  return ['svc', entry.path, ...args, ...needed.map(({ left }) => left), '[options]'].join(' ')
+}
+
+/** Lines about one command. */
+export function commandHelp(entry: Entry): string[] {
+  const args = argumentsOf(entry).map(
+    ({ name, summary, note }): Row => [name, [summary, note].filter(Boolean).join(' ')],
+  )
+  const options = optionRows(entry).map(
+    ({ left, right, required }): Row => [left, required ? `${right} (required)`.trim() : right],
+  )
+  return [
+    entry.summary,
+    '',
+    `  ${usageLine(entry)}`,
+    ...section('Arguments', args),
+    ...section('Options', [
+      ...options,
+      [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
+      ...(options.some(([left]) => left === '--quiet')
+        ? []
+        : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
+      ['--help', 'show this'],
+    ]),
+  ]
+}
+
+/** Lines about a group of commands; the empty name is everything. */
+export function groupHelp(name: string, entries: readonly Entry[], data: Pick<CommandData, 'version'>): string[] {
+  if (name !== '') {
+    const mine = entries.filter(entry => entry.path.startsWith(`${name} `))
+    return [
+      `svc ${name} <command>`,
+      ...section('Commands', commandRows(mine)),
+      '',
+      `svc ${name} <command> --help tells more.`,
+    ]
+  }
+  const groups = new Map<string, Entry[]>()
+  for (const entry of entries) {
+    const [first = ''] = entry.path.split(' ')
+    const group = entry.path.includes(' ') ? first : ''
+    groups.set(group, [...(groups.get(group) ?? []), entry])
+  }
+  const sections = [...groups].sort(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    `svc ${data.version}: runs durable agent work on this machine`,
+    '',
+    '  svc <command> [arguments] [options]',
+    ...sections.flatMap(([group, members]) => section(group === '' ? 'General' : group, commandRows(members))),
+    '',
+    'svc <command> --help tells more. Every command takes -o human|json|jsonl|toon.',
+  ]
+}
+
+function commandRows(entries: readonly Entry[]): Row[] {
+  return [...entries].sort((a, b) => (a.path < b.path ? -1 : 1)).map(entry => [callOf(entry), entry.summary])
+}
+
+function callOf(entry: Entry): string {
+  return [entry.path, ...argumentsOf(entry).map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))].join(
+    ' ',
+  )
+}
+
+function section(title: string, rows: readonly Row[]): string[] {
+  if (rows.length === 0) return []
+  const width = Math.min(44, Math.max(...rows.map(([left]) => textWidth(left))))
+  return ['', title, ...rows.map(([left, right]) => `  ${padText(left, width)}  ${right}`.trimEnd())]
+}
+
+function argumentsOf(entry: Entry) {
+  if (entry.kind !== 'route')
+    return entry.args.map(({ name, optional, summary }) => ({ name, required: !optional, summary, note: '' }))
+  return entry.args.map(({ name, required, summary, values, default: fallback }) => ({
+    name,
+    required,
+    summary,
+    note: [values?.join(', '), fallback === undefined ? '' : `(default ${fallback})`].filter(Boolean).join(' '),
+  }))
+}
+
+const optionNotes: Readonly<Record<string, (option: string) => string>> = {
+  list: () => '(may be repeated)',
+  boolean: option => `(or --no-${option})`,
+}
+
+function optionRows(entry: Entry): { left: string; right: string; required: boolean }[] {
+  if (entry.kind !== 'route') {
+    return entry.options.map(({ name, type, summary }) => ({
+      left: type === 'boolean' ? `--${name}` : `--${name} <${type}>`,
+      right: summary,
+      required: false,
+    }))
+  }
+  const rows = entry.options.map(({ option, type, values, summary = '', required }) => ({
+    left:
+      type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
+    right: [summary, optionNotes[type]?.(option)].filter(Boolean).join(' '),
+    required,
+  }))
+  // The whole body stands for its members.
+  if (entry.body !== 'none') {
+    rows.push({
+      left: '--data <json>',
+      right: 'the body as JSON, @file or - for standard input; options go over it',
+      required: false,
+    })
+  }
+  if (entry.follow) rows.push({ left: '--follow', right: 'go on with what happens from now', required: false })
+  return rows
+}

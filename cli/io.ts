@@ -1,0 +1,24 @@
+import type { Env } from './address.js'
+import type { CommandData } from './command-data.js'
+
+/** A stream that text is written to. */
+export interface Sink {
+  write(text: string): void
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+/** What the command line has of the world around it; the tests hand in their own. */
+export interface Io {
+  readonly env: Env
+  readonly cwd: string
+  /** Folder that `svc.js` and the rest of the build lie in. */
+  readonly root: string
+  readonly stdout: Sink
+  readonly stderr: Sink
+  stdin(): Promise<string>
+  /** Aborts on Ctrl-C. */
+  readonly signal: AbortSignal
+  /** Command data instead of `commands.json` of {@link root}. */
+  readonly data?: CommandData
+}

@@ -1,0 +1,122 @@
+import type { CliColumn } from '../kernel/route.js'
+import type { ColorName, CommandOutput } from './command-context.js'
+import type { CliFault } from './fault.js'
+import type { Io, Sink } from './io.js'
+import { renderFields, renderTable } from './table.js'
+import { cleanLine, cleanText } from './text.js'
+import { toToon } from './toon.js'
+
+/** Forms of output (Behaviour 15). */
+export const outputModes = ['human', 'json', 'jsonl', 'toon'] as const
+export type OutputMode = (typeof outputModes)[number]
+
+const defaultWidth = 120
+
+const colorCodes: Readonly<Record<ColorName, number>> = {
+  bold: 1,
+  dim: 2,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  blue: 34,
+  magenta: 35,
+  cyan: 36,
+}
+
+/**
+ * Output in one of the four forms. `json` is a document of two-space JSON, `jsonl` one line a row (or one line where there
+ * are no rows), `toon` the compact notation. `quiet` leaves out what is said to people after a success.
+ */
+export class Output implements CommandOutput {
+  readonly #colors: boolean
+
+  constructor(
+    private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
+    readonly mode: OutputMode,
+    readonly quiet = false,
+  ) {
+    this.#colors = mode === 'human' && hasColors(io.stdout, io.env)
+  }
+
+  get json(): boolean {
+    return this.mode !== 'human'
+  }
+
+  get width(): number {
+    return this.io.stdout.columns || defaultWidth
+  }
+
+  line(text: string): void {
+    if (this.mode === 'human' && !this.quiet) this.#write(cleanText(text, this.#colors))
+  }
+
+  /** A line that `quiet` does not leave out: the id that a script asked for. */
+  essential(text: string): void {
+    if (this.mode === 'human') this.#write(cleanLine(text))
+  }
+
+  value(value: unknown): void {
+    if (this.quiet) return
+    if (this.mode === 'json') this.#write(JSON.stringify(value, undefined, 2))
+    else if (this.mode === 'jsonl')
+      for (const row of Array.isArray(value) ? value : [value]) this.#write(JSON.stringify(row))
+    else if (this.mode === 'toon') this.#write(toToon(value))
+    else this.#write(cleanText(typeof value === 'string' ? value : toToon(value)))
+  }
+
+  /** One of many values that come one after the other: a line in JSON in every structured form but toon. */
+  row(value: unknown): void {
+    if (!this.quiet) this.#write(this.mode === 'toon' ? toToon(value) : JSON.stringify(value))
+  }
+
+  table(rows: readonly unknown[], columns: readonly CliColumn[], empty = 'nothing to show'): void {
+    if (this.mode !== 'human') return
+    if (rows.length === 0) this.line(this.color('dim', empty))
+    else for (const line of renderTable(rows, columns, this.#style())) this.line(line)
+  }
+
+  fields(item: unknown, fields: readonly CliColumn[]): void {
+    for (const line of renderFields(item, fields, this.#style())) this.line(line)
+  }
+
+  color(name: ColorName, text: string): string {
+    return paint(this.#colors, name, text)
+  }
+
+  /** The failure of a command: the error body on stdout in structured forms, else text and next step on stderr. */
+  fault(fault: CliFault): void {
+    if (this.json) {
+      const body = fault.toBody()
+      this.#write(
+        this.mode === 'json'
+          ? JSON.stringify(body, undefined, 2)
+          : this.mode === 'jsonl'
+            ? JSON.stringify(body)
+            : toToon(body),
+      )
+      return
+    }
+    const colors = hasColors(this.io.stderr, this.io.env)
+    const lines = [`${paint(colors, 'red', 'error:')} ${cleanText(fault.message)}`]
+    for (const [name, text] of Object.entries(fault.more.details ?? {}))
+      lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
+    if (fault.more.next !== undefined) lines.push(`  ${paint(colors, 'dim', 'next:')} ${cleanLine(fault.more.next)}`)
+    this.io.stderr.write(`${lines.join('\n')}\n`)
+  }
+
+  #style() {
+    return { width: this.width, now: Date.now(), header: (text: string) => this.color('bold', text) }
+  }
+
+  #write(text: string): void {
+    this.io.stdout.write(`${text}\n`)
+  }
+}
+
+function hasColors(sink: Sink, env: Io['env']): boolean {
+  return sink.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+}
+
+function paint(on: boolean, name: ColorName, text: string): string {
+  return on ? `\x1b[${colorCodes[name]}m${text}\x1b[0m` : text
+}

@@ -1,0 +1,117 @@
+import { Cli, Command, Option } from 'clipanion'
+import { usageFault } from './fault.js'
+import type { Entry } from './find-command.js'
+import { usageLine } from './help.js'
+import { type OutputMode, outputModes } from './output.js'
+
+/** What was given on the command line, as text; lists as they were repeated. */
+export interface Given {
+  readonly args: Readonly<Record<string, string>>
+  readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly quiet: boolean
+}
+
+interface OptionData {
+  readonly name: string
+  readonly type: string
+}
+
+/** Parses the arguments after a command's path. Throws a usage fault that shows how the command is called. */
+export function parseCommand(entry: Entry, rest: readonly string[]): Given {
+  const options = optionsOf(entry)
+  const args: readonly { readonly name: string; readonly required: boolean }[] =
+    entry.kind === 'route' ? entry.args : entry.args.map(({ name, optional }) => ({ name, required: !optional }))
+  const words = entry.path.split(' ')
+  const cli = new Cli({ binaryName: 'svc' })
+  cli.register(commandClass(words, args, options))
+  const given = process(cli, [...words, ...rest], entry)
+  const pairs = <T>(names: readonly string[], prefix: string) =>
+    Object.fromEntries(
+      names.flatMap((name, i) => (given[`${prefix}${i}`] === undefined ? [] : [[name, given[`${prefix}${i}`]]])),
+    ) as Record<string, T>
+  const names = options.map(({ name }) => name)
+  return {
+    args: pairs(
+      args.map(({ name }) => name),
+      'arg',
+    ),
+    options: pairs(names, 'option'),
+    quiet: given.quiet === true,
+  }
+}
+
+/** A class is made of the data of one command, when it is called: making all of them would take longer than most calls. */
+function commandClass(
+  path: readonly string[],
+  args: readonly { readonly name: string; readonly required: boolean }[],
+  options: readonly OptionData[],
+) {
+  const own = new Set(options.map(({ name }) => name))
+  return class extends Command {
+    static override paths = [[...path]]
+
+    constructor() {
+      super()
+      const fields: Record<string, unknown> = {}
+      args.forEach(({ name, required }, i) => {
+        fields[`arg${i}`] = Option.String({ name, required } as { name: string })
+      })
+      options.forEach(({ name, type }, i) => {
+        fields[`option${i}`] = optionOf(`--${name}`, type)
+      })
+      fields.output = Option.String('-o,--output')
+      fields.json = Option.Boolean('--json')
+      if (!own.has('quiet')) fields.quiet = Option.Boolean('--quiet')
+      Object.assign(this, fields)
+    }
+
+    async execute() {}
+  }
+}
+
+function optionOf(name: string, type: string): unknown {
+  if (type === 'boolean') return Option.Boolean(name)
+  return type === 'list' ? Option.Array(name) : Option.String(name)
+}
+
+/** Options of an entry with those that its kind adds. */
+function optionsOf(entry: Entry): readonly OptionData[] {
+  if (entry.kind !== 'route') return entry.options
+  return [
+    ...entry.options.map(({ option, type }) => ({ name: option, type })),
+    ...(entry.body === 'none' ? [] : [{ name: 'data', type: 'json' }]),
+    ...(entry.follow ? [{ name: 'follow', type: 'boolean' }] : []),
+  ]
+}
+
+function process(cli: Cli, input: string[], entry: Entry): Record<string, unknown> {
+  try {
+    return cli.process(input) as unknown as Record<string, unknown>
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('\n')
+    const text = first.startsWith('Command not found')
+      ? 'the arguments do not fit the command'
+      : first.replace(/\.$/, '')
+    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}`, usageLine(entry))
+  }
+}
+
+/**
+ * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
+ * written in that form as well. The first one wins.
+ */
+export function outputModeOf(argv: readonly string[]): OutputMode {
+  const end = argv.indexOf('--')
+  const words = end < 0 ? argv : argv.slice(0, end)
+  for (const [i, word] of words.entries()) {
+    if (word === '--json') return 'json'
+    const bound = /^--output=(.*)$/.exec(word)
+    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
+    if (mode === undefined) continue
+    const known = outputModes.find(name => name === mode)
+    if (known === undefined)
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`)
+    return known
+  }
+  return 'human'
+}

@@ -1,0 +1,197 @@
+import { resolve } from 'node:path'
+import { cellText, pick } from './cells.js'
+import type { Client } from './client.js'
+import type { Parameter, RouteCommand } from './command-data.js'
+import { CliFault, usageFault } from './fault.js'
+import { usageLine } from './help.js'
+import type { Io } from './io.js'
+import type { Output } from './output.js'
+import type { Given } from './parse-command.js'
+import { readText } from './run.js'
+
+interface World {
+  readonly io: Io
+  readonly out: Output
+  readonly client: Client
+}
+
+/** Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. */
+export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<void> {
+  const values = await decodeGiven(entry, given, world.io)
+  const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
+  if (given.options.follow === true && entry.follow) {
+    const query = new URLSearchParams(entry.follow.query as Record<string, string>).toString()
+    await follow(entry, `${fillPath(entry.follow.path, params)}${query && `?${query}`}`, world)
+    return
+  }
+  const query = new URLSearchParams(values.query).toString()
+  const url = `${fillPath(entry.url, params)}${query && `?${query}`}`
+  if (entry.stream) {
+    await follow(entry, url, world)
+    return
+  }
+  const empty = Object.keys(values.body).length === 0
+  const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
+  show(entry, await world.client.request(entry.method, url, body), params, world.out)
+}
+
+interface Values {
+  readonly path: Record<string, string>
+  readonly query: Record<string, string>
+  readonly body: Record<string, unknown>
+}
+
+async function decodeGiven(entry: RouteCommand, given: Given, io: Io): Promise<Values> {
+  const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
+  const put = (parameter: Parameter, value: string | boolean | readonly string[] | undefined, label: string) => {
+    if (value !== undefined) {
+      const decoded = decodeValue(parameter, value, label, io.cwd)
+      if (parameter.in === 'body') values.body[parameter.name] = decoded
+      else values[parameter.in][parameter.name] = String(decoded)
+    } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
+      throw usageFault(`${label} is missing`, usageLine(entry))
+    }
+  }
+  for (const parameter of entry.options) put(parameter, given.options[parameter.option], `--${parameter.option}`)
+  for (const parameter of entry.args) {
+    const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
+    put(parameter, given.args[parameter.name] ?? chosen, parameter.name)
+  }
+  return values
+}
+
+async function wholeBody(data: Given['options'][string], io: Io): Promise<Record<string, unknown>> {
+  if (typeof data !== 'string') return {}
+  const text = data === '-' || data.startsWith('@') ? await readText(data.replace(/^@/, ''), io) : data
+  const body = parseJson(text, '--data')
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  throw usageFault('--data takes a JSON object')
+}
+
+function decodeValue(
+  { type, values }: Parameter,
+  value: string | boolean | readonly string[],
+  label: string,
+  cwd: string,
+): unknown {
+  if (typeof value !== 'string') return value
+  if (values && !values.includes(value))
+    throw usageFault(`${label} is one of ${values.join(', ')}, not ${JSON.stringify(value)}`)
+  if (type === 'file') return resolve(cwd, value)
+  if (type === 'list') return [value]
+  if (type === 'json') return parseJson(value, label)
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
+  if (type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value)
+  if (type === 'number' && value.trim() !== '' && Number.isFinite(Number(value))) return Number(value)
+  if (type === 'text') return value
+  throw usageFault(`${label} takes ${type === 'integer' ? 'an' : 'a'} ${type}, not ${JSON.stringify(value)}`)
+}
+
+function parseJson(text: string, label: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw usageFault(`${label} is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+/** Path parameters that nobody should type, from what another route answers. */
+async function findHidden(
+  entry: RouteCommand,
+  params: Record<string, string>,
+  client: Client,
+): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const [name, { path, pick: at }] of Object.entries(entry.find ?? {})) {
+    const url = fillPath(path, { ...params, ...found })
+    const value = pick(await client.request('GET', url), at)
+    if (typeof value !== 'string' || value === '') throw new CliFault('protocol', `${url} does not say the ${name}`)
+    found[name] = value
+  }
+  return found
+}
+
+function fillPath(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name] ?? ''
+    // These would be taken for another path.
+    if (value === '' || value === '.' || value === '..')
+      throw usageFault(`${name} must not be ${JSON.stringify(value)}`)
+    return encodeURIComponent(value)
+  })
+}
+
+async function follow({ view }: RouteCommand, url: string, { client, out }: World): Promise<void> {
+  for await (const { event, data } of client.stream(url)) {
+    if (event === 'error') throw streamFault(data)
+    if (out.json) {
+      // A stream has no end to wait for: one line each also in the form of a document.
+      out.row(data)
+    } else if (view && 'rows' in view) {
+      out.line(view.columns.map(column => cellText(data, column, Date.now())).join('  '))
+    } else out.line(`${event === undefined ? '' : `${out.color('dim', event)}  `}${JSON.stringify(data)}`)
+  }
+}
+
+function streamFault(data: unknown): CliFault {
+  const { error, code } = (typeof data === 'object' && data !== null ? data : {}) as { error?: unknown; code?: unknown }
+  return new CliFault(
+    typeof code === 'string' ? code : 'stream',
+    typeof error === 'string' ? error : 'the stream failed',
+    { body: data },
+  )
+}
+
+function show(
+  { view, done }: RouteCommand,
+  body: unknown,
+  params: Readonly<Record<string, string>>,
+  out: Output,
+): void {
+  const rows = rowsOf(body, view)
+  if (out.mode === 'json' || out.mode === 'toon') {
+    if (body !== undefined) out.value(body)
+  } else if (out.mode === 'jsonl') {
+    if (body !== undefined) out.value(rows ?? body)
+  } else if (out.quiet) {
+    for (const row of rows ?? [body]) printId(row, out)
+  } else if (body === undefined || (done !== undefined && view === undefined)) {
+    out.line(fillText(done ?? 'done', params, body))
+  } else if (view && 'rows' in view) out.table(rows ?? [], view.columns, view.empty)
+  else if (view && 'item' in view) out.fields(pick(body, view.item), view.fields)
+  else if (view) out.value(textOf(view.text, params, body))
+  else out.value(body)
+}
+
+/** The rows that a view shows; without a view, the only list in the body. */
+function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
+  if (view) {
+    if (!('rows' in view)) return undefined
+    const rows = pick(body, view.rows)
+    return Array.isArray(rows) ? rows : []
+  }
+  if (Array.isArray(body)) return body
+  const lists = typeof body === 'object' && body !== null ? Object.values(body).filter(Array.isArray) : []
+  return lists.length === 1 ? lists[0] : undefined
+}
+
+/** The id of a row, or of the one thing that a body is about. */
+function printId(row: unknown, out: Output): void {
+  const things = typeof row === 'object' && row !== null ? [row, ...Object.values(row)] : []
+  for (const thing of things) {
+    const id = pick(thing, 'id') ?? pick(thing, 'name')
+    if (typeof id === 'string') {
+      out.essential(id)
+      return
+    }
+  }
+}
+
+/** A `text` view is a dotted path into the body, or a text to fill in. */
+function textOf(text: string, params: Readonly<Record<string, string>>, body: unknown): unknown {
+  return (/^[\w.]+$/.test(text) ? pick(body, text) : fillText(text, params, body)) ?? ''
+}
+
+function fillText(text: string, params: Readonly<Record<string, string>>, body: unknown): string {
+  return text.replace(/\{([\w.]+)\}/g, (_, name: string) => String(params[name] ?? pick(body, name) ?? ''))
+}

@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises'
+import { isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { findAddress, homeOfEnv } from './address.js'
+import { Client } from './client.js'
+import type { CommandContext } from './command-context.js'
+import { type CommandData, loadCommandData, type ModuleCommand } from './command-data.js'
+import { CliFault, exitCodes, usageFault } from './fault.js'
+import { type Entry, findCommand } from './find-command.js'
+import { commandHelp, groupHelp } from './help.js'
+import type { Io } from './io.js'
+import { type LocalContext, localCommands } from './local.js'
+import { Output } from './output.js'
+import { type Given, outputModeOf, parseCommand } from './parse-command.js'
+import { cleanText } from './text.js'
+
+/** Runs one command line; returns its exit code (decision 5) and never throws. */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  let out = new Output(io, 'human')
+  try {
+    const words = withGlobalsLast(argv)
+    const mode = outputModeOf(words)
+    out = new Output(io, mode)
+    const home = homeOfEnv(io.env)
+    const data = io.data ?? loadCommandData(io.root, home)
+    const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.commands]
+    const help = asksForHelp(words)
+    const found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
+    if (found.is === 'unknown') throw unknownFault(found.text, found.alike)
+    if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
+    if (help) return show(commandHelp(found.entry), io.stdout)
+    const given = parseCommand(found.entry, found.rest)
+    out = new Output(io, mode, given.quiet)
+    const client = new Client(
+      () => findAddress(io.env),
+      io.signal,
+      text => {
+        if (!out.json) io.stderr.write(`${cleanText(text)}\n`)
+      },
+    )
+    const code = await execute(found.entry, given, { io, out, data, home, client })
+    return io.signal.aborted ? exitCodes.interrupted : code
+  } catch (error) {
+    if (io.signal.aborted) return exitCodes.interrupted
+    const fault = error instanceof CliFault ? error : internalFault(error)
+    out.fault(fault)
+    return fault.exit
+  }
+}
+
+interface World {
+  readonly io: Io
+  readonly out: Output
+  readonly data: CommandData
+  readonly home: string
+  readonly client: Client
+}
+
+async function execute(entry: Entry, given: Given, world: World): Promise<number> {
+  if (entry.kind === 'route') {
+    const { runRoute } = await import('./run-route.js')
+    await runRoute(entry, given, world)
+    return exitCodes.done
+  }
+  const context = contextOf(entry, given, world)
+  if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
+  await (await loadModule(entry, world.io.root))(context)
+  return exitCodes.done
+}
+
+function contextOf(
+  entry: Exclude<Entry, { kind: 'route' }>,
+  given: Given,
+  { io, out, data, home, client }: World,
+): LocalContext {
+  const context: LocalContext = {
+    args: given.args,
+    options: Object.fromEntries(
+      entry.options.map(option => [option.name, optionValue(option, given.options[option.name])]),
+    ),
+    client,
+    out,
+    cwd: io.cwd,
+    signal: io.signal,
+    stdin: () => io.stdin(),
+    readFile: path => readText(path, io),
+    fault: (code, text, next) => {
+      const exit =
+        code === 'usage' ? exitCodes.usage : code.endsWith('not_found') ? exitCodes.notFound : exitCodes.failed
+      throw new CliFault(code, text, { exit, next })
+    },
+    io,
+    data,
+    home,
+  }
+  return context
+}
+
+function optionValue({ name, type }: { name: string; type: string }, value: Given['options'][string]) {
+  if (type !== 'integer' || value === undefined) return value as string | boolean | undefined
+  if (!/^-?\d{1,15}$/.test(String(value))) throw usageFault(`--${name} takes an integer, not ${JSON.stringify(value)}`)
+  return Number(value)
+}
+
+/** A text file named on the command line, `-` being standard input. */
+export async function readText(path: string, io: Pick<Io, 'cwd' | 'stdin'>): Promise<string> {
+  if (path === '-') return io.stdin()
+  try {
+    return await readFile(resolve(io.cwd, path), 'utf8')
+  } catch (cause) {
+    throw new CliFault('file_unreadable', `cannot read ${path}: ${(cause as Error).message}`, {
+      exit: exitCodes.usage,
+      cause,
+    })
+  }
+}
+
+type Run = (context: CommandContext) => Promise<void>
+
+async function loadModule(entry: ModuleCommand, root: string): Promise<Run> {
+  const file = isAbsolute(entry.module) ? entry.module : join(root, entry.module)
+  const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>
+  if (entry.export !== undefined) return module[entry.export] as Run
+  const plugin = module.default as {
+    surface?: { commands?: readonly { path: string; load: () => Promise<{ run: unknown }> }[] }
+  }
+  const command = plugin.surface?.commands?.find(({ path }) => path === entry.path)
+  if (command === undefined) throw new CliFault('command_gone', `${file} has no command ${entry.path} any more`)
+  return (await command.load()).run as Run
+}
+
+const helpWords: ReadonlySet<string> = new Set(['--help', '-h'])
+
+function asksForHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return argv[0] === 'help' || (end < 0 ? argv : argv.slice(0, end)).some(word => helpWords.has(word))
+}
+
+/** `svc --json status` is `svc status --json`; `svc help status` is `svc status --help`; `--version` is a command. */
+function withGlobalsLast(argv: readonly string[]): string[] {
+  const words = [...argv]
+  const globals: string[] = []
+  while (words[0]?.startsWith('-') && !helpWords.has(words[0])) {
+    if (words[0] === '--version') words.splice(0, 1, 'version')
+    else globals.push(...words.splice(0, words[0] === '-o' || words[0] === '--output' ? 2 : 1))
+  }
+  if (words[0] === 'help') words.splice(0, 1, '--help')
+  if (words[0] === '--help') words.push(words.shift() as string)
+  return [...words, ...globals]
+}
+
+function unknownFault(text: string, alike: readonly string[]): CliFault {
+  const next = alike.length > 0 ? `svc ${alike[0]}` : 'svc help'
+  return usageFault(`there is no command ${JSON.stringify(text)}`, next)
+}
+
+function showGroup(
+  name: string,
+  rest: readonly string[],
+  help: boolean,
+  entries: readonly Entry[],
+  data: CommandData,
+  io: Io,
+): number {
+  const option = help
+    ? undefined
+    : rest.find(word => !['--json', '-o', '--output'].includes(word) && word.startsWith('-'))
+  if (option !== undefined)
+    throw usageFault(`${name === '' ? 'svc' : `svc ${name}`} has no option ${option}`, 'svc help')
+  const lines = groupHelp(name, entries, data)
+  if (help || name === '') return show(lines, io.stdout)
+  show(lines, io.stderr)
+  return exitCodes.usage
+}
+
+function show(lines: readonly string[], sink: Io['stdout']): number {
+  sink.write(`${lines.join('\n')}\n`)
+  return exitCodes.done
+}
+
+function internalFault(error: unknown): CliFault {
+  const text = error instanceof Error ? error.message : String(error)
+  return new CliFault('internal', text, { cause: error })
+}

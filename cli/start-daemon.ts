@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, fstatSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runningDaemon } from './address.js'
+import { CliFault } from './fault.js'
+import type { LocalContext } from './local.js'
+import { logPath, logTail, openLog } from './log-file.js'
+
+/** Behaviour 1.3: a detached start polls so often, so long. */
+const pollMs = 100
+const readyMs = 15_000
+const askMs = 1000
+
+interface Identity {
+  readonly daemon: {
+    readonly pid: number
+    readonly http_host: string
+    readonly http_port: number
+    readonly version: string
+  }
+}
+
+/** `daemon start`: detached, or in this process. A daemon that runs already is no failure. */
+export async function startDaemon(context: LocalContext): Promise<number | undefined> {
+  const { io, home } = context
+  if (context.options.foreground === true) {
+    const { runDaemon } = await import('./run-daemon.js')
+    return runDaemon({ root: io.root, home, env: io.env, foreground: true })
+  }
+  const other = await runningDaemon(home)
+  if (other !== undefined) {
+    const identity = await waitReady(context, async () => (await runningDaemon(home)) !== other)
+    if (identity) return report(context, 'already_running', identity)
+    if ((await runningDaemon(home)) === other) {
+      const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
+      throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
+    }
+  }
+  const log = logPath(home)
+  const file = openLogFile(log)
+  const begin = fstatSync(file).size
+  const child = spawn(process.execPath, [...process.execArgv, join(io.root, daemonFile())], {
+    cwd: home,
+    detached: true,
+    env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
+    stdio: ['ignore', file, file],
+  })
+  closeSync(file)
+  const ended = endOf(child)
+  // A start at the same time may have won: then ours ends and the other one is waited for.
+  const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
+  child.unref()
+  if (identity) return report(context, identity.daemon.pid === child.pid ? 'started' : 'already_running', identity)
+  const tail = logTail(log, begin, 8)
+  const what = ended.happened
+    ? `the daemon did not start: ${ended.text}`
+    : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it goes on starting`
+  throw new CliFault('daemon_start_failed', [what, ...tail.map(line => `  ${line}`)].join('\n'), {
+    details: { log },
+    next: ended.happened ? `less ${log}` : 'svc status',
+  })
+}
+
+/** Under a loader the source is run, in a build what was made of it. */
+function daemonFile(): string {
+  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.js'
+}
+
+function openLogFile(path: string): number {
+  try {
+    return openLog(path)
+  } catch (cause) {
+    const text = `cannot write ${path}: ${(cause as Error).message}`
+    throw new CliFault('home_not_writable', text, { next: 'choose another home with SVC_HOME', cause })
+  }
+}
+
+function endOf(child: ChildProcess): { happened: boolean; text: string } {
+  const ended = { happened: false, text: '' }
+  child.once('error', error => Object.assign(ended, { happened: true, text: error.message }))
+  child.once('exit', (code, signal) => {
+    Object.assign(ended, { happened: true, text: signal ? `ended by ${signal}` : `it ended with code ${code}` })
+  })
+  return ended
+}
+
+/** Asks for the identity until it is answered, or `over`, or the time is up. */
+async function waitReady(
+  { client, signal }: LocalContext,
+  over: () => boolean | Promise<boolean>,
+): Promise<Identity | undefined> {
+  const until = Date.now() + readyMs
+  for (;;) {
+    try {
+      const ask = AbortSignal.any([signal, AbortSignal.timeout(askMs)])
+      return (await client.request('GET', '/api/status/identity', undefined, { signal: ask })) as Identity
+    } catch (error) {
+      if (signal.aborted) throw error
+    }
+    if (Date.now() > until || (await over())) return undefined
+    await sleep(pollMs, undefined, { signal })
+  }
+}
+
+function report({ out, home }: LocalContext, status: 'started' | 'already_running', { daemon }: Identity): undefined {
+  const { pid, http_host, http_port } = daemon
+  const http = `http://${http_host}:${http_port}`
+  if (out.json) out.value({ status, pid, http, home, log: logPath(home) })
+  else if (status === 'started') out.line(`daemon started (pid ${pid}), ${http}`)
+  else out.line(`already running (pid ${pid}), ${http}`)
+  return undefined
+}

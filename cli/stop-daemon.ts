@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runningDaemon } from './address.js'
+import { CliFault } from './fault.js'
+import type { LocalContext } from './local.js'
+
+/** Behaviour 1.4. */
+const waitMs = 15_000
+const pollMs = 50
+
+/** `daemon stop`: SIGTERM to the process that holds the lock, then waits for it. Where none runs there is nothing to do. */
+export async function stopDaemon({ home, out, signal }: LocalContext): Promise<undefined> {
+  const pid = await runningDaemon(home)
+  if (pid === undefined) {
+    if (out.json) out.value({ status: 'not_running', home })
+    else out.line(`no daemon is running at ${home}`)
+    return undefined
+  }
+  terminate(pid)
+  const until = Date.now() + waitMs
+  while ((await runningDaemon(home)) === pid) {
+    if (Date.now() > until) {
+      const text = `the daemon (pid ${pid}) was told to stop and is still running after ${waitMs / 1000} s`
+      throw new CliFault('daemon_stop_timeout', text, { next: `kill -9 ${pid}` })
+    }
+    await sleep(pollMs, undefined, { signal })
+  }
+  if (out.json) out.value({ status: 'stopped', pid, home })
+  else out.line(`daemon stopped (pid ${pid})`)
+  return undefined
+}
+
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ESRCH') return
+    throw new CliFault('daemon_foreign', `the daemon (pid ${pid}) cannot be signalled: ${code}`, {
+      exit: 6,
+      next: 'run svc as the user that started the daemon',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,36 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { exitCodes } from './fault.js'
+import { run } from './run.js'
+
+/** After Ctrl-C a command has this long to end by itself. */
+const interruptMs = 500
+
+const exit = process.exit.bind(process)
+const controller = new AbortController()
+process.on('SIGINT', () => {
+  if (controller.signal.aborted) exit(exitCodes.interrupted)
+  controller.abort()
+  setTimeout(() => exit(exitCodes.interrupted), interruptMs).unref()
+})
+for (const stream of [process.stdout, process.stderr]) {
+  // The reader of a pipe has seen enough.
+  stream.on('error', (error: NodeJS.ErrnoException) => exit(error.code === 'EPIPE' ? exitCodes.done : exitCodes.failed))
+}
+
+const code = await run(process.argv.slice(2), {
+  env: process.env,
+  cwd: process.cwd(),
+  root: dirname(fileURLToPath(import.meta.url)),
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signal: controller.signal,
+  stdin: async () => {
+    const chunks: Buffer[] = []
+    for await (const chunk of process.stdin) chunks.push(chunk)
+    return Buffer.concat(chunks).toString('utf8')
+  },
+})
+// Not at once: what is still in a pipe would be lost.
+process.exitCode = code
+process.stdout.write('', () => process.stderr.write('', () => exit(code)))

@@ -1,0 +1,64 @@
+import type { CliColumn } from '../kernel/route.js'
+import { cellText, pick } from './cells.js'
+import { cleanText, cutText, padText, textWidth } from './text.js'
+
+const gap = 2
+/** No column gets narrower than this while another one is wider. */
+const minWidth = 6
+
+export interface TableStyle {
+  /** Columns of the terminal. */
+  readonly width: number
+  /** Milliseconds since 1970, for relative times. */
+  readonly now: number
+  readonly header?: (text: string) => string
+}
+
+/** Lines of a table that fits the terminal: the widest columns are cut first, the first one last; nothing wraps. */
+export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
+  const cells = rows.map(row => columns.map(column => cellText(row, column, style.now)))
+  const headers = columns.map(column => column.header.toUpperCase())
+  const widths = headers.map((header, i) =>
+    Math.max(textWidth(header), ...cells.map(row => textWidth(row[i] as string))),
+  )
+  const fitted = fitWidths(widths, style.width)
+  const line = (texts: readonly string[]) =>
+    cutText(
+      texts
+        .map((text, i) =>
+          padText(cutText(text, fitted[i] as number), i === texts.length - 1 ? 0 : (fitted[i] as number)),
+        )
+        .join(' '.repeat(gap))
+        .trimEnd(),
+      style.width,
+    )
+  const header = style.header ?? (text => text)
+  return [header(line(headers)), ...cells.map(line)]
+}
+
+/** Widths of columns that fit `total` together with the gaps, as far as {@link minWidth} allows. */
+export function fitWidths(widths: readonly number[], total: number): number[] {
+  const fitted = widths.map(width => Math.min(width, Math.max(total, minWidth)))
+  let excess = fitted.reduce((sum, width) => sum + width, 0) + gap * (fitted.length - 1) - total
+  for (; excess > 0; excess--) {
+    // The first column names the row: it is cut only when nothing else can be.
+    const widest = fitted.length > 1 ? Math.max(...fitted.slice(1)) : 0
+    const from = widest > minWidth ? fitted.lastIndexOf(widest) : 0
+    const width = fitted[from] as number
+    if (width <= minWidth) break
+    fitted[from] = width - 1
+  }
+  return fitted
+}
+
+/** Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. */
+export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
+  const width = Math.max(...fields.map(field => textWidth(field.header)))
+  const header = style.header ?? (text => text)
+  return fields.flatMap(field => {
+    const value = pick(item, field.path)
+    const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
+    if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
+    return [`${header(padText(field.header, width))}  ${cellText(item, field, style.now)}`]
+  })
+}

@@ -1,0 +1,87 @@
+// biome-ignore-start lint/suspicious/noControlCharactersInRegex: these are what is looked for
+/** Terminal sequences that set colours and nothing else; everything else a program printed could act on the terminal. */
+const colorSequence = /^\x1b\[[\d;]{0,16}m/
+const otherSequence =
+  /^(?:\x1b\[[0-?]{0,64}[ -/]{0,16}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[ -/]{0,16}[0-~])/
+/** Control characters; and directional overrides and isolates, which would show a text other than it is. */
+const unsafe = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
+// biome-ignore-end lint/suspicious/noControlCharactersInRegex: as above
+
+/**
+ * Text that cannot act on a terminal: no control characters but newline and tab, no escape sequences. With `colors`,
+ * sequences that set a colour stay.
+ */
+export function cleanText(text: string, colors = false): string {
+  if (!unsafe.test(text)) return text
+  let out = ''
+  for (let at = 0; at < text.length; ) {
+    const char = text[at] as string
+    if (!unsafe.test(char)) out += char
+    else if (char === '\x1b') {
+      const rest = text.slice(at, at + 4200)
+      const color = colorSequence.exec(rest)?.[0]
+      const sequence = color ?? otherSequence.exec(rest)?.[0] ?? char
+      if (color !== undefined && colors) out += color
+      at += sequence.length
+      continue
+    }
+    at++
+  }
+  return out
+}
+
+/** {@link cleanText} in one line. */
+export function cleanLine(text: string): string {
+  return cleanText(text)
+    .replace(/[\n\t]+/g, ' ')
+    .trim()
+}
+
+/** Columns that a text without control characters takes on a terminal. */
+export function textWidth(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const char of text) width += charWidth(char.codePointAt(0) as number)
+  return width
+}
+
+/** Cut to `width` columns, the last one being `…` when something is missing. */
+export function cutText(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  if (width < 1) return ''
+  let out = ''
+  let used = 0
+  for (const char of text) {
+    const next = charWidth(char.codePointAt(0) as number)
+    if (used + next > width - 1) break
+    out += char
+    used += next
+  }
+  return `${out}…`
+}
+
+/** Filled with spaces to `width` columns. */
+export function padText(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - textWidth(text)))
+}
+
+const wide: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x2e80, 0x303e],
+  [0x3041, 0xa4cf],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff00, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x1f300, 0x1f64f],
+  [0x1f680, 0x1f6ff],
+  [0x1f900, 0x1faff],
+  [0x20000, 0x3fffd],
+]
+
+function charWidth(code: number): number {
+  if (code < 0x300) return 1
+  if (code < 0x370 || code === 0x200b || code === 0x200d || (code >= 0xfe00 && code <= 0xfe0f)) return 0
+  return wide.some(([from, to]) => code >= from && code <= to) ? 2 : 1
+}

@@ -1,0 +1,135 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { cellText, durationText, pick } from '../../cli/cells.js'
+import { fitWidths, renderTable } from '../../cli/table.js'
+import { cleanLine, cleanText, cutText, textWidth } from '../../cli/text.js'
+import { toToon } from '../../cli/toon.js'
+
+const now = Date.parse('2030-01-31T09:00:00.000Z')
+
+test('text from elsewhere cannot act on the terminal', () => {
+  const hostile = 'a\x1b[2Jb\x1b]0;title\x07c\x1b]52;c;aGk=\x1b\\d\x1b[31me\x1b[0m\rf\x07g\x9b31mh\u202ei'
+  assert.is(cleanText(hostile), 'abcdefg31mhi')
+  assert.is(cleanText(hostile, true), 'abcd\x1b[31me\x1b[0mfg31mhi')
+  assert.is(cleanText('two\nlines\tand a tab'), 'two\nlines\tand a tab')
+  assert.is(cleanLine('two\n  lines\x1bc '), 'two   lines')
+  assert.is(cleanText('\x1b'), '')
+  assert.is(cleanText('a\x1b['), 'a')
+})
+
+test('widths count what a terminal shows', () => {
+  assert.is(textWidth('abc'), 3)
+  assert.is(textWidth('漢字'), 4)
+  assert.is(textWidth('e\u0301'), 1)
+  assert.is(textWidth('🚀'), 2)
+  assert.is(cutText('abcdef', 4), 'abc…')
+  assert.is(cutText('漢字漢字', 6), '漢字…')
+  assert.is(cutText('漢字漢', 6), '漢字漢')
+  assert.is(cutText('abc', 0), '')
+})
+
+test('a table fits its width whatever is in it, and keeps the first column longest', () => {
+  const rows = [
+    { id: 'run_0123456789abcdef', text: 'x'.repeat(300), more: 'y\n'.repeat(100) },
+    { id: 'run_fedcba9876543210', text: '', more: null },
+  ]
+  const columns = [
+    { header: 'id', path: 'id' },
+    { header: 'text', path: 'text' },
+    { header: 'more', path: 'more' },
+  ]
+  for (const width of [20, 40, 80, 200]) {
+    const lines = renderTable(rows, columns, { width, now })
+    assert.is(lines.length, 3)
+    for (const line of lines) assert.ok(textWidth(line) <= width, `${width}: ${line}`)
+    if (width >= 40) assert.ok(lines[1]?.startsWith('run_0123456789abcdef '), lines[1])
+  }
+  assert.equal(renderTable([{ id: 'a', text: 'b', more: 'c' }], columns, { width: 80, now }), [
+    'ID  TEXT  MORE',
+    'a   b     c',
+  ])
+})
+
+test('the widest columns give way first', () => {
+  assert.equal(fitWidths([10, 50, 30], 94), [10, 50, 30])
+  assert.equal(fitWidths([10, 50, 30], 74), [10, 30, 30])
+  assert.equal(fitWidths([10, 50, 30], 54), [10, 20, 20])
+  assert.equal(fitWidths([40, 6, 6], 40), [24, 6, 6])
+  assert.equal(fitWidths([6, 6], 3), [6, 6])
+})
+
+test('cells', () => {
+  const cell = (value: unknown, as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list', path = 'a') =>
+    cellText({ [path]: value }, { header: '', path, ...(as && { as }) }, now)
+  assert.is(cell('2030-01-31T08:57:00.000Z', 'ago'), '3m ago')
+  assert.is(cell('2030-01-31T10:30:00.000Z', 'ago'), 'in 1h')
+  assert.is(cell('2030-01-31T09:00:00.000Z', 'ago'), 'now')
+  assert.is(cell('never', 'ago'), 'never')
+  assert.is(cell(65_000, 'duration'), '1m 5s')
+  assert.is(cell(65, 'duration', 'uptime_seconds'), '1m 5s')
+  assert.is(cell(1536, 'bytes'), '1.5 KiB')
+  assert.is(cell(12, 'bytes'), '12 B')
+  assert.is(cell(['a', 'b'], 'list'), 'a, b')
+  assert.is(cell(true), 'yes')
+  assert.is(cell(0), '0')
+  assert.is(cell({ b: 1 }), '{"b":1}')
+  assert.is(cell(undefined), '-')
+  assert.match(cell('2030-01-31T09:00:00.000Z', 'time'), /^2030-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  assert.is(durationText(350), '350ms')
+  assert.is(durationText(90_000_000), '1d 1h')
+  assert.is(pick({ a: { b: [1] } }, 'a.b.0'), 1)
+  assert.is(pick({ a: 1 }, 'a.toString'), undefined)
+  assert.is(pick({}, '__proto__.x'), undefined)
+})
+
+test('toon', () => {
+  const value = {
+    name: 'demo',
+    count: 2,
+    on: true,
+    none: null,
+    text: 'a: b, c',
+    number: '42',
+    empty: '',
+    lines: 'a\n"b"\\',
+    tags: ['x', 'y z', ''],
+    nothing: [],
+    rows: [
+      { id: 'a', n: 1 },
+      { id: 'b,c', n: null },
+    ],
+    mixed: [1, { id: 'a', deep: { b: 1 } }, ['x', 'y'], {}],
+    deep: { a: { b: 'c' } },
+    'odd key': 1,
+  }
+  assert.equal(toToon(value).split('\n'), [
+    'name: demo',
+    'count: 2',
+    'on: true',
+    'none: null',
+    'text: "a: b, c"',
+    'number: "42"',
+    'empty: ""',
+    'lines: "a\\n\\"b\\"\\\\"',
+    'tags[3]: x,y z,""',
+    'nothing[0]:',
+    'rows[2]{id,n}:',
+    '  a,1',
+    '  "b,c",null',
+    'mixed[4]:',
+    '  - 1',
+    '  - id: a',
+    '    deep:',
+    '      b: 1',
+    '  - [2]: x,y',
+    '  -',
+    'deep:',
+    '  a:',
+    '    b: c',
+    '"odd key": 1',
+  ])
+  assert.is(toToon([{ a: 1 }]), '[1]{a}:\n  1')
+  assert.is(toToon('x'), 'x')
+})
+
+test.run()

@@ -1,0 +1,156 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Installed, until } from './installed.js'
+
+const test = suite<{ at: Installed }>('daemon')
+test.before.each(context => {
+  context.at = new Installed()
+})
+test.after.each(({ at }) => at.remove())
+
+const log = (at: Installed) => readFileSync(join(at.home, 'logs', 'svc.log'), 'utf8')
+
+test('start and stop, for programs', async ({ at }) => {
+  const started = await at.json<{ status: string; pid: number; http: string }>('daemon', 'start')
+  assert.is(started.status, 'started')
+  assert.is(started.pid, at.discovery.pid)
+  assert.is(started.http, `http://localhost:${at.discovery.port}`)
+  assert.is(statSync(join(at.home, 'daemon.sock')).mode & 0o777, 0o600)
+  assert.is(statSync(at.home).mode & 0o777, 0o700)
+  assert.is((await at.json<{ status: string }>('daemon', 'start')).status, 'already_running')
+  assert.equal(await at.json('daemon', 'stop'), { status: 'stopped', pid: started.pid, home: at.home })
+  assert.equal(await at.json('daemon', 'stop'), { status: 'not_running', home: at.home })
+  for (const line of log(at).trim().split('\n')) assert.type(JSON.parse(line).msg, 'string')
+})
+
+test('several starts at once make one daemon', async ({ at }) => {
+  const started = await Promise.all([1, 2, 3].map(() => at.json<{ status: string; pid: number }>('daemon', 'start')))
+  assert.is(new Set(started.map(({ pid }) => pid)).size, 1)
+  assert.ok(started.some(({ status }) => status === 'started'))
+})
+
+test('a start that fails says why and where the log is', async ({ at }) => {
+  at.writeHome('config.json', '{\n  "http": { "prot": 1 }\n}')
+  const { code, stderr } = await at.run(['daemon', 'start'])
+  assert.is(code, 1)
+  assert.match(stderr, 'config.json:2: unknown key http.prot')
+  assert.match(stderr, join(at.home, 'logs', 'svc.log'))
+  assert.is((await at.run(['status'])).code, 3)
+})
+
+test('a port that is taken is named', async ({ at }) => {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  try {
+    at.writeHome('config.json', JSON.stringify({ http: { port } }))
+    const { code, stderr } = await at.run(['daemon', 'start'])
+    assert.is(code, 1)
+    assert.match(stderr, `port ${port}`)
+    assert.match(stderr, 'http.port')
+    assert.not(existsSync(join(at.home, 'daemon.sock')))
+  } finally {
+    server.close()
+  }
+})
+
+test('in the foreground it logs to its output, holds the lock and ends with Ctrl-C', async ({ at }) => {
+  const daemon = at.start(['daemon', 'start', '--foreground'])
+  await daemon.shows(/daemon is ready/)
+  await at.svc('status')
+  const second = await at.run(['daemon', 'start', '--foreground'])
+  assert.is(second.code, 5)
+  assert.match(second.stderr, `daemon: already running with pid ${daemon.child.pid}`)
+  assert.match(await at.svc('daemon', 'start'), `already running (pid ${daemon.child.pid})`)
+  daemon.child.kill('SIGINT')
+  const { code, stdout } = await daemon.ended
+  assert.is(code, 0)
+  assert.match(stdout, 'daemon stopped')
+  assert.match(log(at), 'daemon stopped')
+  assert.not(existsSync(join(at.home, 'daemon.json')))
+})
+
+test('after kill -9 the next start takes over, whatever files are left', async ({ at }) => {
+  await at.svc('daemon', 'start')
+  const { pid } = at.discovery
+  process.kill(pid, 'SIGKILL')
+  const status = await until(
+    async () => {
+      const ran = await at.run(['status'])
+      return ran.code === 0 ? undefined : ran
+    },
+    5000,
+    () => 'the end of the daemon',
+  )
+  assert.is(status.code, 3)
+  assert.match(status.stderr, 'no daemon is running')
+  assert.ok(existsSync(join(at.home, 'daemon.json')))
+  assert.match(await at.svc('daemon', 'stop'), 'no daemon is running')
+  assert.match(await at.svc('daemon', 'start'), 'daemon started')
+  assert.is.not(at.discovery.pid, pid)
+})
+
+test('a daemon that does not answer is told apart from none', async ({ at }) => {
+  await at.svc('daemon', 'start')
+  const { pid } = at.discovery
+  const { code, stderr } = await at.run(['status'], undefined, { SVC_SOCKET: join(at.folder, 'elsewhere.sock') })
+  assert.is(code, 3)
+  assert.match(stderr, `(pid ${pid}) does not answer`)
+})
+
+/** Makes the daemon misbehave at each SIGUSR2, from a module at this place. */
+function misbehave(at: Installed, folder: string): Readonly<Record<string, string>> {
+  const file = join(at.folder, folder, 'fault.mjs')
+  mkdirSync(join(at.folder, folder), { recursive: true })
+  writeFileSync(
+    file,
+    `const faults = [
+      () => Promise.reject(new Error('stray rejection')),
+      () => process.exit(3),
+      () => { throw new Error('stray exception') },
+    ]
+    if (/daemon\\.js|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => faults.shift()?.())`,
+  )
+  return { NODE_OPTIONS: `--import ${file}` }
+}
+
+async function provoke(at: Installed, pid: number, text: string): Promise<void> {
+  process.kill(pid, 'SIGUSR2')
+  await until(
+    () => (log(at).includes(text) ? true : undefined),
+    5000,
+    () => `${text} in the log`,
+  )
+}
+
+test('what a drop-in throws past everything is logged under its name, and the daemon goes on', async ({ at }) => {
+  assert.is((await at.run(['daemon', 'start'], undefined, misbehave(at, 'home/cache/extensions/abc123'))).code, 0)
+  const { pid } = at.discovery
+  for (const text of ['stray rejection', 'process.exit is not for plugins', 'stray exception'])
+    await provoke(at, pid, text)
+  await at.svc('status')
+  const lines = log(at)
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  assert.equal(
+    lines.filter(({ level }) => level === 'error').map(({ owner }) => owner),
+    ['abc123', 'abc123', 'abc123'],
+  )
+})
+
+test('a stray rejection of the daemon itself is logged, an exception ends it with 70', async ({ at }) => {
+  const daemon = at.start(['daemon', 'start', '--foreground'], undefined, misbehave(at, 'elsewhere'))
+  await daemon.shows(/daemon is ready/)
+  const pid = daemon.child.pid as number
+  await provoke(at, pid, 'stray rejection')
+  await at.svc('status')
+  await provoke(at, pid, 'process.exit is not for plugins')
+  assert.is((await daemon.ended).code, 70)
+  assert.match(await at.svc('daemon', 'start'), 'daemon started')
+})
+
+test.run()
