@@ -1,5 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
+import { PassThrough, pipeline, type Readable, type Writable } from 'node:stream'
 import { type Clock, systemClock, type Timer } from '../clock.js'
 import { SpawnError } from './error.js'
 import type { ProcessInfo } from './inspect.js'
@@ -72,6 +72,8 @@ export class ManagedProcess implements ProcessHandle {
     forget: () => Promise<void>,
   ) {
     this.pid = child.pid
+    // Node throws unread output away when a process ends, and one may end before anybody was handed this.
+    for (const name of ['stdout', 'stderr'] as const) child[name] = pipeline(child[name], new PassThrough(), () => {})
     this.#empty = new Promise(resolve => {
       this.#settleEmpty = resolve
     })

@@ -1,5 +1,6 @@
 import { defineErrors, token } from '../../kernel/plugin.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { McpServerInput } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -18,7 +19,9 @@ export interface AgentDefinition {
   readonly denyTools: readonly string[]
   readonly categoryPath: readonly string[]
   readonly disabledSkills: readonly string[]
-  readonly mcpServers: readonly unknown[]
+  readonly mcpServers: readonly McpServerInput[]
+  /** Names of hooks that the file declares. */
+  readonly hooks: readonly string[]
   readonly origin: 'global' | 'workspace'
   readonly source: 'workspace' | 'home' | 'builtin'
   /** `sha256:` and hex over the file's bytes. */

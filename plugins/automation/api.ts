@@ -1,10 +1,26 @@
 import * as v from 'valibot'
-import { defineErrors, event, token } from '../../kernel/plugin.js'
+import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
+
+export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
 
 export type RunStatus = 'scheduled' | 'running' | 'delegated' | 'completed' | 'failed' | 'canceled'
 
+/** A run that is about to be dispatched. */
+export interface Fire {
+  readonly runId: string
+  readonly jobId: string
+  readonly jobName: string
+  readonly agentName: string
+  readonly attempt: number
+  /** Epoch milliseconds of the occurrence; absent for one that was triggered by hand. */
+  readonly scheduledAt?: number | undefined
+}
+
 export interface AutomationApi {
+  /** Is the scheduler at work? */
   readonly running: boolean
+  /** May a claimed run be dispatched; a refusal makes it `canceled`. */
+  readonly preFire: Hook<(fire: Fire) => Promise<Fault | undefined>>
 }
 
 export const Automation = token<AutomationApi>('automation@1')
@@ -24,6 +40,7 @@ export const AutomationErrors = defineErrors({
   job_not_found: { status: 404, message: 'no such job', next: 'svc automation jobs list' },
   run_not_found: { status: 404, message: 'no such run', next: 'svc automation runs list' },
   job_invalid: { status: 400, message: 'the job is not valid' },
+  loop_invalid: { status: 422, message: 'the loop target of the job is not valid' },
   job_name_taken: { status: 409, message: 'another job has this name' },
   job_read_only: {
     status: 409,
@@ -36,4 +53,13 @@ export const AutomationErrors = defineErrors({
   concurrency_limit: { status: 409, message: 'automation.max_concurrent_jobs runs are going on; wait for one to end' },
   fire_limit: { status: 409, message: 'the fire limit of this job is reached; wait or raise fire_limit' },
   invalid_cursor: { status: 400, message: 'the cursor does not belong to this filter; start again without it' },
+  workspace_required: {
+    status: 422,
+    message: 'there is no workspace to run in; register one: svc workspace add <dir>',
+    next: 'svc workspace add',
+  },
+  automation_disabled: {
+    status: 503,
+    message: 'automation is switched off by automation.enabled, or is stopping',
+  },
 })

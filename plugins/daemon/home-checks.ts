@@ -1,4 +1,4 @@
-import { readFile, stat, statfs } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { Home } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
@@ -41,15 +41,11 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
 }
 
-/** Free space of the file system that holds the home. */
-export async function diskItems(home: Home): Promise<DiagnosticItem[]> {
-  const { bavail, bsize } = await statfs(home.root)
-  return [diskItem(bavail * bsize)]
-}
-
-/** The verdict on so many free bytes. */
-export function diskItem(free: number): DiagnosticItem {
-  const text = `${(free / GIB).toFixed(1)} GiB are free on the file system of the home`
+/** The verdict on so many free bytes on the file system of the home. */
+export function diskItem(free: number, writable = true): DiagnosticItem {
+  const known = Number.isFinite(free)
+  const amount = free >= LOW ? `${(free / GIB).toFixed(1)} GiB` : `${(free / 2 ** 20).toFixed(1)} MiB`
+  const text = `${known ? amount : 'an unknown number of bytes'} are free on the file system of the home`
   if (free >= LOW) return fine('home.disk', 'home', 'home_disk_space_ok', 'Disk space', text)
   const critical = free < CRITICAL
   return finding({
@@ -58,7 +54,9 @@ export function diskItem(free: number): DiagnosticItem {
     category: 'home',
     severity: critical ? 'error' : 'warning',
     title: 'Disk space',
-    message: `only ${text}; free some before writes fail`,
+    message: writable
+      ? `only ${text}; free some before writes fail`
+      : `only ${text}; new work is refused (507 disk_full) until there is more, stopping and deleting go on`,
   })
 }
 

@@ -1,5 +1,8 @@
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
+  DbCheckpointReply,
+  DbStatusReply,
+  DbVerifyReply,
   DoctorQuery,
   DoctorReply,
   DrainReply,
@@ -26,6 +29,13 @@ export default definePlugin({
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
   registries: [contribute(Checks, self => self.checks())],
+  commands: [
+    {
+      path: 'db verify',
+      summary: 'Check the database, and of a stopped daemon all files and journals of the home',
+      load: () => import('./commands.js'),
+    },
+  ],
   routes: [
     route({
       method: 'GET',
@@ -55,6 +65,8 @@ export default definePlugin({
             { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
             { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },
             { header: 'Database', path: 'health.global_db_size_bytes', as: 'bytes' },
+            { header: 'Disk', path: 'health.disk.status' },
+            { header: 'Disk free', path: 'health.disk.free_bytes', as: 'bytes' },
           ],
         },
       },
@@ -96,6 +108,7 @@ export default definePlugin({
       path: '/api/drain',
       area,
       summary: 'Refuse new work; running work goes on',
+      essential: true,
       replies: { 200: DrainReply },
       errors: [403, 500, 503],
       privileged: true,
@@ -110,6 +123,7 @@ export default definePlugin({
       path: '/api/undrain',
       area,
       summary: 'Admit new work again',
+      essential: true,
       replies: { 200: DrainReply },
       errors: [403, 500, 503],
       privileged: true,
@@ -118,6 +132,63 @@ export default definePlugin({
         await self.setDraining(false, actor)
         return ok({ state: 'active' as const })
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/db/status',
+      area,
+      summary: 'The database: its files, what was written, room on the disk',
+      replies: { 200: DbStatusReply },
+      errors: [500],
+      cli: {
+        path: 'db status',
+        view: {
+          item: '',
+          fields: [
+            { header: 'Status', path: 'status' },
+            { header: 'Error', path: 'error' },
+            { header: 'File', path: 'path' },
+            { header: 'Database', path: 'bytes', as: 'bytes' },
+            { header: 'Log', path: 'wal_bytes', as: 'bytes' },
+            { header: 'Transactions', path: 'transactions' },
+            { header: 'Syncs', path: 'syncs' },
+            { header: 'Disk', path: 'disk.status' },
+            { header: 'Disk free', path: 'disk.free_bytes', as: 'bytes' },
+          ],
+        },
+      },
+      handle: async self => ok(await self.database()),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/db/checkpoint',
+      area,
+      summary: 'Move the log of the database into it and empty the log',
+      privileged: true,
+      essential: true,
+      replies: { 200: DbCheckpointReply },
+      errors: [403, 500, 503],
+      cli: {
+        path: 'db checkpoint',
+        view: {
+          item: '',
+          fields: [
+            { header: 'Moved', path: 'moved_bytes', as: 'bytes' },
+            { header: 'Database', path: 'bytes', as: 'bytes' },
+          ],
+        },
+      },
+      handle: async self => ok(await self.checkpoint()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/db/verify',
+      area,
+      summary: 'Check every table of the database that the daemon works on',
+      privileged: true,
+      replies: { 200: DbVerifyReply },
+      errors: [403, 500],
+      handle: async self => ok(await self.verify()),
     }),
     route({
       method: 'GET',

@@ -1,7 +1,16 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { type Actor, type Gate, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
-import type { DoctorQuery, DoctorReply, IdentityReply, StatusQuery, StatusReply } from '../../schemas/daemon.js'
+import type {
+  DbCheckpointReply,
+  DbStatusReply,
+  DbVerifyReply,
+  DoctorQuery,
+  DoctorReply,
+  IdentityReply,
+  StatusQuery,
+  StatusReply,
+} from '../../schemas/daemon.js'
 import {
   type Check,
   Checks,
@@ -14,8 +23,9 @@ import {
   type StatusScope,
 } from './api.js'
 import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems } from './checks.js'
+import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
-import { diskItems, permissionItems } from './home-checks.js'
+import { diskItem, permissionItems } from './home-checks.js'
 import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
 
 /** Milliseconds that a contributor of the status has. */
@@ -45,7 +55,7 @@ export class DaemonService implements DaemonApi {
   async admit(what: string): Promise<void> {
     if (this.#admission === 'draining') throw DaemonErrors.draining()
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
-    const refused = await this.admission.ask(what)
+    const refused = (await this.kernel.disk.refusal()) ?? (await this.admission.ask(what))
     if (refused) throw refused
   }
 
@@ -96,6 +106,28 @@ export class DaemonService implements DaemonApi {
     return status
   }
 
+  /** The catalog's files. */
+  async database(): Promise<DbStatusReply> {
+    return databaseStatus(this.kernel.host.store(), await diskHealth(this.kernel.disk))
+  }
+
+  async checkpoint(): Promise<DbCheckpointReply> {
+    const { host } = this.kernel
+    const { walBytes } = host.store()
+    await host.checkpoint()
+    return { moved_bytes: walBytes, bytes: host.store().bytes }
+  }
+
+  /** Checks what the database holds in memory: see `verifyDatabase` for what blocks. */
+  async verify(): Promise<DbVerifyReply> {
+    const { verifyDatabase } = await import('../../kernel/index.js')
+    const checked = await verifyDatabase(this.kernel.db)
+    return {
+      status: checked.some(({ problems }) => problems.length > 0) ? 'damaged' : 'ok',
+      checked: checked.map(entry => ({ ...entry, problems: [...entry.problems] })),
+    }
+  }
+
   doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
     const checks = this.kernel.collect(Checks).map(({ entry }) => entry)
     return runDoctor(checks, query, this.kernel.clock, signal)
@@ -126,8 +158,14 @@ export class DaemonService implements DaemonApi {
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
-      { id: 'home.disk', category: 'home', run: () => diskItems(home) },
+      { id: 'home.disk', category: 'home', run: () => this.#diskItems() },
     ]
+  }
+
+  async #diskItems() {
+    const { disk } = this.kernel
+    await disk.refusal()
+    return [diskItem(disk.free, disk.writable)]
   }
 
   async #ownStatus(): Promise<StatusReply> {
@@ -147,12 +185,8 @@ export class DaemonService implements DaemonApi {
       daemonStatus: this.#status(),
       databaseBytes: store.bytes,
       storeFailed: store.failed !== undefined,
-      schemaStreams: store.streams.map(({ owner, version, applied, digest }) => ({
-        stream: owner,
-        version,
-        applied_count: applied,
-        sum_digest: digest,
-      })),
+      schemaStreams: schemaStreams(store),
+      disk: await diskHealth(this.kernel.disk),
       plugins: host.plugins().map(({ name, version, state }) => ({
         name,
         version,
@@ -180,6 +214,7 @@ export class DaemonService implements DaemonApi {
     if (this.#admission !== 'active') return 'draining'
     const troubled =
       host.store().failed !== undefined ||
+      !this.kernel.disk.writable ||
       host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||
       reconcile.health().some(kind => kind.status !== 'healthy')
     return troubled ? 'degraded' : 'ok'

@@ -1,5 +1,5 @@
 import type { KindHealth } from '../../kernel/plugin.js'
-import type { KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
+import type { DiskHealth, KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
 
 /** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
 export interface StatusFacts {
@@ -15,6 +15,7 @@ export interface StatusFacts {
   readonly daemonStatus: string
   readonly databaseBytes: number
   readonly storeFailed: boolean
+  readonly disk: DiskHealth
   readonly schemaStreams: StatusReply['daemon']['schema_streams']
   readonly plugins: StatusReply['health']['plugins']
   readonly reconcile: ReconcileStatus
@@ -36,7 +37,7 @@ const noBridges = () => ({
 
 /** The whole status with the members of all other plugins in their empty form (decision 21, Behaviour 1.7). */
 export function emptyStatus(facts: StatusFacts): StatusReply {
-  const persistence = facts.storeFailed ? 'degraded' : 'ok'
+  const persistence = facts.storeFailed || facts.disk.status === 'full' ? 'degraded' : 'ok'
   return {
     schema_version: '1',
     generated_at: facts.generatedAt,
@@ -65,6 +66,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       activities: [],
       agent_probes: [],
       bridges: noBridges(),
+      disk: facts.disk,
       failures: { total: 0, by_kind: {}, recent: [], status: UNAVAILABLE },
       global_db_size_bytes: facts.databaseBytes,
       session_db_size_bytes: 0,

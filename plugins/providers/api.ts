@@ -1,5 +1,7 @@
 import { registry, token } from '../../kernel/plugin.js'
 
+export { looksSecret } from './environment.js'
+
 /** How agents of one make are started (Specification B "Authentication", Behaviour 6.3). */
 export interface Provider {
   readonly name: string

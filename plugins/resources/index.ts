@@ -136,6 +136,7 @@ export default definePlugin({
       path: '/api/resources/{kind}/{id}',
       area,
       summary: 'Remove a record at its current version',
+      essential: true,
       body: DeleteRecordBody,
       bodyOptional: true,
       invalid: 422,

@@ -122,6 +122,7 @@ export default definePlugin({
       path: '/api/workspaces/{id}',
       area,
       summary: 'Forget a workspace and its records; its files stay',
+      essential: true,
       replies: { 204: null },
       errors: [400, 404, 409, 500],
       cli: {

@@ -143,6 +143,7 @@ test('svc resource put sends the spec of a file or an option, and says what is w
       },
       out: { json: false, line: text => said.push(text), value: () => {}, table: () => {}, color: (_, text) => text },
       cwd: '/',
+      home: host.home,
       readFile: async () => file,
       stdin: async () => file,
       signal: new AbortController().signal,

@@ -55,8 +55,8 @@ test('an entry of the environment is found whole or not at all', () => {
 
 test('a process that has ended and was not waited for is ended', async () => {
   if (process.platform !== 'linux') return
-  // This shell never waits for its child.
-  const child = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  // The shell has become another program, which never waits for this child, long before it ends.
+  const child = spawn('/bin/sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
   children.push(child)
   const [chunk] = await once(child.stdout, 'data')
   const pid = Number(chunk)

@@ -1,0 +1,43 @@
+import { parse } from 'shell-quote'
+
+const MAX_WORDS = 256
+
+/**
+ * Splits a command line into words with the quoting of a shell, but none of its powers: operators, globs, variables,
+ * substitutions and comments are refused. Returns the words, or what is wrong.
+ */
+export function splitCommand(line: string): readonly string[] | { readonly wrong: string } {
+  const wrong = (text: string) => ({ wrong: `command: ${text}; write plain words, or put them into a script` })
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(line)) return wrong('it has a control character or a line break')
+  if (line.includes('`')) return wrong('substitutions are not run')
+  if (!balanced(line)) return wrong('a quote is not closed, or it ends with a backslash')
+  const words: string[] = []
+  for (const entry of parse(line, name => ({ variable: name }))) {
+    if (typeof entry === 'string') words.push(entry)
+    else if ('variable' in entry) return wrong(`the variable $${entry.variable} is not expanded`)
+    else if ('comment' in entry) return wrong('# starts a comment; quote it')
+    else if (entry.op === 'glob') return wrong(`${entry.pattern} is not expanded; quote it if it is meant as it stands`)
+    else return wrong(`${entry.op} needs a shell, and there is none`)
+  }
+  const [first] = words
+  if (first === undefined || first === '') return wrong('it is empty')
+  if (/^[A-Za-z_][A-Za-z0-9_]*=/.test(first)) return wrong('it begins with an assignment and not with a program')
+  if (words.length > MAX_WORDS) return wrong(`it has ${words.length} words, at most ${MAX_WORDS} are allowed`)
+  return words
+}
+
+/** The parser closes what is left open by itself, which would hide a mistake. */
+function balanced(line: string): boolean {
+  let quote = ''
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at] as string
+    if (char === '\\' && quote !== "'") {
+      at++
+      if (at === line.length) return false
+    } else if (quote === '') {
+      if (char === '"' || char === "'") quote = char
+    } else if (char === quote) quote = ''
+  }
+  return quote === ''
+}

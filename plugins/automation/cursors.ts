@@ -1,0 +1,185 @@
+import { iso, type PluginKernel, type SqlValue, type Tx } from '../../kernel/plugin.js'
+import type { Schedule, SchedulerState } from '../../schemas/automation.js'
+import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
+import { Occurrences, scheduleHash } from './schedule.js'
+
+/** What the scheduler remembers of a job (Behaviour 7.5); times in epoch milliseconds. */
+export interface CursorRow {
+  readonly job: string
+  /** With the overlay applied. */
+  readonly enabled: number
+  readonly record_version: number
+  readonly schedule_hash: string
+  /** When it is due; null: it is not registered with the scheduler. */
+  readonly next_run_at: number | null
+  readonly last_run_at: number | null
+  readonly last_scheduled_at: number | null
+  readonly last_fire_id: string | null
+  readonly catch_up_policy: SchedulerState['catch_up_policy'] | null
+  readonly misfire_grace_seconds: number | null
+  readonly consecutive_resume_failures: number
+  readonly last_misfire_at: number | null
+  readonly misfire_count: number
+  /** Id of the newest event about the job's record: the cause of its runs. */
+  readonly event: string | null
+  readonly updated_at: number
+}
+
+export const cursorTables = `CREATE TABLE automation_cursor (
+    job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, record_version INTEGER NOT NULL, schedule_hash TEXT NOT NULL,
+    next_run_at INTEGER, last_run_at INTEGER, last_scheduled_at INTEGER, last_fire_id TEXT, catch_up_policy TEXT,
+    misfire_grace_seconds INTEGER, consecutive_resume_failures INTEGER NOT NULL DEFAULT 0, last_misfire_at INTEGER,
+    misfire_count INTEGER NOT NULL DEFAULT 0, event TEXT, updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX automation_cursor_due ON automation_cursor (next_run_at) WHERE next_run_at IS NOT NULL;
+  CREATE TABLE automation_overlay (
+    job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, updated_at INTEGER NOT NULL
+  ) STRICT;`
+
+/** Columns that a claim changes. */
+export type CursorChange = Partial<
+  Pick<
+    CursorRow,
+    'next_run_at' | 'last_run_at' | 'last_scheduled_at' | 'last_fire_id' | 'last_misfire_at' | 'misfire_count'
+  >
+>
+
+/** One durable cursor a job, and the overlay of `enabled` for jobs that are read-only. */
+export class CursorStore {
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,
+    private readonly timezone: string,
+  ) {}
+
+  get(job: string): CursorRow | undefined {
+    return this.kernel.db.get<CursorRow>('SELECT * FROM automation_cursor WHERE job = ?', [job])
+  }
+
+  /** Is the job enabled, its overlay applied? `overlays` saves looking it up for every job of many. */
+  enabled(record: JobRecord, overlays?: ReadonlyMap<string, boolean>): boolean {
+    if (overlays) return overlays.get(record.id) ?? record.spec.enabled
+    const row = this.kernel.db.row('SELECT enabled FROM automation_overlay WHERE job = ?', [record.id])
+    return row ? row[0] === 1 : record.spec.enabled
+  }
+
+  /** All overlays of `enabled`; there are few. */
+  overlays(): ReadonlyMap<string, boolean> {
+    const rows = this.kernel.db.rows('SELECT job, enabled FROM automation_overlay')
+    return new Map(rows.map(([job, enabled]) => [String(job), enabled === 1]))
+  }
+
+  hash(record: JobRecord): string {
+    return scheduleHash(record.spec.schedule ?? undefined, this.timezone)
+  }
+
+  setOverlay(t: Tx, job: string, enabled: boolean): void {
+    t.run(
+      `INSERT INTO automation_overlay (job, enabled, updated_at) VALUES (?, ?, ?)
+       ON CONFLICT (job) DO UPDATE SET enabled = excluded.enabled, updated_at = excluded.updated_at`,
+      [job, enabled ? 1 : 0, this.kernel.clock.now()],
+    )
+  }
+
+  /**
+   * Brings the cursor of a record up to date. A changed schedule starts anew from now, and so does one that was switched
+   * off; an unchanged one goes on, also when it is overdue. Throws when the job is not valid. Returns when it is due.
+   */
+  project(t: Tx, record: JobRecord, overlays: ReadonlyMap<string, boolean>): number | undefined {
+    const before = this.get(record.id)
+    const enabled = this.enabled(record, overlays)
+    const hash = this.hash(record)
+    if (
+      before?.record_version === record.version &&
+      before.enabled === (enabled ? 1 : 0) &&
+      before.schedule_hash === hash
+    ) {
+      return before.next_run_at ?? undefined
+    }
+    const problem = jobProblem(record.spec, record.scope)
+    if (problem) throw new Error(problem.text)
+    const now = this.kernel.clock.now()
+    const schedule = record.spec.schedule
+    const fresh = before?.schedule_hash !== hash
+    const next =
+      !enabled || !schedule ? null : fresh || before.enabled === 0 ? this.#first(schedule, now) : before.next_run_at
+    // An instant that is over when it is first heard of was missed.
+    const missed = fresh && enabled && schedule?.mode === 'at' && next === null
+    const event = this.kernel.events.latest({ name: 'record.put', subject: `${JobKind.name}/${record.id}` })
+    const values: Record<string, SqlValue> = {
+      job: record.id,
+      enabled: enabled ? 1 : 0,
+      record_version: record.version,
+      schedule_hash: hash,
+      next_run_at: next,
+      catch_up_policy: schedule && schedule.mode !== 'at' ? (schedule.catch_up_policy ?? 'skip_missed') : null,
+      misfire_grace_seconds: schedule?.misfire_grace_seconds ?? null,
+      misfire_count: (before?.misfire_count ?? 0) + (missed ? 1 : 0),
+      last_misfire_at: missed ? now : (before?.last_misfire_at ?? null),
+      event: event?.id ?? before?.event ?? null,
+      updated_at: now,
+    }
+    const columns = Object.keys(values)
+    t.run(
+      `INSERT INTO automation_cursor (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+       ON CONFLICT (job) DO UPDATE SET ${columns.map(column => `${column} = excluded.${column}`).join(', ')}`,
+      Object.values(values),
+    )
+    return next ?? undefined
+  }
+
+  update(t: Tx, job: string, change: CursorChange): void {
+    const columns = Object.keys(change)
+    t.run(
+      `UPDATE automation_cursor SET ${columns.map(column => `${column} = ?`).join(', ')}, updated_at = ? WHERE job = ?`,
+      [...Object.values(change).map(value => value ?? null), this.kernel.clock.now(), job],
+    )
+  }
+
+  remove(t: Tx, job: string): void {
+    t.run('DELETE FROM automation_cursor WHERE job = ?', [job])
+    t.run('DELETE FROM automation_overlay WHERE job = ?', [job])
+  }
+
+  /** Forgets jobs whose record went while nobody reconciled. */
+  removeOrphans(t: Tx): void {
+    const gone = 'job NOT IN (SELECT id FROM kernel_record WHERE kind = ?)'
+    t.run(`DELETE FROM automation_cursor WHERE ${gone}`, [JobKind.name])
+    t.run(`DELETE FROM automation_overlay WHERE ${gone}`, [JobKind.name])
+  }
+
+  totals(): { readonly total: number; readonly enabled: number } {
+    const row = this.kernel.db.row('SELECT count(*), sum(enabled) FROM automation_cursor')
+    return { total: Number(row?.[0] ?? 0), enabled: Number(row?.[1] ?? 0) }
+  }
+
+  /** The cursors that are due first. */
+  upcoming(limit: number): CursorRow[] {
+    return this.kernel.db.all<CursorRow>(
+      'SELECT * FROM automation_cursor WHERE next_run_at IS NOT NULL ORDER BY next_run_at, job LIMIT ?',
+      [limit],
+    )
+  }
+
+  #first(schedule: Schedule, now: number): number | null {
+    return new Occurrences(schedule, this.timezone).first(now) ?? null
+  }
+}
+
+/** A cursor as the contract has it. */
+export function cursorToWire(row: CursorRow): SchedulerState {
+  const time = (at: number | null) => (at === null ? null : iso(at))
+  return {
+    job_id: row.job,
+    registered: row.next_run_at !== null,
+    next_run_at: time(row.next_run_at),
+    last_run_at: time(row.last_run_at),
+    last_scheduled_at: time(row.last_scheduled_at),
+    last_misfire_at: time(row.last_misfire_at),
+    misfire_count: row.misfire_count,
+    consecutive_resume_failures: row.consecutive_resume_failures,
+    updated_at: iso(row.updated_at),
+    ...(row.last_fire_id === null ? {} : { last_fire_id: row.last_fire_id }),
+    ...(row.catch_up_policy ? { catch_up_policy: row.catch_up_policy } : {}),
+    ...(row.misfire_grace_seconds === null ? {} : { misfire_grace_seconds: row.misfire_grace_seconds }),
+  }
+}

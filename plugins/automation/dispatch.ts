@@ -1,0 +1,205 @@
+import { Fault, type Gate, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { AutomationErrors, type Fire, type RunStatus } from './api.js'
+import type { Claims } from './claim.js'
+import { parseDuration } from './duration.js'
+import { isLoop, type JobRecord } from './job-kind.js'
+import { isFinal, type RunRow, type RunStore } from './runs.js'
+
+/** What a session gets to end after its turn; then the run has failed (Behaviour 7.6). */
+const STOP_MS = 10_000
+
+type Kernel = PluginKernel<{ workspaces: typeof Workspaces; sessions: typeof Sessions }>
+
+/** How a run ended. */
+interface Ending {
+  readonly status: 'completed' | 'failed' | 'canceled'
+  readonly error?: string | undefined
+}
+
+/** A dispatch that goes on, with the session of its present attempt. */
+interface Active {
+  session?: string
+}
+
+/** Turns claimed runs into sessions and writes down how they end (Behaviour 7.6). */
+export class Dispatcher {
+  readonly #active = new Map<Active, Promise<void>>()
+  readonly #closing = new AbortController()
+
+  /** @param ended told of the job of every run that is over */
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly runs: RunStore,
+    private readonly claims: Claims,
+    private readonly preFire: Gate<[Fire]>,
+    private readonly ended: (job: string) => void,
+  ) {}
+
+  /** Starts the work of a run that is durably `scheduled`; returns at once. */
+  start(run: RunRow, job: JobRecord): void {
+    const active: Active = {}
+    const done = this.#run(run, job, active).catch(error => {
+      this.kernel.log.error(`run ${run.id} of job ${job.id} was lost: ${messageOf(error)}`, {
+        run: run.id,
+        job: job.id,
+      })
+    })
+    this.#active.set(
+      active,
+      done.finally(() => this.#active.delete(active)),
+    )
+  }
+
+  /** Ends what goes on: sessions are stopped, their runs become `canceled`. Resolves when all of it is written. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    const { sessions } = this.kernel.needs
+    const stops = [...this.#active.keys()].flatMap(({ session }) =>
+      session === undefined ? [] : [sessions.stop(session, { reason: 'shutdown', detail: 'automation is stopping' })],
+    )
+    await Promise.allSettled(stops)
+    await Promise.all(this.#active.values())
+  }
+
+  /** One run and, where the job wants that, further attempts. */
+  async #run(first: RunRow, firstJob: JobRecord, active: Active): Promise<void> {
+    let [run, job] = [first, firstJob]
+    for (;;) {
+      const { status } = await this.#attempt(run, job, active)
+      this.ended(job.id)
+      const retry = job.spec.retry
+      if (status !== 'failed' || retry?.strategy !== 'backoff' || run.attempt > retry.max_retries) return
+      const delay = (parseDuration(retry.base_delay) ?? 0) * 2 ** (run.attempt - 1)
+      if (!(await this.#pause(delay))) return
+      const again = await this.#again(run, status)
+      if (!again) return
+      run = again.run
+      job = again.job
+    }
+  }
+
+  async #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#closing
+    await this.kernel.clock.sleep(ms, signal).catch(() => {})
+    return !signal.aborted
+  }
+
+  /** Reserves the next attempt; limits or a job that is gone end the tries. */
+  async #again(run: RunRow, status: RunStatus): Promise<{ run: RunRow; job: JobRecord } | undefined> {
+    try {
+      if (this.runs.open(run.job_id).length > 0) return undefined
+      const cause = this.runs.get(run.id)?.event
+      return await this.kernel.db.tx(t => this.claims.reserve(t, run.job_id, { cause, retryOf: run }))
+    } catch (error) {
+      this.kernel.log.warn(`run ${run.id} is ${status} and is not tried again: ${messageOf(error)}`, { run: run.id })
+      return undefined
+    }
+  }
+
+  async #attempt(run: RunRow, job: JobRecord, active: Active): Promise<Ending> {
+    let ending: Ending
+    try {
+      ending = await this.#session(run, job, active)
+    } catch (error) {
+      ending = this.#closing.signal.aborted ? shutdown : { status: 'failed', error: describe(error) }
+    }
+    await this.kernel.db.tx(t => {
+      // Whoever deletes a job does not end its runs, so the row is there; a run that is over stays as it is.
+      const now = this.runs.get(run.id)
+      if (now && !isFinal(now.status)) this.runs.move(t, run.id, ending.status, { error: ending.error })
+    })
+    return ending
+  }
+
+  async #session(run: RunRow, job: JobRecord, active: Active): Promise<Ending> {
+    const { sessions } = this.kernel.needs
+    const agentName = job.spec.agent_name ?? ''
+    if (isLoop(job.spec)) return unsupported('loops_unavailable: loop targets need the loops plugin')
+    if (job.spec.task) return unsupported('tasks_unavailable: task-backed jobs need the tasks plugin')
+    const veto = await this.preFire.ask({
+      runId: run.id,
+      jobId: job.id,
+      jobName: job.spec.name,
+      agentName,
+      attempt: run.attempt,
+      scheduledAt: run.scheduled_at ?? undefined,
+    })
+    if (veto) return { status: 'canceled', error: describe(veto) }
+    if (this.#closing.signal.aborted) return shutdown
+    const session = await sessions.create({
+      workspaceId: this.#workspace(job),
+      agentName,
+      name: job.spec.name,
+      actor: this.kernel.actor,
+      cause: run.event,
+    })
+    active.session = session.id
+    const started = await this.kernel.db.tx(t => this.runs.move(t, run.id, 'running', { sessionId: session.id }))
+    const outcome = await this.#turn(session.id, job.spec.prompt ?? '', started.event)
+    const ending =
+      this.#closing.signal.aborted && outcome.status !== 'completed' ? shutdown : this.#ending(session.id, outcome)
+    const stopped = await this.#stop(session.id, ending, started.event)
+    return ending.status === 'completed' && stopped ? { status: 'failed', error: stopped } : ending
+  }
+
+  async #turn(session: string, text: string, cause: string): Promise<TurnOutcome> {
+    if (this.#closing.signal.aborted) return { status: 'canceled', turnId: '' }
+    try {
+      return await this.kernel.needs.sessions.run(session, { text, source: 'automation', cause })
+    } catch (error) {
+      const summary = describe(error)
+      return { status: 'failed', turnId: '', error: summary, failure: { kind: 'prompt_failure', summary } }
+    }
+  }
+
+  #ending(session: string, outcome: TurnOutcome): Ending {
+    if (outcome.status === 'completed') return { status: 'completed' }
+    if (outcome.status === 'canceled') return { status: 'canceled', error: 'user_canceled: the turn was canceled' }
+    const crashed = this.kernel.needs.sessions.get(session)?.stopReason === 'agent_crashed'
+    return {
+      status: 'failed',
+      error: crashed ? coded('agent_crashed', outcome.error) : coded(outcome.failure.kind, outcome.error),
+    }
+  }
+
+  /** Stops the session of a run; says what is wrong when that does not work in time. */
+  async #stop(session: string, ending: Ending, cause: string): Promise<string | undefined> {
+    const reasons = { completed: 'completed', failed: 'error', canceled: 'user_canceled' } as const
+    const reason: StopReason = this.#closing.signal.aborted ? 'shutdown' : reasons[ending.status]
+    try {
+      const how = { reason, cause, ...(ending.error === undefined ? {} : { detail: ending.error }) }
+      await within(this.kernel.clock, STOP_MS, this.kernel.needs.sessions.stop(session, how))
+      return undefined
+    } catch (error) {
+      const text = coded('session_stop_failed', messageOf(error))
+      this.kernel.log.warn(`the session ${session} of a run did not stop: ${messageOf(error)}`, { session })
+      return text
+    }
+  }
+
+  /** The workspace of the job's scope; for jobs of all workspaces the one that was registered first. */
+  #workspace(job: JobRecord): string {
+    if (job.scope.id !== undefined) return job.scope.id
+    const [first] = this.kernel.needs.workspaces
+      .list()
+      .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+    if (first) return first.id
+    throw AutomationErrors.workspace_required()
+  }
+}
+
+const shutdown: Ending = { status: 'canceled', error: 'shutdown: the daemon was stopped during this run' }
+
+const unsupported = (text: string): Ending => ({
+  status: 'failed',
+  error: `${text}, which this daemon does not have; give the job an agent_name and a prompt instead`,
+})
+
+const coded = (code: string, text: string) => (text.startsWith(`${code}:`) ? text : `${code}: ${text}`)
+
+/** An error as it stands in a run: the stable code first. */
+function describe(error: unknown): string {
+  return error instanceof Fault ? coded(error.code, error.message) : messageOf(error)
+}

@@ -1,0 +1,208 @@
+import { type CliColumn, created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  CreateJobBody,
+  JobReply,
+  ListJobRunsQuery,
+  ListJobsQuery,
+  ListJobsReply,
+  ListRunsQuery,
+  ListRunsReply,
+  PatchJobBody,
+  RunReply,
+} from '../../schemas/automation.js'
+import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Sessions } from '../sessions/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
+import { cursorTables } from './cursors.js'
+import { runTable } from './runs.js'
+import type { AutomationService } from './service.js'
+import { AutomationSettings } from './settings.js'
+
+const route = routeOf<AutomationService>()
+const { contribute, reconciler } = surfaceOf<AutomationService>()
+const area = 'Automation'
+
+const jobFields: readonly CliColumn[] = [
+  { header: 'Id', path: 'id' },
+  { header: 'Name', path: 'name' },
+  { header: 'Enabled', path: 'enabled' },
+  { header: 'Agent', path: 'agent_name' },
+  { header: 'Prompt', path: 'prompt' },
+  { header: 'Scope', path: 'scope' },
+  { header: 'Workspace', path: 'workspace_id' },
+  { header: 'Source', path: 'source' },
+  { header: 'Mode', path: 'schedule.mode' },
+  { header: 'Cron', path: 'schedule.expr' },
+  { header: 'Interval', path: 'schedule.interval' },
+  { header: 'Time', path: 'schedule.time' },
+  { header: 'Next run', path: 'next_run', as: 'time' },
+  { header: 'Last run', path: 'scheduler.last_run_at', as: 'time' },
+  { header: 'Missed', path: 'scheduler.misfire_count' },
+]
+
+const runColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'id' },
+  { header: 'STATUS', path: 'status' },
+  { header: 'JOB', path: 'job_id' },
+  { header: 'STARTED', path: 'started_at', as: 'ago' },
+  { header: 'ENDED', path: 'ended_at', as: 'ago' },
+  { header: 'SESSION', path: 'session_id' },
+  { header: 'ERROR', path: 'error' },
+]
+
+const runFields: readonly CliColumn[] = [
+  { header: 'Run', path: 'id' },
+  { header: 'Status', path: 'status' },
+  { header: 'Job', path: 'job_id' },
+  { header: 'Session', path: 'session_id' },
+  { header: 'Attempt', path: 'attempt' },
+  { header: 'Scheduled for', path: 'scheduled_at', as: 'time' },
+  { header: 'Started', path: 'started_at', as: 'time' },
+  { header: 'Ended', path: 'ended_at', as: 'time' },
+  { header: 'Error', path: 'error' },
+]
+
+const jobItem = { item: 'job', fields: jobFields } as const
+const runRows = { rows: 'runs', columns: runColumns, empty: 'no runs' } as const
+
+export default definePlugin({
+  name: 'automation',
+  version: '0.1.0',
+  requires: { daemon: Daemon, workspaces: Workspaces, sessions: Sessions },
+  provides: Automation,
+  service: () => import('./service.js').then(m => m.AutomationService),
+}).surface({
+  kinds: [JobKind],
+  events: [RunCreated, RunStarted, RunEnded],
+  errors: [AutomationErrors],
+  settings: Object.values(AutomationSettings),
+  tables: [
+    { id: '001-cursor', sql: cursorTables },
+    { id: '002-run', sql: runTable },
+  ],
+  reconcilers: [reconciler({ kind: JobKind, run: (self, batch) => self.reconcile(batch) })],
+  services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
+  quiesce: [{ phase: 'automation', run: self => self.quiesce() }],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/automation/jobs',
+      area,
+      summary: 'Jobs by name, filtered and in pages',
+      query: ListJobsQuery,
+      replies: { 200: ListJobsReply },
+      errors: [400, 500, 503],
+      cli: {
+        path: 'automation jobs list',
+        view: {
+          rows: 'jobs',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'NAME', path: 'name' },
+            { header: 'ENABLED', path: 'enabled' },
+            { header: 'AGENT', path: 'agent_name' },
+            { header: 'MODE', path: 'schedule.mode' },
+            { header: 'NEXT', path: 'next_run', as: 'ago' },
+            { header: 'LAST', path: 'scheduler.last_run_at', as: 'ago' },
+            { header: 'SOURCE', path: 'source' },
+          ],
+          empty: 'no jobs',
+        },
+      },
+      handle: (self, { query }) => ok(self.listJobs(query)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/automation/jobs',
+      area,
+      summary: 'Makes a job',
+      body: CreateJobBody,
+      replies: { 201: JobReply },
+      errors: [400, 409, 422, 500, 503],
+      cli: { path: 'automation jobs create', view: jobItem },
+      handle: async (self, { actor, body }) => created({ job: await self.jobs.create(actor, body) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/automation/jobs/{id}',
+      area,
+      summary: 'One job',
+      replies: { 200: JobReply },
+      errors: [404, 500, 503],
+      cli: { path: 'automation jobs get', view: jobItem },
+      handle: (self, { params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id)) }),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/automation/jobs/{id}',
+      area,
+      summary: 'Changes a job; members that are absent or null stay',
+      body: PatchJobBody,
+      replies: { 200: JobReply },
+      errors: [400, 404, 409, 422, 500, 503],
+      cli: { path: 'automation jobs update', view: jobItem },
+      handle: async (self, { actor, params, body }) => ok({ job: await self.jobs.patch(actor, params.id, body) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/automation/jobs/{id}',
+      area,
+      summary: 'Deletes a job; its history stays',
+      essential: true,
+      replies: { 204: null },
+      errors: [400, 404, 409, 500, 503],
+      cli: { path: 'automation jobs delete', done: 'deleted job {id}' },
+      handle: async (self, { actor, params }) => {
+        await self.jobs.remove(actor, params.id)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/automation/jobs/{id}/runs',
+      area,
+      summary: 'Runs of a job, newest first',
+      query: ListJobRunsQuery,
+      replies: { 200: ListRunsReply },
+      errors: [400, 404, 500, 503],
+      cli: { path: 'automation jobs history', view: runRows },
+      handle: (self, { params, query }) => ok({ runs: self.history(params.id, query) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/automation/jobs/{id}/trigger',
+      area,
+      summary: 'Runs a job now, also one that is switched off',
+      replies: { 200: RunReply },
+      errors: [404, 409, 500, 503],
+      cli: { path: 'automation jobs trigger', view: { item: 'run', fields: runFields } },
+      handle: async (self, { actor, params, id }) => ok({ run: await self.trigger(actor, params.id, id) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/automation/runs',
+      area,
+      summary: 'Runs of all jobs, newest first',
+      query: ListRunsQuery,
+      replies: { 200: ListRunsReply },
+      errors: [400, 500, 503],
+      cli: { path: 'automation runs list', view: runRows },
+      handle: (self, { query }) => ok({ runs: self.listRuns(query) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/automation/runs/{id}',
+      area,
+      summary: 'One run',
+      replies: { 200: RunReply },
+      errors: [404, 500, 503],
+      cli: { path: 'automation runs get', view: { item: 'run', fields: runFields } },
+      handle: (self, { params }) => ok({ run: self.run(params.id) }),
+    }),
+  ],
+  registries: [
+    contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
+    contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),
+  ],
+})

@@ -1,0 +1,105 @@
+import * as v from 'valibot'
+import { kind, type RecordScope, type StoredRecord } from '../../kernel/plugin.js'
+import { FireLimit, JobTask, LoopTarget, Retry, Schedule } from '../../schemas/automation.js'
+import { parseDuration } from './duration.js'
+import { scheduleProblem } from './schedule.js'
+
+const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
+
+/** Spec of a record of kind `automation.job`, decoded leniently: unknown members are dropped (Behaviour 2.5). */
+export const JobSpec = v.object({
+  id: v.optional(v.string()),
+  name: v.pipe(word(200), v.minLength(1)),
+  scope: v.optional(v.picklist(['user', 'global', 'workspace'])),
+  workspace_id: v.optional(v.string()),
+  target_kind: v.optional(v.picklist(['', 'agent', 'loop'])),
+  agent_name: v.optional(word(128)),
+  prompt: v.optional(v.string()),
+  enabled: v.optional(v.boolean(), true),
+  schedule: v.nullish(v.object(Schedule.entries)),
+  fire_limit: v.nullish(v.object(FireLimit.entries)),
+  retry: v.nullish(v.object(Retry.entries)),
+  loop_target: v.nullish(v.object(LoopTarget.entries)),
+  task: v.nullish(v.object(JobTask.entries)),
+})
+export type JobSpec = v.InferOutput<typeof JobSpec>
+
+/** A stored job. */
+export type JobRecord = StoredRecord<JobSpec>
+
+/** What is wrong with a job: `loop` problems answer 422 at every door, others 400 at the door of jobs. */
+export interface JobProblem {
+  readonly of: 'job' | 'loop'
+  readonly text: string
+}
+
+/** The rules of Behaviour 7.2 that the schema cannot say; `undefined` when all hold. */
+export function jobProblem(spec: JobSpec, scope: RecordScope): JobProblem | undefined {
+  const job = (text: string): JobProblem => ({ of: 'job', text })
+  const limit = spec.fire_limit
+  if (limit && !(limit.max > 0)) return job('fire_limit.max: more than 0')
+  if (limit && !parseDuration(limit.window)) return job('fire_limit.window: a duration like 1h, more than 0')
+  const retry = spec.retry
+  if (retry?.strategy === 'none' && (retry.max_retries !== 0 || retry.base_delay !== '')) {
+    return job('retry: strategy none takes max_retries 0 and base_delay ""')
+  }
+  if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && parseDuration(retry.base_delay))) {
+    return job('retry: strategy backoff needs max_retries and base_delay, both more than 0')
+  }
+  const schedule = spec.schedule ? scheduleProblem(spec.schedule) : undefined
+  if (schedule) return job(schedule)
+  if (isLoop(spec)) return loopProblem(spec, scope)
+  if (spec.loop_target) return job('loop_target: not possible with target_kind agent')
+  if (spec.task)
+    return retry?.strategy === 'backoff' ? job('retry: a job with a task cannot be tried again') : undefined
+  if (!spec.agent_name) return job('agent_name: required')
+  if (!spec.prompt?.trim()) return job('prompt: required')
+  return undefined
+}
+
+/** A loop is the target when the job says so, or names one and no other target. */
+export const isLoop = (spec: JobSpec) => spec.target_kind === 'loop' || (!spec.target_kind && Boolean(spec.loop_target))
+
+function loopProblem(spec: JobSpec, scope: RecordScope): JobProblem | undefined {
+  const loop = (text: string): JobProblem => ({ of: 'loop', text })
+  const target = spec.loop_target
+  if (!target?.loop_name.trim()) return loop('loop_target.loop_name: required')
+  if (spec.agent_name || spec.prompt || spec.task) return loop('loop_target: agent_name, prompt and task must be empty')
+  if (target.input_mapping) return loop('loop_target.input_mapping: triggers alone have it')
+  if (!target.workspace_id) return loop('loop_target.workspace_id: required')
+  if (scope.kind === 'workspace' && target.workspace_id !== scope.id) {
+    return loop('loop_target.workspace_id: must be the workspace of the job')
+  }
+  return undefined
+}
+
+/** The kind of jobs. Its record is a job's one definition (decision 13). */
+export const JobKind = kind<JobSpec>({
+  name: 'automation.job',
+  spec: JobSpec,
+  maxBytes: 256 * 1024,
+  check({ id, scope, spec }) {
+    if (spec.id !== undefined && spec.id !== id) return `id: ${JSON.stringify(spec.id)} is not the id of the record`
+    const workspace = scope.kind === 'workspace'
+    if (spec.scope !== undefined && (spec.scope === 'workspace') !== workspace) {
+      return `scope: ${spec.scope}, but the record has scope ${scope.kind}`
+    }
+    if (spec.workspace_id && spec.workspace_id !== scope.id) {
+      return 'workspace_id: not that of the scope of the record'
+    }
+    return jobProblem(spec, scope)?.text
+  },
+})
+
+/** Who wrote a job (decision 13). Those of `package` and `config` are read-only at the door of jobs, but for `enabled`. */
+export function jobSource(record: StoredRecord): 'package' | 'config' | 'dynamic' {
+  if (record.owner.kind === 'bundle.activation' || record.source.kind === 'extension') return 'package'
+  return record.source.kind === 'daemon' && record.source.id === 'config' ? 'config' : 'dynamic'
+}
+
+/** A record that may have been stored before its codec was there: decoded, or undefined when it does not match the schema. */
+export function decodeJob(record: StoredRecord | undefined): JobRecord | undefined {
+  if (!record) return undefined
+  const decoded = v.safeParse(JobSpec, record.spec)
+  return decoded.success ? { ...record, spec: decoded.output } : undefined
+}

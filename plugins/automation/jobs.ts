@@ -1,0 +1,180 @@
+import * as v from 'valibot'
+import {
+  type Actor,
+  type Fault,
+  iso,
+  type PluginKernel,
+  type RecordChange,
+  type RecordScope,
+  type StoredRecord,
+} from '../../kernel/plugin.js'
+import type { CreateJobBody, FireLimit, Job, PatchJobBody } from '../../schemas/automation.js'
+import { AutomationErrors } from './api.js'
+import { type CursorStore, cursorToWire } from './cursors.js'
+import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
+import type { ListedJob } from './job-list.js'
+import { lifecycleCommand } from './lifecycle-command.js'
+
+type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
+
+/** The door of jobs: it reads and writes their records (decision 13). */
+export class Jobs {
+  /** Ids that may have a name, by scope and name; what is in here is looked up before it is believed. */
+  readonly #named = new Map<string, Set<string>>()
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly cursors: CursorStore,
+    private readonly fireLimit: FireLimit,
+  ) {}
+
+  /** Throws `job_not_found`. */
+  find(id: string): JobRecord {
+    const job = decodeJob(this.kernel.records.get(JobKind, id))
+    if (!job) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    return job
+  }
+
+  async create(actor: Actor, body: CreateJobBody): Promise<Job> {
+    const { scope: kind, workspace_id: workspace, ...rest } = body
+    const scope = scopeOf(kind, workspace)
+    const id = this.kernel.ids.id('job')
+    const spec = { ...rest, enabled: rest.enabled ?? true }
+    this.#validate(spec, scope)
+    await this.kernel.db.tx(t =>
+      this.kernel.records.put(t, actor, { kind: JobKind, id, scope, spec, expectedVersion: 0 }),
+    )
+    return this.#projected(id)
+  }
+
+  /** Null and absent members stay as they are. */
+  async patch(actor: Actor, id: string, body: PatchJobBody): Promise<Job> {
+    const before = this.find(id)
+    const change = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null && value !== undefined))
+    if (Object.keys(change).length === 0) return this.toWire(before)
+    if (jobSource(before) !== 'dynamic') {
+      const { enabled } = change
+      if (Object.keys(change).length > 1 || typeof enabled !== 'boolean') throw AutomationErrors.job_read_only()
+      await this.kernel.db.tx(t => this.cursors.setOverlay(t, id, enabled))
+      this.kernel.reconcile.mark([{ kind: JobKind.name, id }])
+      return this.#projected(id)
+    }
+    const spec = { ...before.spec, ...change }
+    this.#validate(spec, before.scope)
+    const write = { kind: JobKind, id, scope: before.scope, spec, expectedVersion: before.version, owner: before.owner }
+    await this.kernel.db.tx(t => this.kernel.records.put(t, actor, write))
+    return this.#projected(id)
+  }
+
+  async remove(actor: Actor, id: string): Promise<void> {
+    const record = this.kernel.records.get(JobKind, id)
+    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    if (jobSource(record) !== 'dynamic') {
+      throw AutomationErrors.job_read_only('this job is defined by the configuration or a package and goes with it', {
+        next: `svc automation jobs update ${id} --enabled false`,
+      })
+    }
+    await this.kernel.db.tx(t => this.kernel.records.delete(t, actor, { kind: JobKind, id }))
+    await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
+  }
+
+  /** What lists filter and sort by. */
+  listed(records: readonly StoredRecord[]): ListedJob[] {
+    const overlays = this.cursors.overlays()
+    return records.flatMap(stored => {
+      const record = decodeJob(stored)
+      return record ? [{ ...facts(record, this.cursors.enabled(record, overlays)), record }] : []
+    })
+  }
+
+  /** A job as the contract has it: from its record and its cursor. */
+  toWire(record: JobRecord): Job {
+    const { spec } = record
+    const cursor = this.cursors.get(record.id)
+    return {
+      ...facts(record, this.cursors.enabled(record)),
+      fire_limit: spec.fire_limit ?? this.fireLimit,
+      retry: spec.retry ?? { strategy: 'none', max_retries: 0, base_delay: '' },
+      ...(spec.task ? { task: spec.task } : {}),
+      next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
+      scheduler: cursor ? cursorToWire(cursor) : null,
+      created_at: iso(record.createdAt),
+      updated_at: iso(record.updatedAt),
+    }
+  }
+
+  /** Remembers the name of a record that is there. */
+  named(record: StoredRecord): void {
+    const key = nameKey(record)
+    const ids = this.#named.get(key)
+    if (ids) ids.add(record.id)
+    else this.#named.set(key, new Set([record.id]))
+  }
+
+  /** Refuses, inside the transaction of a write at any door, a name that is taken and a prompt that ends the daemon. */
+  guard(change: RecordChange): Fault | undefined {
+    if (change.verb !== 'put' || change.after.kind !== JobKind.name) return undefined
+    const { after } = change
+    const spec = after.spec as JobSpec
+    if (jobSource(after) === 'dynamic') {
+      const found = lifecycleCommand(`${spec.prompt ?? ''}\n${spec.task?.description ?? ''}`)
+      if (found) return AutomationErrors.lifecycle_command(undefined, { details: { class: found } })
+    }
+    const key = nameKey(after)
+    for (const id of this.#named.get(key) ?? []) {
+      if (id === after.id) continue
+      const other = this.kernel.records.get(JobKind, id)
+      if (!other || nameKey(other) !== key) this.#named.get(key)?.delete(id)
+      else return AutomationErrors.job_name_taken(`job ${id} has the name ${JSON.stringify(spec.name)} already`)
+    }
+    this.named(after)
+    return undefined
+  }
+
+  #validate(spec: unknown, scope: RecordScope): void {
+    const decoded = v.safeParse(JobSpec, spec)
+    if (!decoded.success) {
+      const [issue] = decoded.issues
+      throw AutomationErrors.job_invalid(`${v.getDotPath(issue) ?? 'job'}: ${issue.message}`)
+    }
+    const problem = jobProblem(decoded.output, scope)
+    if (problem?.of === 'loop') throw AutomationErrors.loop_invalid(problem.text)
+    if (problem) throw AutomationErrors.job_invalid(problem.text)
+  }
+
+  /** The job as written, once its cursor says when it is due. */
+  async #projected(id: string): Promise<Job> {
+    await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
+    return this.toWire(this.find(id))
+  }
+}
+
+/** What a record says of a job by itself. */
+function facts(record: JobRecord, enabled: boolean) {
+  const { id, spec, scope } = record
+  return {
+    id,
+    name: spec.name,
+    agent_name: spec.agent_name ?? '',
+    prompt: spec.prompt ?? '',
+    enabled,
+    target_kind: isLoop(spec) ? 'loop' : 'agent',
+    scope: scope.kind === 'workspace' ? ('workspace' as const) : ('global' as const),
+    ...(scope.id === undefined ? {} : { workspace_id: scope.id }),
+    source: jobSource(record),
+    schedule: spec.schedule ?? null,
+    ...(spec.loop_target ? { loop_target: spec.loop_target } : {}),
+  }
+}
+
+/** Names are unique among the jobs of one workspace, and among those of all workspaces. */
+const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec).name}`
+
+function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
+  if (kind === 'workspace') {
+    if (!workspace) throw AutomationErrors.job_invalid('workspace_id: required for scope workspace')
+    return { kind, id: workspace }
+  }
+  if (workspace) throw AutomationErrors.job_invalid('workspace_id: must be empty for scope global')
+  return { kind }
+}

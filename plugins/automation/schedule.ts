@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { Cron } from 'croner'
+import { canonicalJson } from '../../kernel/plugin.js'
+import type { Schedule } from '../../schemas/automation.js'
+import { parseDuration } from './duration.js'
+
+/** Two instants of one schedule are never in the same second: ids of runs are made of seconds (Behaviour 7.5). */
+const SHORTEST_INTERVAL_MS = 1000
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+const CRON_FIELD = /^[\d*,/-]+$/
+const CRON_NAMES = /\b(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT)\b/gi
+/** Any leap year will do: an expression that is never due after it never is. */
+const SOME_TIME = new Date(Date.UTC(2024, 0, 1))
+
+const FIELDS = { cron: 'expr', every: 'interval', at: 'time' } as const
+
+/** What is wrong with a schedule (Behaviour 7.2), or undefined. */
+export function scheduleProblem(schedule: Schedule): string | undefined {
+  const own = FIELDS[schedule.mode]
+  for (const field of Object.values(FIELDS)) {
+    if (field !== own && schedule[field]) return `schedule.${field}: mode ${schedule.mode} takes ${own} only`
+  }
+  const value = schedule[own]?.trim()
+  if (!value) return `schedule.${own}: required for mode ${schedule.mode}`
+  const grace = schedule.misfire_grace_seconds
+  if (grace !== undefined && (grace < 0 || !Number.isSafeInteger(grace))) {
+    return 'schedule.misfire_grace_seconds: seconds, 0 or more'
+  }
+  switch (schedule.mode) {
+    case 'cron':
+      return cronProblem(value)
+    case 'every': {
+      const interval = parseDuration(value)
+      if (interval === undefined) return 'schedule.interval: a duration like 30s, 5m or 1h30m'
+      return interval < SHORTEST_INTERVAL_MS ? 'schedule.interval: at least 1s' : undefined
+    }
+    case 'at':
+      if (schedule.catch_up_policy !== undefined) return 'schedule.catch_up_policy: not possible with mode at'
+      if (grace !== undefined) return 'schedule.misfire_grace_seconds: not possible with mode at'
+      return RFC3339.test(value) && !Number.isNaN(Date.parse(value))
+        ? undefined
+        : 'schedule.time: a date-time like 2030-01-31T09:00:00Z'
+  }
+}
+
+function cronProblem(expr: string): string | undefined {
+  const fields = expr.split(/\s+/)
+  if (expr.length > 256 || fields.length !== 5) return 'schedule.expr: five fields, as in 0 9 * * 1-5'
+  if (!fields.every(field => CRON_FIELD.test(field.replace(CRON_NAMES, '0')))) {
+    return 'schedule.expr: only numbers, names of months and days, and * , - / are known'
+  }
+  try {
+    return cronOf(expr, 'UTC').nextRun(SOME_TIME) ? undefined : 'schedule.expr: no such day ever comes'
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    return `schedule.expr: ${text.replace(/^CronPattern: /, '')}`
+  }
+}
+
+const cronOf = (expr: string, timezone: string) => new Cron(expr.trim(), { mode: '5-part', timezone })
+
+/** Is it a time zone that this system knows, by its IANA name? */
+export function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return !/^[+-]/.test(name)
+  } catch {
+    return false
+  }
+}
+
+/** Changes whenever the instants of a schedule do, or what is done about missed ones. */
+export function scheduleHash(schedule: Schedule | undefined, timezone: string): string {
+  if (!schedule) return ''
+  const { mode, expr, interval, time, catch_up_policy: policy, misfire_grace_seconds: grace } = schedule
+  const zone = mode === 'cron' ? timezone : ''
+  return createHash('sha256')
+    .update(canonicalJson({ mode, expr, interval, time, policy, grace, zone }))
+    .digest('hex')
+    .slice(0, 32)
+}
+
+/** The instants of one schedule, all in epoch milliseconds. */
+export class Occurrences {
+  constructor(
+    private readonly schedule: Schedule,
+    private readonly timezone: string,
+  ) {}
+
+  /** The first one for a job that is new or changed at `now`; undefined when there is none. */
+  first(now: number): number | undefined {
+    if (this.schedule.mode === 'every') return now + this.#interval
+    if (this.schedule.mode === 'cron') return this.#cronAfter(now)
+    const time = Date.parse(this.schedule.time ?? '')
+    return time > now ? time : undefined
+  }
+
+  /** The first one after `instant` on the grid of which `due` is a point. Intervals never drift. */
+  after(due: number, instant: number): number | undefined {
+    if (this.schedule.mode === 'at') return undefined
+    if (this.schedule.mode === 'cron') return this.#cronAfter(instant)
+    return due + Math.max(0, Math.floor((instant - due) / this.#interval) + 1) * this.#interval
+  }
+
+  /** The latest one from `due` up to `now`. */
+  latest(due: number, now: number): number {
+    if (this.schedule.mode === 'at' || now < due) return due
+    if (this.schedule.mode === 'every') return due + Math.floor((now - due) / this.#interval) * this.#interval
+    // Looks at whole seconds strictly before its reference.
+    const [last] = this.#cron.previousRuns(1, new Date(Math.floor(now / 1000) * 1000 + 1000))
+    return Math.max(due, last?.getTime() ?? due)
+  }
+
+  get #cron(): Cron {
+    return cronOf(this.schedule.expr ?? '', this.timezone)
+  }
+
+  #cronAfter(instant: number): number | undefined {
+    return this.#cron.nextRun(new Date(instant))?.getTime()
+  }
+
+  get #interval(): number {
+    return parseDuration(this.schedule.interval?.trim() ?? '') ?? Number.POSITIVE_INFINITY
+  }
+}
+
+/** What becomes of a cursor that is due. */
+export interface Decision {
+  /** The occurrence that is claimed. */
+  readonly at: number
+  /** Where the cursor goes; undefined: nowhere, the schedule has ended. */
+  readonly next: number | undefined
+  /** Occurrences were missed. */
+  readonly misfire: boolean
+  /** The occurrence is recorded and not run. */
+  readonly skip?: 'misfire_grace_exceeded'
+  /** Others wait behind it, which are to be run one after the other. */
+  readonly backlog: boolean
+}
+
+/**
+ * Behaviour 7.5. `missed`: it was due before this daemon started. While it runs, an occurrence counts as missed only when the
+ * next one is due as well (the machine slept): lateness of the loop alone skips nothing.
+ */
+export function decide(schedule: Schedule, timezone: string, due: number, now: number, missed: boolean): Decision {
+  const occurrences = new Occurrences(schedule, timezone)
+  const following = occurrences.after(due, due)
+  const overtaken = following !== undefined && following <= now
+  if (!missed && !overtaken) return { at: due, next: following, misfire: false, backlog: false }
+  if (schedule.catch_up_policy === 'replay') return { at: due, next: following, misfire: true, backlog: true }
+  const latest = occurrences.latest(due, now)
+  const next = occurrences.after(due, now)
+  if (schedule.catch_up_policy === 'coalesce' || schedule.catch_up_policy === 'run_once_on_catchup') {
+    return { at: latest, next, misfire: true, backlog: false }
+  }
+  const grace = (schedule.misfire_grace_seconds || 1) * 1000
+  const skip = now - latest > grace ? ({ skip: 'misfire_grace_exceeded' } as const) : {}
+  return { at: latest, next, misfire: true, backlog: false, ...skip }
+}
+
+/** Ids of an occurrence: the same one can be claimed only once (Behaviour 7.5, decision 2). */
+export function occurrenceIds(job: string, at: number): { readonly fire: string; readonly run: string } {
+  const second = `${new Date(at).toISOString().slice(0, 19)}Z`
+  const hex = createHash('sha256').update(`${job}|${second}`).digest('hex').slice(0, 24)
+  return { fire: `fire_${hex}`, run: `run_${hex}` }
+}

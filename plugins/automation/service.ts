@@ -1,0 +1,197 @@
+import { type Actor, type Batch, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
+import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
+import type { StatusAutomation } from '../../schemas/daemon.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import { type Daemon, finding } from '../daemon/api.js'
+import type { Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { type AutomationApi, AutomationErrors, type Fire } from './api.js'
+import { Claims } from './claim.js'
+import { CursorStore, cursorToWire } from './cursors.js'
+import { Dispatcher } from './dispatch.js'
+import { JobKind, type JobSpec } from './job-kind.js'
+import { pageJobs } from './job-list.js'
+import { Jobs } from './jobs.js'
+import { repairRuns } from './repair.js'
+import { type RunRow, RunStore, runToWire } from './runs.js'
+import { Scheduler } from './scheduler.js'
+import { AutomationSettings } from './settings.js'
+
+const DEFAULT_RUNS = 100
+const MAX_RUNS = 1000
+/** Jobs that the status names, the next ones to be due. */
+const SHOWN_JOBS = 50
+
+type Needs = { daemon: typeof Daemon; workspaces: typeof Workspaces; sessions: typeof Sessions }
+
+/** Jobs, their schedule and their runs (Behaviour 7). */
+export class AutomationService implements AutomationApi {
+  readonly preFire: Gate<[Fire]>
+  readonly jobs: Jobs
+  readonly #runs: RunStore
+  readonly #cursors: CursorStore
+  readonly #claims: Claims
+  readonly #scheduler: Scheduler
+  readonly #dispatcher: Dispatcher
+  readonly #enabled: boolean
+  readonly #stopping = new AbortController()
+
+  constructor(private readonly kernel: PluginKernel<Needs>) {
+    const timezone = kernel.setting(AutomationSettings.timezone)
+    const fireLimit = kernel.setting(AutomationSettings.fireLimit)
+    this.#enabled = kernel.setting(AutomationSettings.enabled)
+    this.preFire = kernel.hooks.gate('preFire')
+    this.#runs = new RunStore(kernel)
+    this.#cursors = new CursorStore(kernel, timezone)
+    this.#claims = new Claims(kernel, this.#runs, this.#cursors, {
+      timezone,
+      fireLimit,
+      maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
+      startedAt: kernel.clock.now(),
+    })
+    this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this.preFire, job =>
+      this.#scheduler.refresh(job),
+    )
+    this.#scheduler = new Scheduler(kernel, {
+      claim: job => this.#claims.due(job),
+      dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
+      dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
+    })
+    this.jobs = new Jobs(kernel, this.#cursors, fireLimit)
+  }
+
+  async start(): Promise<void> {
+    this.kernel.tap(this.kernel.records.writeGuard, (_t, change) => this.jobs.guard(change))
+    await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
+    const left = await repairRuns(this.kernel, this.#runs)
+    if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
+  }
+
+  get running(): boolean {
+    return this.#scheduler.running
+  }
+
+  /** The scheduler's loop. */
+  async schedule(signal: AbortSignal): Promise<void> {
+    if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
+    // A loop that returns would be taken for one that failed.
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  async quiesce(): Promise<void> {
+    this.#stopping.abort()
+    await this.#dispatcher.close()
+  }
+
+  /** Projects records into cursors, and cursors into the heap of the scheduler. */
+  async reconcile(batch: Batch<JobSpec>): Promise<void> {
+    const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
+    await this.kernel.db.tx(t => {
+      for (const id of batch.removed) this.#cursors.remove(t, id)
+      const overlays = this.#cursors.overlays()
+      for (const record of batch.records) {
+        try {
+          due.set(record.id, this.#cursors.project(t, record, overlays))
+        } catch (error) {
+          batch.fail(record.id, error)
+        }
+      }
+    })
+    for (const record of batch.records) this.jobs.named(record)
+    // A claim may have moved a cursor meanwhile; on the boot nothing is claimed yet.
+    for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
+  }
+
+  listJobs(query: ListJobsQuery): ListJobsReply {
+    const scope = query.workspace_id ? { scope: { kind: 'workspace', id: query.workspace_id } } : {}
+    const records = this.kernel.records.list({ kind: JobKind, ...scope })
+    return pageJobs(this.jobs.listed(records), query, job => this.jobs.toWire(job))
+  }
+
+  /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
+  async trigger(actor: Actor, id: string, cause: string): Promise<Run> {
+    this.jobs.find(id)
+    if (!this.#enabled || this.#stopping.signal.aborted) throw AutomationErrors.automation_disabled()
+    await this.kernel.needs.daemon.admit('automation run')
+    const { run, job } = await this.kernel.db.tx(t => this.#claims.reserve(t, id, { actor, cause }))
+    this.#dispatcher.start(run, job)
+    return runToWire(run)
+  }
+
+  run(id: string): Run {
+    const row = this.#runs.get(id)
+    if (!row) throw AutomationErrors.run_not_found(`there is no run ${JSON.stringify(id.slice(0, 80))}`)
+    return runToWire(row)
+  }
+
+  listRuns({ job_id: jobId, trigger_id: trigger, status, since, until, limit }: ListRunsQuery): Run[] {
+    // Nothing here was set off by a trigger.
+    if (trigger) return []
+    const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
+    const filter = { jobId, status, since: time(since), until: time(until) }
+    return this.#runs.list({ ...filter, limit: Math.min(limit || DEFAULT_RUNS, MAX_RUNS) }).map(runToWire)
+  }
+
+  /** Runs of a job that is there, or that was. Throws `job_not_found`. */
+  history(id: string, query: Omit<ListRunsQuery, 'job_id' | 'trigger_id'>): Run[] {
+    const runs = this.listRuns({ ...query, job_id: id })
+    if (runs.length === 0) this.jobs.find(id)
+    return runs
+  }
+
+  /** Member `automation` of the status. */
+  status(): StatusAutomation {
+    const next = this.running ? this.#scheduler.nextDue : undefined
+    return {
+      enabled: this.#enabled,
+      jobs: this.#cursors.totals(),
+      triggers: { enabled: 0, total: 0 },
+      next_fire: next === undefined ? null : iso(next),
+      scheduler_running: this.running,
+      scheduled_jobs: this.#cursors.upcoming(SHOWN_JOBS).map(cursorToWire),
+      status: this.running || !this.#enabled ? 'ok' : 'degraded',
+    }
+  }
+
+  /** Doctor: the scheduler, and jobs whose latest run failed. */
+  check(): DiagnosticItem[] {
+    const scheduler = this.running
+      ? {
+          code: 'scheduler_ready',
+          severity: 'info',
+          title: 'the scheduler runs',
+          message: `${this.#cursors.totals().enabled} jobs are enabled`,
+        }
+      : this.#enabled
+        ? {
+            code: 'scheduler_paused',
+            severity: 'error',
+            title: 'the scheduler does not run',
+            message: 'nothing is fired; restart the daemon',
+          }
+        : {
+            code: 'scheduler_paused',
+            severity: 'warning',
+            title: 'automation is switched off',
+            message: 'automation.enabled is false in config.json; nothing is fired',
+          }
+    const failed = this.#runs.latestFailures(20)
+    return [
+      finding({ id: 'scheduler', category: 'automation', ...scheduler }),
+      ...failed.map(run => this.#failure(run)),
+    ]
+  }
+
+  #failure(run: RunRow): DiagnosticItem {
+    return finding({
+      id: `scheduler:${run.job_id}`,
+      code: 'automation_run_failed',
+      category: 'automation',
+      severity: 'warning',
+      title: `the latest run of job ${run.job_id} failed`,
+      message: run.error ?? 'it says nothing about why',
+      suggested_command: `svc automation jobs history ${run.job_id}`,
+      evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
+    })
+  }
+}

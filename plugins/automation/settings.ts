@@ -1,0 +1,32 @@
+import * as v from 'valibot'
+import type { Setting } from '../../kernel/plugin.js'
+import { FireLimit } from '../../schemas/automation.js'
+import { parseDuration } from './duration.js'
+import { isTimezone } from './schedule.js'
+
+const own = <T>(path: string, schema: v.GenericSchema<unknown, T>, initial: T): Setting<T> => ({
+  path: `automation.${path}`,
+  section: 'automation',
+  schema,
+  default: initial,
+  apply: 'restart-required',
+})
+
+/** What of automation can be configured (Behaviour 7.1). */
+export const AutomationSettings = {
+  /** False: nothing is fired, by schedule or by hand; definitions and history stay. */
+  enabled: own('enabled', v.boolean(), true),
+  /** Of cron expressions: an IANA name. */
+  timezone: own('timezone', v.pipe(v.string(), v.check(isTimezone, 'an IANA time zone like Europe/Paris')), 'UTC'),
+  /** Runs that go on at once, over all jobs. */
+  maxConcurrentJobs: own('max_concurrent_jobs', v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)), 5),
+  /** Of jobs that have none of their own. */
+  fireLimit: own<FireLimit>(
+    'default_fire_limit',
+    v.pipe(
+      FireLimit,
+      v.check(limit => limit.max > 0 && Boolean(parseDuration(limit.window)), 'max above 0 and a window like 1h'),
+    ),
+    { max: 12, window: '1h' },
+  ),
+}

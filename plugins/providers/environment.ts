@@ -1,0 +1,72 @@
+import path from 'node:path'
+import type { Provider } from './api.js'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** A word of a name that says "secret" wherever in the name it stands: DB_PASS, AWS_SECRET_ACCESS_KEY. */
+const SECRET_WORDS = new Set(['PASS', 'PWD', 'PAT', 'JWT', 'DSN', 'BEARER', 'PRIVATE', 'AUTHENTICATION', 'OTP'])
+/** Endings of a word: OPENAI_APIKEY, `:_authToken`. */
+const SECRET_ENDING =
+  /(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASSCODE|CREDENTIALS?|CREDS?|COOKIES?|AUTH|AUTHORIZATION)$/
+/** Names that read like secrets and hold none: folders, the path of a socket, budgets. */
+const HARMLESS = /^(?:PWD|OLDPWD|SSH_AUTH_SOCK|(?:.*_)?(?:MAX|MIN|NUM)_(?:.*_)?TOKENS)$/
+
+/** Does the name of an environment variable look as if its value were a secret (Behaviour 6.3)? */
+export function looksSecret(name: string): boolean {
+  const upper = name.toUpperCase()
+  if (HARMLESS.test(upper)) return false
+  if (/CONNECTION_?STRING/.test(upper)) return true
+  return upper.split(/[^A-Z0-9]+/).some(word => SECRET_WORDS.has(word) || SECRET_ENDING.test(word))
+}
+
+/** What an isolated process keeps of the daemon's environment. */
+const ISOLATED = /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TERM|TMPDIR)$/
+
+/** Used where the daemon has no PATH. */
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
+
+/** The folders of a PATH, absolute ones only, the daemon's own first. */
+export function searchPath(env: Env): string[] {
+  const folders = (env.PATH ?? DEFAULT_PATH).split(path.delimiter).filter(folder => path.isAbsolute(folder))
+  return [...new Set(env.SVC_BIN_DIR ? [env.SVC_BIN_DIR, ...folders] : folders)]
+}
+
+/** Where things of the daemon lie, as far as an environment tells of them. */
+export interface Places {
+  /** The daemon's home. */
+  readonly root: string
+  /** HOME of a provider whose `homePolicy` is isolated. */
+  readonly isolatedHome: string
+}
+
+/**
+ * Environment of a process of a provider (Behaviour 6.3): the daemon's, filtered or isolated by policy, without stale SVC_
+ * values, the daemon's bin directory first in PATH, and what says how the process was started.
+ */
+export function environmentOf(provider: Provider, env: Env, places: Places): Record<string, string> {
+  const kept = (name: string) =>
+    !name.startsWith('SVC_') && (provider.envPolicy === 'isolated' ? ISOLATED.test(name) : !looksSecret(name))
+  const result: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) if (value !== undefined && kept(name)) result[name] = value
+  if (provider.homePolicy === 'isolated') {
+    const below = (...parts: string[]) => path.join(places.isolatedHome, ...parts)
+    Object.assign(result, {
+      HOME: below(),
+      XDG_CONFIG_HOME: below('.config'),
+      XDG_DATA_HOME: below('.local', 'share'),
+      XDG_STATE_HOME: below('.local', 'state'),
+      XDG_CACHE_HOME: below('.cache'),
+    })
+  }
+  return {
+    ...result,
+    PATH: searchPath(env).join(path.delimiter),
+    ...(env.SVC_BIN_DIR ? { SVC_BIN: path.join(env.SVC_BIN_DIR, 'svc') } : {}),
+    SVC_HOME: places.root,
+    SVC_PROVIDER: provider.name,
+    SVC_PROVIDER_HARNESS: provider.harness,
+    SVC_PROVIDER_AUTH_MODE: provider.authMode,
+    SVC_PROVIDER_ENV_POLICY: provider.envPolicy,
+    SVC_PROVIDER_HOME_POLICY: provider.homePolicy,
+  }
+}

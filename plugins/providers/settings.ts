@@ -1,0 +1,11 @@
+import * as v from 'valibot'
+import type { Setting } from '../../kernel/plugin.js'
+
+/** The provider of agents that name neither one nor a command of their own (Behaviour 4.3); empty: none. */
+export const DefaultProvider: Setting<string> = {
+  path: 'defaults.provider',
+  section: 'general',
+  schema: v.pipe(v.string(), v.maxLength(64)),
+  default: '',
+  apply: 'restart-required',
+}

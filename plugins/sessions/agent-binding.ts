@@ -1,0 +1,163 @@
+import { iso, messageOf } from '../../kernel/plugin.js'
+import type { AgentFailure } from './agent-process.js'
+import type { SessionFailure } from './api.js'
+import type { SessionsContext } from './context.js'
+import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
+import { type Launch, launch, type RunningAgent } from './launch.js'
+import type { SessionLog } from './session-log.js'
+import type { SessionRow } from './table.js'
+import { ToolCalls } from './tool-calls.js'
+import { summarize } from './transcript.js'
+import type { Turn } from './turn.js'
+import { Updates } from './updates.js'
+import { infoOf } from './wire.js'
+
+const SUMMARY_CHARACTERS = 16_000
+
+/** What a binding needs of its session. */
+export interface BindingOwner {
+  readonly id: string
+  readonly log: SessionLog
+  readonly row: SessionRow
+  readonly turn: Turn | undefined
+  /** Aborts when the session is being stopped. */
+  readonly signal: AbortSignal
+  /** The journal takes no more of what an agent tells. */
+  readonly isFull: boolean
+  /** The process ended between turns, by itself. */
+  agentEnded(failure: AgentFailure, code: number | null): void
+}
+
+/** A session's process, while it has one, and what it says. */
+export class AgentBinding {
+  readonly updates: Updates
+  #running: RunningAgent | undefined
+  /** Given with the next prompt: the agent does not know the conversation. */
+  #preamble: string | undefined
+  /** Calls and id of the turn that ran last, for what an agent says after its end. */
+  #lastCalls = new ToolCalls()
+  #lastTurnId = ''
+  #toldFull = false
+
+  constructor(
+    private readonly context: SessionsContext,
+    private readonly owner: BindingOwner,
+  ) {
+    this.updates = new Updates(owner.log, () => this.#running?.agent.session.acpSessionId)
+  }
+
+  get running(): RunningAgent | undefined {
+    return this.#running
+  }
+
+  /** Texts of a prompt: before the first one what the agent has to know. */
+  texts(prompt: string): string[] {
+    const preamble = this.#preamble
+    this.#preamble = undefined
+    return preamble === undefined ? [prompt] : [preamble, prompt]
+  }
+
+  /** Starts the process, or starts it again and says so in the transcript. Throws AgentFailure or a fault. */
+  async start(planned: Launch): Promise<RunningAgent> {
+    const { owner } = this
+    const { row } = owner
+    const load = row.acp_session_id ?? undefined
+    const running = await launch(this.context, row, infoOf(row), planned, load, {
+      signal: owner.signal,
+      turnId: () => owner.turn?.id,
+      known: id => (owner.turn?.calls ?? this.#lastCalls).get(id)?.fields,
+      record: (turnId, content) => {
+        owner.log.append({ type: 'permission', turnId, content }, { sync: true })
+        owner.turn?.touch('permission')
+      },
+      update: params => this.#take(params),
+      room: () => owner.log.room(),
+      activity: () => owner.turn?.touch(),
+    })
+    this.#running = running
+    const { session } = running.agent
+    this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
+    if (load !== undefined) {
+      const content = { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
+      owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
+    }
+    void running.agent.ended.then(async failure => {
+      const { code } = running.agent.handle.alive ? { code: null } : await running.agent.handle.exited
+      if (!running.agent.stopping && this.#running === running) owner.agentEnded(failure, code)
+    })
+    return running
+  }
+
+  /** Ends the process and what belongs to it. */
+  async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
+    const running = this.#running
+    this.#running = undefined
+    if (!running) return
+    running.permissions.endTurn()
+    await Promise.all([running.terminals.close(), running.agent.stop(options)])
+    this.context.slots.give(this.owner)
+  }
+
+  /** A turn is over: what comes now belongs to it still, until the next one begins. */
+  endTurn(turn: Turn): void {
+    this.updates.endTurn(turn.id)
+    this.#lastCalls = turn.calls
+    this.#lastTurnId = turn.id
+  }
+
+  /** A failure for people; where it is the process that failed, with a crash bundle. */
+  async failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure> {
+    const { kernel } = this.context
+    const { row, signal } = this.owner
+    if (!isProcessFailure(failure) || signal.aborted) return plainFailure(failure)
+    const running = this.#running
+    try {
+      return await writeCrashBundle(`${kernel.home.logs}/crash-bundles`, failure, {
+        sessionId: row.id,
+        agentName: row.agent_name,
+        workspaceId: row.workspace_id,
+        turnId,
+        argv: running?.argv ?? [],
+        cwd: running?.cwd ?? row.workspace_path,
+        env: running?.env ?? {},
+        ...failure.lastWords,
+        at: iso(kernel.clock.now()),
+      })
+    } catch (error) {
+      kernel.log.error('a crash bundle could not be written', { id: row.id, error: messageOf(error) })
+      return plainFailure(failure)
+    }
+  }
+
+  async #firstWords(running: RunningAgent, again: boolean): Promise<string> {
+    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS) : ''
+    if (summary === '') return running.preamble
+    return `${running.preamble}\n\nThis session was interrupted. The conversation so far, shortened:\n\n${summary}`
+  }
+
+  #take(params: unknown): void {
+    const { owner } = this
+    const target = this.#target()
+    if (!owner.isFull) {
+      this.updates.take(params, target)
+      return
+    }
+    target.touched('left_out', 'the journal is full')
+    if (this.#toldFull) return
+    this.#toldFull = true
+    const content = {
+      warning: 'journal_full',
+      text: 'the journal is full; what the agent tells is left out from here on',
+    }
+    owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
+  }
+
+  #target() {
+    const { turn } = this.owner
+    return {
+      turnId: turn?.id ?? this.#lastTurnId,
+      calls: turn?.calls ?? this.#lastCalls,
+      touched: (kind: string, detail: string) => turn?.touch(kind, detail),
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import path from 'node:path'
+import type { CommandContext } from '../../cli/command-context.js'
+import type { SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
+import { EventLines } from './event-lines.js'
+
+/** `svc session new` */
+export async function runNew({ options, client, out, cwd }: CommandContext): Promise<void> {
+  const { agent, workspace, name, model, prompt } = options
+  const isPath = workspace !== undefined && /^[./~]/.test(String(workspace))
+  const place =
+    workspace === undefined || isPath
+      ? { workspace_path: path.resolve(cwd, String(workspace ?? '.')) }
+      : { workspace: String(workspace) }
+  const body = {
+    ...place,
+    ...(agent !== undefined && { agent_name: agent }),
+    ...(name !== undefined && { name }),
+    ...(model !== undefined && { model }),
+    ...(prompt !== undefined && { prompt }),
+  }
+  const reply = (await client.request('POST', '/api/sessions', body)) as { session: { id: string; agent_name: string } }
+  if (out.json) return out.value(reply)
+  const { id, agent_name } = reply.session
+  out.line(`started ${id} (${agent_name})`)
+  const next = prompt === undefined ? `svc session prompt ${id} '…'` : `svc session events ${id} --follow`
+  out.line(out.color('dim', `next: ${next}`))
+}
+
+/** `svc session events <id> [--follow]` */
+export async function runEvents(context: CommandContext): Promise<void> {
+  const { args, options, client, out } = context
+  const base = await sessionPath(context)
+  const lines = new EventLines(String(args.session_id), out)
+  if (options.follow === true) {
+    const limit = options.limit === undefined ? '' : `&limit=${options.limit}`
+    for await (const { event, data } of client.stream(`${base}/stream?frames=raw${limit}`)) {
+      if (event === 'error') return streamFault(context, data)
+      if (event === 'closing') continue
+      const stored = data as SessionEvent
+      if (!wanted(stored, options)) continue
+      if (out.json) out.value(stored)
+      else lines.show(stored)
+    }
+    lines.end()
+    return
+  }
+  const query = queryOf({ limit: options.limit, type: options.type, turn_id: options.turn })
+  const reply = (await client.request('GET', `${base}/events${query}`)) as { events: SessionEvent[] }
+  if (out.json) return out.value(reply)
+  for (const event of reply.events) lines.show(event)
+  lines.end()
+}
+
+/** `svc session history <id>` */
+export async function runHistory(context: CommandContext): Promise<void> {
+  const { args, options, client, out } = context
+  const query = queryOf({ limit: options.limit })
+  const reply = (await client.request('GET', `${await sessionPath(context)}/history${query}`)) as {
+    history: SessionTurn[]
+  }
+  if (out.json) return out.value(reply)
+  for (const turn of reply.history) {
+    if (turn.turn_id !== '') out.line(out.color('bold', `turn ${turn.turn_id}`))
+    const lines = new EventLines(String(args.session_id), out)
+    for (const event of turn.events) lines.show(event)
+    lines.end()
+  }
+  if (reply.history.length === 0) out.line('nothing happened in this session yet')
+}
+
+/** `svc session transcript <id>` */
+export async function runTranscript(context: CommandContext): Promise<void> {
+  const { options, client, out } = context
+  const query = queryOf({ limit: options.limit })
+  const reply = (await client.request('GET', `${await sessionPath(context)}/transcript${query}`)) as {
+    entries: TranscriptEntry[]
+    has_older: boolean
+  }
+  if (out.json) return out.value(reply)
+  if (reply.has_older) out.line(out.color('dim', '(older messages are left out; --limit shows more)'))
+  for (const { message } of reply.entries) {
+    out.line(out.color('bold', message.role))
+    for (const part of message.parts) {
+      if (part.type === 'text') for (const line of (part.text ?? '').trim().split('\n')) out.line(`  ${line}`)
+      else if (part.type === 'dynamic-tool') out.line(`  • ${part.title ?? part.toolName} ${part.state ?? ''}`)
+      else if (part.errorText) out.line(`  ${out.color('red', `✗ ${part.errorText}`)}`)
+    }
+  }
+}
+
+/** `svc session approve <id> [--reject] [--always]` */
+export async function runApprove(context: CommandContext): Promise<void> {
+  const { options, client, out, fault } = context
+  const base = await sessionPath(context)
+  const found = (await client.request('GET', `${base}/events?type=permission&limit=200`)) as { events: SessionEvent[] }
+  const pending = pendingRequests(found.events)
+  const chosen = options.request === undefined ? pending : pending.filter(({ id }) => id === options.request)
+  const [first] = chosen
+  if (!first) {
+    return fault(
+      'permission_not_found',
+      options.request === undefined
+        ? 'nothing waits for permission in this session'
+        : `no request ${options.request} waits in this session`,
+      `svc session events ${context.args.session_id}`,
+    )
+  }
+  const decision = `${options.reject === true ? 'reject' : 'allow'}-${options.always === true ? 'always' : 'once'}`
+  if (!out.json) out.line(`${first.kind}: ${first.what}`)
+  const body = { request_id: first.id, turn_id: first.turnId, decision }
+  const reply = (await client.request('POST', `${base}/approve`, body)) as { status: string }
+  if (out.json) return out.value(reply)
+  out.line(reply.status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', reply.status))
+  if (chosen.length > 1) out.line(out.color('dim', `${chosen.length - 1} more wait in this session`))
+}
+
+/** `svc session resume <id>` */
+export async function runResume(context: CommandContext): Promise<void> {
+  const { args, client, out } = context
+  const reply = await client.request('POST', `${await sessionPath(context)}/prompt`, {})
+  if (out.json) out.value(reply)
+  else out.line(`resumed ${args.session_id}`)
+}
+
+/** Path of the session's routes: the workspace is found, never typed. */
+async function sessionPath({ args, client }: CommandContext): Promise<string> {
+  const id = encodeURIComponent(String(args.session_id))
+  const owner = (await client.request('GET', `/api/sessions/${id}/owner`)) as { workspace_id: string }
+  return `/api/workspaces/${encodeURIComponent(owner.workspace_id)}/sessions/${id}`
+}
+
+/** Requests without an answer, the oldest first. */
+function pendingRequests(events: readonly SessionEvent[]) {
+  const pending = new Map<string, { id: string; turnId: string; kind: string; what: string }>()
+  for (const { content, turn_id } of events) {
+    const { request_id, status, title, kind, command } = content as Record<string, unknown>
+    const id = String(request_id)
+    if (status === 'pending') {
+      pending.set(id, { id, turnId: turn_id, kind: String(kind ?? ''), what: String(command ?? title ?? '') })
+    } else pending.delete(id)
+  }
+  return [...pending.values()]
+}
+
+function wanted(event: SessionEvent, options: CommandContext['options']): boolean {
+  return (
+    (options.type === undefined || event.type === options.type) &&
+    (options.turn === undefined || event.turn_id === options.turn)
+  )
+}
+
+function queryOf(values: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function streamFault({ fault }: CommandContext, data: unknown): never {
+  const { error, code } = (data ?? {}) as { error?: string; code?: string }
+  return fault(code ?? 'stream', error ?? 'the stream failed')
+}

@@ -1,0 +1,59 @@
+import type { Gate, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
+import type { Agents } from '../agents/api.js'
+import type { Daemon } from '../daemon/api.js'
+import type { Providers } from '../providers/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { SessionErrors, type SessionInfo, type SessionStart } from './api.js'
+import type { Logs } from './logs.js'
+import type { PromptTable } from './prompts.js'
+import type { SessionLimits } from './settings.js'
+import type { SessionTable } from './table.js'
+
+export type SessionsKernel = PluginKernel<{
+  daemon: typeof Daemon
+  agents: typeof Agents
+  providers: typeof Providers
+  workspaces: typeof Workspaces
+}>
+
+/** What the parts of this plugin share. */
+export interface SessionsContext {
+  readonly kernel: SessionsKernel
+  readonly table: SessionTable
+  readonly prompts: PromptTable
+  readonly logs: Logs
+  readonly limits: SessionLimits
+  readonly slots: Slots
+  readonly prepare: Pipeline<SessionStart, [SessionInfo]>
+  readonly permission: Gate<[{ sessionId: string; toolKind: string; title: string }]>
+  readonly stopped: Notify<[SessionInfo]>
+}
+
+/** Places for agent processes: sessions that have one, or are about to (decision 7). */
+export class Slots {
+  readonly #holders = new Set<object>()
+
+  constructor(private readonly max: number) {}
+
+  get used(): number {
+    return this.#holders.size
+  }
+
+  /** Throws `session_limit` (409) when no place is free. */
+  check(): void {
+    if (this.#holders.size < this.max) return
+    throw SessionErrors.session_limit(
+      `${this.#holders.size} agent processes are running, limits.max_concurrent_agents is ${this.max}; stop a session or raise the limit`,
+    )
+  }
+
+  take(holder: object): void {
+    if (this.#holders.has(holder)) return
+    this.check()
+    this.#holders.add(holder)
+  }
+
+  give(holder: object): void {
+    this.#holders.delete(holder)
+  }
+}

@@ -1,0 +1,63 @@
+import { constants } from 'node:fs'
+import { mkdir, open } from 'node:fs/promises'
+import path from 'node:path'
+import { notPossible } from './acp-error.js'
+
+/** Bytes of a file that is looked at, and of the text that is handed to an agent. */
+const MAX_FILE_BYTES = 32 * 1024 * 1024
+const MAX_REPLY_BYTES = 4 * 1024 * 1024
+
+/**
+ * The text of a file for `fs/read_text_file`; `line` counts from 1, `limit` counts lines.
+ * @param canonical judged already, symlinks resolved
+ */
+export async function readTextFile(canonical: string, line?: number | null, limit?: number | null): Promise<string> {
+  // O_NONBLOCK: opening a pipe would wait for its writer for ever.
+  const handle = await open(canonical, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw notPossible('not_a_file', `${canonical} is not a regular file`)
+    if (stats.size > MAX_FILE_BYTES) {
+      throw notPossible('file_too_large', `${canonical} has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are read`)
+    }
+    const text = cut(await handle.readFile('utf8'), line ?? 1, limit ?? undefined)
+    if (Buffer.byteLength(text) > MAX_REPLY_BYTES) {
+      throw notPossible('file_too_large', `more than ${MAX_REPLY_BYTES} bytes; ask for a part with line and limit`)
+    }
+    return text
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Writes a file for `fs/write_text_file`, with the folders it lies in. */
+export async function writeTextFile(canonical: string, content: string): Promise<void> {
+  await mkdir(path.dirname(canonical), { recursive: true })
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const handle = await open(canonical, flags, 0o666)
+  try {
+    if (!(await handle.stat()).isFile()) throw notPossible('not_a_file', `${canonical} is not a regular file`)
+    await handle.truncate(0)
+    await handle.writeFile(content)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Lines `line` to `line + limit - 1`, with their ends. */
+function cut(text: string, line: number, limit: number | undefined): string {
+  if (line <= 1 && limit === undefined) return text
+  let start = 0
+  for (let skip = Math.max(1, line) - 1; skip > 0; skip--) {
+    const end = text.indexOf('\n', start)
+    if (end < 0) return ''
+    start = end + 1
+  }
+  if (limit === undefined) return text.slice(start)
+  let end = start
+  for (let left = limit; left > 0 && end < text.length; left--) {
+    const next = text.indexOf('\n', end)
+    end = next < 0 ? text.length : next + 1
+  }
+  return text.slice(start, end)
+}

@@ -1,0 +1,101 @@
+import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
+import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Providers } from '../providers/api.js'
+import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
+import { SessionCreated, SessionErrors, SessionRepaired, SessionStopped, Sessions } from './api.js'
+import { sessionRoutes } from './routes.js'
+import type { SessionsService } from './service.js'
+import { DefaultAgent, SessionSettings } from './settings.js'
+import { SESSION_TABLES } from './table.js'
+
+const { contribute, tap } = surfaceOf<SessionsService>()
+const session = { name: 'session_id', summary: 'id of a session' }
+
+export default definePlugin({
+  name: 'sessions',
+  version: '0.1.0',
+  requires: { daemon: Daemon, agents: Agents, providers: Providers, workspaces: Workspaces },
+  provides: Sessions,
+  service: () => import('./service.js').then(module => module.SessionsService),
+}).surface({
+  tables: SESSION_TABLES,
+  errors: [SessionErrors],
+  events: [SessionCreated, SessionStopped, SessionRepaired],
+  settings: [DefaultAgent, ...Object.values(SessionSettings)],
+  routes: sessionRoutes,
+  registries: [
+    contribute(StatusMembers, self => self.statusMembers()),
+    contribute(Checks, self => [
+      { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },
+    ]),
+    contribute(WorkspaceDetailMembers, self => [
+      { member: 'sessions' as const, read: workspace => self.workspaceMembers(workspace) },
+    ]),
+  ],
+  taps: [
+    tap(
+      Workspaces,
+      service => service.deleting,
+      self => (t, workspace) => self.guardWorkspace(t, workspace),
+    ),
+  ],
+  quiesce: [{ phase: 'sessions', run: self => self.stopAll() }],
+  commands: [
+    {
+      path: 'session new',
+      summary: 'Start a session in the workspace that this folder belongs to',
+      options: [
+        { name: 'agent', type: 'text', summary: 'name of an agent; default: that of the workspace' },
+        { name: 'workspace', type: 'text', summary: 'id, name or path of a workspace; default: this folder' },
+        { name: 'name', type: 'text', summary: 'what to call the session' },
+        { name: 'model', type: 'text', summary: 'instead of the model of the agent' },
+        { name: 'prompt', type: 'text', summary: 'what to ask first' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runNew })),
+    },
+    {
+      path: 'session events',
+      summary: 'What happened in a session, line by line',
+      args: [session],
+      options: [
+        { name: 'follow', type: 'boolean', summary: 'go on until the session stops' },
+        { name: 'limit', type: 'integer', summary: 'the newest this many' },
+        { name: 'type', type: 'text', summary: 'only events of this type' },
+        { name: 'turn', type: 'text', summary: 'only events of this turn' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runEvents })),
+    },
+    {
+      path: 'session history',
+      summary: 'What happened in a session, turn by turn',
+      args: [session],
+      options: [{ name: 'limit', type: 'integer', summary: 'the newest this many events' }],
+      load: () => import('./commands.js').then(module => ({ run: module.runHistory })),
+    },
+    {
+      path: 'session transcript',
+      summary: 'The conversation of a session',
+      args: [session],
+      options: [{ name: 'limit', type: 'integer', summary: 'the newest this many messages' }],
+      load: () => import('./commands.js').then(module => ({ run: module.runTranscript })),
+    },
+    {
+      path: 'session approve',
+      summary: 'Answer what the agent of a session asks permission for',
+      args: [session],
+      options: [
+        { name: 'reject', type: 'boolean', summary: 'say no' },
+        { name: 'always', type: 'boolean', summary: 'for the rest of the session' },
+        { name: 'request', type: 'text', summary: 'id of the request, when several wait' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runApprove })),
+    },
+    {
+      path: 'session resume',
+      summary: 'Start a session again that the daemon or its agent interrupted',
+      args: [session],
+      load: () => import('./commands.js').then(module => ({ run: module.runResume })),
+    },
+  ],
+})

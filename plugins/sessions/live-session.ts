@@ -1,0 +1,294 @@
+import { messageOf, within } from '../../kernel/plugin.js'
+import { AgentBinding, type BindingOwner } from './agent-binding.js'
+import { AgentFailure } from './agent-process.js'
+import { SessionErrors, type SessionFailure, type TurnOutcome } from './api.js'
+import type { SessionsContext } from './context.js'
+import { isProcessFailure, plainFailure } from './crash-bundle.js'
+import { type Launch, planLaunch } from './launch.js'
+import type { HeldLog } from './logs.js'
+import type { SessionLog } from './session-log.js'
+import { isRestartable, walk } from './states.js'
+import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
+import type { SessionChange, SessionRow } from './table.js'
+import { type EndedTurn, Turn } from './turn.js'
+
+/** Milliseconds that a turn has to end by itself when its session is stopped. */
+const STOP_CANCEL_MS = 1500
+/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
+const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
+const END_PROCESS = { graceMs: 0, termMs: 1000 }
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turnId: string
+  readonly outcome: Promise<TurnOutcome>
+}
+
+/** What a turn is made of. */
+export interface TurnRequest {
+  readonly turnId: string
+  readonly text: string
+  readonly source: string
+}
+
+/**
+ * A session with what it has in memory: its log, its process, its turn; one turn at a time. It is of no more use once it
+ * has stopped: a restart makes another one.
+ */
+export class LiveSession implements BindingOwner {
+  readonly binding: AgentBinding
+  readonly #abort = new AbortController()
+  /** Of the journal: written through the log before this session was opened, and in all by the row. */
+  readonly #bytesBefore: number
+  readonly #bytesStored: number
+  #turn: Turn | undefined
+  #stopping: Promise<void> | undefined
+
+  private constructor(
+    readonly id: string,
+    private readonly context: SessionsContext,
+    private readonly held: HeldLog,
+    private readonly gone: () => void,
+  ) {
+    this.#bytesBefore = held.log.bytes
+    this.#bytesStored = context.table.get(id)?.journal_bytes ?? 0
+    this.binding = new AgentBinding(context, this)
+  }
+
+  /** @param gone called when it has stopped */
+  static async open(id: string, context: SessionsContext, gone: () => void): Promise<LiveSession> {
+    return new LiveSession(id, context, await context.logs.hold(id), gone)
+  }
+
+  get row(): SessionRow {
+    const row = this.context.table.get(this.id)
+    if (!row) throw SessionErrors.session_not_found(`no session ${this.id}`)
+    return row
+  }
+
+  get log(): SessionLog {
+    return this.held.log
+  }
+
+  get turn(): Turn | undefined {
+    return this.#turn
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** The journal is as large as one may become: what an agent tells is no longer kept. */
+  get isFull(): boolean {
+    return this.#bytesStored + this.#journalBytes > this.context.limits.journalBytes
+  }
+
+  get #journalBytes(): number {
+    return this.log.bytes - this.#bytesBefore
+  }
+
+  /**
+   * Begins a turn: checks everything and returns before the process, where there is none, is started. Throws what keeps it
+   * from beginning; nothing has changed then.
+   */
+  async begin(request: TurnRequest): Promise<BegunTurn> {
+    const turn = this.#reserve(request)
+    try {
+      const planned = await this.#prepare()
+      const outcome = this.#execute(turn, request.text, planned).finally(() => this.#release(turn))
+      return { turnId: turn.id, outcome }
+    } catch (error) {
+      this.#release(turn)
+      throw error
+    }
+  }
+
+  /** Starts the process of a restartable session without a prompt. Throws `session_start_failed` (500). */
+  async resume(turnId: string): Promise<void> {
+    const turn = this.#reserve({ turnId, text: '', source: 'resume' })
+    try {
+      const planned = await this.#prepare()
+      if (planned) await this.#bind(planned)
+    } catch (error) {
+      if (!(error instanceof AgentFailure)) throw error
+      const failure = await this.binding.failureOf(error, '')
+      this.#release(turn)
+      await this.#startFailed(failure)
+      throw SessionErrors.session_start_failed(`${failure.kind}: ${failure.summary}`, { cause: error })
+    } finally {
+      this.#release(turn)
+    }
+  }
+
+  /** Idempotent; resolves when the process group is gone and the stop is durable (Behaviour 6.6). */
+  stop(how: Stop, steps = STOP_PROCESS): Promise<void> {
+    this.#stopping ??= this.#stop(how, steps)
+    return this.#stopping
+  }
+
+  /** Lets go of a session that has stopped and was not started again. */
+  discard(): void {
+    if (this.#turn || this.#stopping || this.row.state !== 'stopped') return
+    this.#abort.abort(new Error('the session is stopped'))
+    this.gone()
+    this.held.release()
+  }
+
+  /** The process ended by itself between two turns; during one, the end of the turn deals with it. */
+  agentEnded(failure: AgentFailure, code: number | null): void {
+    if (this.#turn || this.#stopping) return
+    const deal = async () => {
+      if (code === 0) {
+        await this.binding.end(END_PROCESS)
+        this.#warn('', 'agent_exited', 'the agent ended by itself; the next prompt starts it again')
+      } else {
+        await this.#crashed(failure, await this.binding.failureOf(failure, ''))
+      }
+    }
+    deal().catch(error => this.#report('a session could not be stopped after its agent ended', error))
+  }
+
+  #reserve({ turnId, source, text }: TurnRequest): Turn {
+    const { state, stop_reason } = this.row
+    if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
+    if (state !== 'active' && !isRestartable(state, stop_reason ?? undefined)) {
+      throw SessionErrors.session_stopped(`this session is ${state}${stop_reason ? ` (${stop_reason})` : ''}`)
+    }
+    if (this.#turn) throw SessionErrors.session_busy()
+    const { kernel, limits } = this.context
+    this.#turn = new Turn(turnId, source, text, {
+      clock: kernel.clock,
+      limits,
+      append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
+      sync: () => this.log.sync(),
+      waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
+      releaseWaiting: () => this.binding.running?.permissions.endTurn(),
+      failureOf: (failure, id) => this.binding.failureOf(failure, id),
+      heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
+    })
+    return this.#turn
+  }
+
+  #release(turn: Turn): void {
+    if (this.#turn === turn) this.#turn = undefined
+    turn.close()
+    if (!this.#turn && !this.binding.running) this.context.slots.give(this)
+  }
+
+  /** What is needed to start a process; undefined when there is one. A stopped session is `starting` afterwards. */
+  async #prepare(): Promise<Launch | undefined> {
+    if (this.binding.running) return undefined
+    this.context.slots.take(this)
+    const planned = await planLaunch(this.context, this.row)
+    if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
+    const { state } = this.row
+    if (state === 'stopped') await this.#change({ state: walk(state, 'starting') })
+    return planned
+  }
+
+  async #execute(turn: Turn, text: string, planned: Launch | undefined): Promise<TurnOutcome> {
+    try {
+      if (planned) await this.#bind(planned)
+      const agent = this.binding.running?.agent
+      if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
+      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(text)))
+    } catch (error) {
+      const failure =
+        error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
+      const ended = await turn.fail(failure)
+      if (this.binding.running) return this.#afterTurn(turn, ended)
+      this.#release(turn)
+      if (ended.outcome.status === 'failed') await this.#startFailed(ended.outcome.failure)
+      return ended.outcome
+    }
+  }
+
+  async #bind(planned: Launch): Promise<void> {
+    const { agent } = await this.binding.start(planned)
+    const { state, model } = this.row
+    await this.#change({
+      acp_session_id: agent.session.acpSessionId,
+      supports_load: agent.session.supportsLoad ? 1 : 0,
+      model: model || planned.plan.model,
+      provider: planned.plan.provider,
+      ...(state === 'starting' && { state: walk(state, 'active'), ...NOT_STOPPED }),
+    })
+  }
+
+  /** A new session whose process does not start is over; one that was to be restarted stays as restartable as it was. */
+  async #startFailed(failure: SessionFailure): Promise<void> {
+    const { state, stop_reason } = this.row
+    const reason = state === 'starting' ? (stop_reason ?? 'error') : 'error'
+    await this.stop({ reason, detail: `the agent did not start: ${failure.summary}`, failure })
+  }
+
+  /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
+  async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
+    this.binding.endTurn(turn)
+    await this.#change({ last_activity_at: turn.lastActivityAt, ...this.#title(turn) })
+    const known = outcome.status === 'failed' ? outcome.failure : undefined
+    let stopped: Promise<void> | undefined
+    if (!this.signal.aborted) {
+      if (failure && isProcessFailure(failure)) stopped = this.#crashed(failure, known ?? plainFailure(failure))
+      else if (stuck && cancel === 'user') {
+        await this.binding.end(END_PROCESS)
+        this.#warn(turn.id, 'cancel_ignored', 'the agent did not heed the cancel; its process was ended')
+      } else if (stuck) stopped = this.stop({ reason: 'timeout', detail: cancel, failure: known }, END_PROCESS)
+    }
+    this.#release(turn)
+    await stopped
+    return outcome
+  }
+
+  /** An unnamed session of a person is called what its agent calls it, or what it was first asked. */
+  #title(turn: Turn): SessionChange {
+    const { name, type } = this.row
+    if (name !== '' || type !== 'user') return {}
+    const title = (this.binding.updates.title ?? turn.text).trim().split('\n')[0]!.slice(0, 80)
+    return title === '' ? {} : { name: title }
+  }
+
+  #crashed(failure: AgentFailure, plain: SessionFailure): Promise<void> {
+    const reason = failure.kind === 'protocol_failure' ? 'error' : 'agent_crashed'
+    return this.stop({ reason, detail: plain.summary, failure: plain }, END_PROCESS)
+  }
+
+  async #stop(how: Stop, steps: typeof STOP_PROCESS): Promise<void> {
+    const { kernel, stopped } = this.context
+    const { state } = this.row
+    // At once: from here on nothing begins any more.
+    this.#abort.abort(new Error('the session is being stopped'))
+    if (state === 'active') await this.#change({ state: walk(state, 'stopping') })
+    const turn = this.#turn
+    turn?.cancel('stop')
+    const turnEnds = async () => turn && within(kernel.clock, STOP_CANCEL_MS, turn.over).catch(() => {})
+    await turnEnds()
+    await this.binding.end(steps)
+    await turnEnds()
+    try {
+      this.log.append(stopEvent(how), { sync: true })
+      await this.log.sync()
+    } catch (error) {
+      this.#report('the end of a session could not be written to its journal', error)
+    }
+    const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes })
+    this.context.slots.give(this)
+    this.gone()
+    this.log.wake()
+    this.held.release()
+    if (info) await stopped.call(info)
+  }
+
+  async #change(change: SessionChange): Promise<void> {
+    const { kernel, table } = this.context
+    await kernel.db.tx(t => table.update(t, this.id, { ...change, updated_at: kernel.clock.now() }))
+  }
+
+  #warn(turnId: string, warning: string, text: string): void {
+    this.log.append({ type: 'runtime_warning', turnId, content: { warning, text } })
+  }
+
+  #report(text: string, error: unknown): void {
+    this.context.kernel.log.error(text, { id: this.id, error: messageOf(error) })
+  }
+}

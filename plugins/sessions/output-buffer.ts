@@ -1,0 +1,39 @@
+/** The end of an endless output: bytes beyond the limit are dropped at the front, at a character's border. */
+export class OutputBuffer {
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+  #truncated = false
+
+  /** @param limit bytes that are kept */
+  constructor(private readonly limit: number) {}
+
+  get truncated(): boolean {
+    return this.#truncated
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    while (this.#bytes > this.limit) {
+      const first = this.#chunks[0]!
+      const excess = this.#bytes - this.limit
+      this.#truncated = true
+      if (first.length <= excess) {
+        this.#chunks.shift()
+        this.#bytes -= first.length
+      } else {
+        this.#chunks[0] = first.subarray(excess)
+        this.#bytes -= excess
+      }
+    }
+    // Many small chunks cost more than their bytes.
+    if (this.#chunks.length > 1024) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks))
+  }
+
+  text(): string {
+    const all = Buffer.concat(this.#chunks)
+    let start = 0
+    if (this.#truncated) while (start < 4 && start < all.length && (all[start]! & 0xc0) === 0x80) start++
+    return all.toString('utf8', start)
+  }
+}

@@ -1,0 +1,265 @@
+import { type Actor, messageOf } from '../../kernel/plugin.js'
+import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
+import { SessionErrors, type TurnOutcome } from './api.js'
+import type { SessionsContext } from './context.js'
+import type { BegunTurn, LiveSession } from './live-session.js'
+import { digestOf, type PromptRow } from './prompts.js'
+import { isRestartable } from './states.js'
+
+/** The sessions that are in memory. */
+export interface LiveSessions {
+  /** Opens it when it is not there. */
+  open(id: string): Promise<LiveSession>
+  peek(id: string): LiveSession | undefined
+}
+
+/** The answer to a prompt, and its status: 200 begun, 202 queued or repeated. */
+export interface PromptAnswer {
+  readonly status: 200 | 202
+  readonly prompt: PromptReceipt
+}
+
+type Mode = 'queue' | 'interrupt' | 'steer'
+
+/** Prompts of all sessions: one at a time in each, the others wait in a queue that survives the daemon (Behaviour 6.4). */
+export class Prompting {
+  readonly #tails = new Map<string, Promise<unknown>>()
+  readonly #following = new Set<Promise<void>>()
+  #closed = false
+
+  constructor(
+    private readonly context: SessionsContext,
+    private readonly sessions: LiveSessions,
+  ) {}
+
+  /** A prompt over the API. Without any text it only starts a session again that was interrupted (decision 15). */
+  async submit(id: string, body: PromptBody, actor: Actor): Promise<PromptAnswer> {
+    const text = textOf(body)
+    if (text === undefined) return this.#resume(id)
+    const { table, prompts, kernel } = this.context
+    const mode: Mode = body.mode ?? 'queue'
+    const digest = digestOf(text, mode, body.runtime)
+    const messageId = body.message_id ?? body.messageId
+    return this.#serial(id, async () => {
+      const replay = prompts.replay(id, body.idempotency_key, messageId, digest)
+      if (replay) return { status: 202, prompt: { ...(replay as PromptReceipt), replayed: true } }
+      await kernel.needs.daemon.admit('prompt')
+      this.#checkOpen()
+      const row = table.get(id)
+      if (row && body.runtime && body.runtime.provider !== row.provider) throw SessionErrors.provider_fixed()
+      const live = await this.sessions.open(id)
+      const request = {
+        id: kernel.ids.id('prq'),
+        session_id: id,
+        message_id: messageId ?? kernel.ids.id('msg'),
+        idempotency_key: body.idempotency_key ?? null,
+        digest,
+        text,
+        mode,
+        source: 'user',
+        turn_id: kernel.ids.id('trn'),
+        cause: actor.cause ?? null,
+        enqueued_at: kernel.clock.now(),
+      }
+      const waiting = prompts.queued(id).length
+      return live.turn || waiting > 0 ? this.#enqueue(live, request, waiting) : this.#begin(live, request)
+    })
+  }
+
+  /** A prompt of another plugin: it does not wait in the queue, and its end is waited for. */
+  async run(id: string, prompt: { readonly text: string; readonly source: string }): Promise<TurnOutcome> {
+    const { kernel, prompts } = this.context
+    const { outcome } = await this.#serial(id, async () => {
+      this.#checkOpen()
+      if (prompts.queued(id).length > 0) throw SessionErrors.session_busy('prompts are waiting in this session')
+      const live = await this.sessions.open(id)
+      return this.#guarded(live, () => live.begin({ ...prompt, turnId: kernel.ids.id('trn') }))
+    })
+    try {
+      return await outcome
+    } finally {
+      this.#continue(id)
+    }
+  }
+
+  /** Ends the wait for the ends of turns; resolves when all are written down. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled([...this.#following, ...this.#tails.values()])
+  }
+
+  async #resume(id: string): Promise<PromptAnswer> {
+    const { kernel, table } = this.context
+    return this.#serial(id, async () => {
+      const row = table.get(id)
+      if (row && !isRestartable(row.state, row.stop_reason ?? undefined)) {
+        if (row.state === 'stopped') {
+          throw SessionErrors.session_stopped(`this session is stopped (${row.stop_reason}); start another one`)
+        }
+        throw SessionErrors.prompt_text_missing(`this session is ${row.state}: there is nothing to resume, send a text`)
+      }
+      await kernel.needs.daemon.admit('prompt')
+      this.#checkOpen()
+      const live = await this.sessions.open(id)
+      await this.#guarded(live, () => live.resume(kernel.ids.id('trn')))
+      this.#continue(id)
+      return { status: 200, prompt: { status: 'resumed' } }
+    })
+  }
+
+  async #begin(
+    live: LiveSession,
+    request: Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>,
+  ): Promise<PromptAnswer> {
+    const { prompts, kernel } = this.context
+    const prompt: PromptReceipt = {
+      status: 'started',
+      mode: request.mode,
+      queued: false,
+      new_turn_id: request.turn_id,
+      message_id: request.message_id,
+      ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
+    }
+    const generation = prompts.generation(live.id)
+    // The key is bound before anything begins: after a crash nobody may take the prompt for one that was never sent.
+    await kernel.db.tx(t =>
+      prompts.insert(t, { ...request, status: 'running', generation, reply: JSON.stringify(prompt) }),
+    )
+    try {
+      const begun = await this.#guarded(live, () =>
+        live.begin({ turnId: request.turn_id, text: request.text, source: request.source }),
+      )
+      this.#follow(request, begun)
+      return { status: 200, prompt }
+    } catch (error) {
+      await kernel.db.tx(t => prompts.remove(t, request.id))
+      throw error
+    }
+  }
+
+  async #enqueue(
+    live: LiveSession,
+    request: Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>,
+    waiting: number,
+  ): Promise<PromptAnswer> {
+    const { prompts, kernel, limits } = this.context
+    const interrupts = request.mode === 'interrupt'
+    if (!interrupts && waiting >= limits.queueCap) {
+      throw SessionErrors.queue_full(
+        `${waiting} prompts are waiting, session.busy_input.queue_cap is ${limits.queueCap}`,
+      )
+    }
+    const generation = prompts.generation(live.id) + (interrupts ? 1 : 0)
+    const prompt = await kernel.db.tx(t => {
+      const dropped = interrupts ? prompts.dropQueued(t, live.id, 'dropped') : 0
+      const receipt: PromptReceipt = {
+        status: 'queued',
+        mode: request.mode,
+        queued: true,
+        queue_entry_id: request.id,
+        queue_position: waiting - dropped + 1,
+        queue_generation: generation,
+        new_turn_id: request.turn_id,
+        message_id: request.message_id,
+        ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
+        ...(live.turn && { previous_turn_id: live.turn.id }),
+        ...(interrupts && { interrupted: live.turn !== undefined, canceled_queued_entries: dropped }),
+        ...(request.mode === 'steer' && { staged: false, fallback_mode_if_no_tool_result: 'queue' }),
+      }
+      prompts.insert(t, { ...request, status: 'queued', generation, reply: JSON.stringify(receipt) })
+      return receipt
+    })
+    if (interrupts) live.turn?.cancel('user')
+    if (!live.turn) this.#continue(live.id)
+    return { status: 202, prompt }
+  }
+
+  /** Begins the next prompt that waits, if the session is free. */
+  #continue(id: string): void {
+    if (this.#closed) return
+    const next = this.#serial(id, async () => {
+      const { prompts, kernel } = this.context
+      for (const request of prompts.queued(id)) {
+        const live = this.sessions.peek(id)
+        if (this.#closed || !live || live.turn) return
+        await kernel.db.tx(t => prompts.setStatus(t, request.id, 'running'))
+        try {
+          const { turn_id: turnId, text, source } = request
+          this.#follow(request, await live.begin({ turnId, text, source }))
+          return
+        } catch (error) {
+          const failure = { kind: 'prompt_failure' as const, summary: messageOf(error) }
+          live.log.append({ type: 'error', turnId: request.turn_id, content: { error: failure.summary }, failure })
+          await kernel.db.tx(t => prompts.finish(t, request, 'failed'))
+        }
+      }
+    })
+    this.#track(next)
+  }
+
+  /** Writes down how a prompt ended, then sees to the next. */
+  #follow(request: Pick<PromptRow, 'id' | 'session_id'>, { outcome }: BegunTurn): void {
+    const { prompts, kernel } = this.context
+    const follow = async () => {
+      const status = await outcome.then(
+        ended => ended.status,
+        error => {
+          kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })
+          return 'failed' as const
+        },
+      )
+      await kernel.db.tx(t => prompts.finish(t, request, status))
+      this.#continue(request.session_id)
+    }
+    this.#track(follow())
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work
+      .catch(error => this.context.kernel.log.error('the prompt queue stumbled', { error: messageOf(error) }))
+      .finally(() => this.#following.delete(tracked))
+    this.#following.add(tracked)
+  }
+
+  /** A session that was opened to be started and was not is let go again. */
+  async #guarded<T>(live: LiveSession, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      live.discard()
+      throw error
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw SessionErrors.session_stopped('the daemon is stopping')
+  }
+
+  /** What is decided about one session is decided one after the other. */
+  async #serial<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(id)
+    const result = (before ?? Promise.resolve()).then(work, work)
+    const tail = result.then(
+      () => {},
+      () => {},
+    )
+    this.#tails.set(id, tail)
+    try {
+      return await result
+    } finally {
+      if (this.#tails.get(id) === tail) this.#tails.delete(id)
+    }
+  }
+}
+
+/** The text of a prompt from the forms that it may come in; undefined when there is no member for it at all. */
+function textOf(body: PromptBody): string | undefined {
+  const message = body.messages?.findLast(({ role }) => role === 'user')
+  const parts = message?.parts
+    ?.filter(({ type }) => type === undefined || type === 'text')
+    .map(({ text }) => text ?? '')
+  const text = body.text ?? body.message ?? message?.content ?? parts?.join('\n')
+  if (text === undefined && body.messages === undefined) return undefined
+  if (text === undefined || text.trim() === '') throw SessionErrors.prompt_text_missing()
+  return text
+}

@@ -1,0 +1,282 @@
+import { type Actor, messageOf, type Tx, within } from '../../kernel/plugin.js'
+import type {
+  CreateSessionBody,
+  ListSessionEventsQuery,
+  ListSessionsQuery,
+  Session,
+  SessionDetail,
+  SessionHealth,
+  SessionStreamQuery,
+  TranscriptQuery,
+} from '../../schemas/sessions.js'
+import { type Workspace, WorkspaceDeleted, WorkspaceErrors } from '../workspaces/api.js'
+import {
+  type CreateSession,
+  SessionErrors,
+  type SessionInfo,
+  type SessionStart,
+  type SessionsApi,
+  type TurnOutcome,
+} from './api.js'
+import {
+  checkedName,
+  createFromBody,
+  createSession,
+  emptyTrash,
+  listSessions,
+  removeSession,
+  writeMeta,
+} from './catalog.js'
+import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
+import { LiveSession } from './live-session.js'
+import { Logs } from './logs.js'
+import type { Decision } from './permission-rules.js'
+import { Prompting } from './prompting.js'
+import { PromptTable } from './prompts.js'
+import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
+import { repairSessions } from './repair.js'
+import { type SessionLimits, SessionSettings } from './settings.js'
+import { checkSessions, statusMembers } from './status.js'
+import { recordStop, type Stop } from './stopping.js'
+import { type SessionRow, SessionTable } from './table.js'
+import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
+
+/** Milliseconds that a request to cancel waits for the turn to end. */
+const CANCEL_ANSWER_MS = 2000
+/** Sessions that a shutdown stops at the same time. */
+const STOP_AT_ONCE = 64
+
+/** Sessions over ACP, made durable (Behaviour 6). */
+export class SessionsService implements SessionsApi {
+  readonly stopped
+  readonly permission
+  readonly prepare
+  readonly context: SessionsContext
+  readonly prompting: Prompting
+  readonly #opening = new Map<string, Promise<LiveSession>>()
+  readonly #live = new Map<string, LiveSession>()
+
+  constructor(private readonly kernel: SessionsKernel) {
+    this.stopped = kernel.hooks.notify<[SessionInfo]>('sessions.stopped')
+    this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('sessions.permission')
+    this.prepare = kernel.hooks.pipeline<SessionStart, [SessionInfo]>('sessions.prepare')
+    const limits = Object.fromEntries(
+      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
+    ) as SessionLimits
+    this.context = {
+      kernel,
+      limits,
+      table: new SessionTable(kernel.db),
+      prompts: new PromptTable(kernel.db),
+      slots: new Slots(limits.maxAgents),
+      logs: new Logs({
+        clock: kernel.clock,
+        ids: kernel.ids,
+        open: id => kernel.journal('sessions', id),
+        failed: (id, error) => kernel.log.error('a journal failed', { id, error: messageOf(error) }),
+      }),
+      stopped: this.stopped,
+      permission: this.permission,
+      prepare: this.prepare,
+    }
+    this.prompting = new Prompting(this.context, { open: id => this.#open(id), peek: id => this.#live.get(id) })
+  }
+
+  async start(): Promise<void> {
+    const { kernel, context } = this
+    kernel.scope.defer('journals', () => context.logs.closeAll())
+    kernel.scope.defer('sessions', () => this.stopAll())
+    await emptyTrash(context)
+    await repairSessions(context)
+    kernel.events.on(WorkspaceDeleted, event => this.#forgetWorkspace(event.payload.id))
+    const known = new Set(kernel.needs.workspaces.list().map(({ id }) => id))
+    const used = kernel.db.all<{ id: string }>('SELECT DISTINCT workspace_id AS id FROM sessions_session')
+    for (const { id } of used) if (!known.has(id)) await this.#forgetWorkspace(id)
+  }
+
+  // The interface for other plugins.
+
+  get(id: string): SessionInfo | undefined {
+    const row = this.context.table.get(id)
+    return row && infoOf(row)
+  }
+
+  create(request: CreateSession): Promise<SessionInfo> {
+    return createSession(this.context, request)
+  }
+
+  run(id: string, prompt: { readonly text: string; readonly source: string }): Promise<TurnOutcome> {
+    return this.prompting.run(id, prompt)
+  }
+
+  async stop(id: string, how: Stop): Promise<void> {
+    const row = this.context.table.get(id)
+    if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
+    const live = this.#live.get(id)
+    if (live) return live.stop(how)
+    if (row.state === 'stopped') return
+    const opened = await this.#openUnchecked(id).catch(error => {
+      this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
+    })
+    if (opened) return opened.stop(how)
+    const info = await recordStop(this.context, id, how, { bytes: 0 })
+    if (info) await this.stopped.call(info)
+  }
+
+  // What the routes ask for.
+
+  /** A session by its id and, where that is given, by the workspace that it has to be in. Throws 404. */
+  find(id: string, workspace?: string): SessionRow {
+    const row = this.context.table.get(id)
+    if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
+    if (workspace === undefined || row.workspace_id === workspace) return row
+    if (this.kernel.needs.workspaces.get(row.workspace_id)?.name === workspace) return row
+    throw SessionErrors.session_not_found(`no session ${id} in workspace ${workspace}`)
+  }
+
+  wire(row: SessionRow, withHealth = false): Session {
+    return sessionToWire(row, this.#live.get(row.id), this.kernel.clock.now(), withHealth)
+  }
+
+  detail(row: SessionRow): SessionDetail {
+    return detailToWire(row, this.#live.get(row.id), this.kernel.clock.now())
+  }
+
+  health(row: SessionRow): SessionHealth {
+    return healthToWire(row, this.#live.get(row.id))
+  }
+
+  workspaceName(id: string): string {
+    return this.kernel.needs.workspaces.get(id)?.name ?? id
+  }
+
+  list(query: ListSessionsQuery) {
+    return listSessions(this.context, query, id => this.#live.get(id))
+  }
+
+  workspaceMembers(workspace: Workspace): Session[] {
+    return this.context.table.list({ workspaceId: workspace.id, sort: 'created_at' }, 100).map(row => this.wire(row))
+  }
+
+  /** POST of a session; a first prompt is sent to it at once. */
+  async createFrom(body: CreateSessionBody, actor: Actor): Promise<Session> {
+    const { prompt } = body
+    const { id } = await createFromBody(this.context, body, actor)
+    if (prompt !== undefined) await this.prompting.submit(id, { text: prompt }, actor)
+    return this.wire(this.find(id))
+  }
+
+  async rename(row: SessionRow, name: string): Promise<SessionDetail> {
+    const { table, kernel } = this.context
+    const checked = checkedName(name)
+    await kernel.db.tx(t => table.update(t, row.id, { name: checked, updated_at: kernel.clock.now() }))
+    const renamed = this.find(row.id)
+    await writeMeta(this.context, renamed)
+    return this.detail(renamed)
+  }
+
+  async remove(row: SessionRow): Promise<void> {
+    await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted' })
+    await removeSession(this.context, row.id)
+  }
+
+  async answer(row: SessionRow, requestId: string, turnId: string, decision: Decision): Promise<boolean> {
+    const permissions = this.#live.get(row.id)?.binding.running?.permissions
+    if (!permissions) throw SessionErrors.permission_not_found()
+    return permissions.answer(requestId, turnId, decision)
+  }
+
+  /** Cancels the running turn and waits a little for its end. */
+  async cancel(row: SessionRow): Promise<{ outcome: string; session_id: string; turn_id?: string }> {
+    const turn = this.#live.get(row.id)?.turn
+    if (!turn) return { outcome: 'no_active_prompt', session_id: row.id }
+    turn.cancel('user')
+    const ended = await within(this.kernel.clock, CANCEL_ANSWER_MS, turn.over).then(
+      () => true,
+      () => false,
+    )
+    return { outcome: ended ? 'canceled' : 'cancel_requested', session_id: row.id, turn_id: turn.id }
+  }
+
+  events(row: SessionRow, query: ListSessionEventsQuery) {
+    return readEvents(this.context, row, query)
+  }
+
+  async history(row: SessionRow, query: ListSessionEventsQuery) {
+    return groupByTurn(await readEvents(this.context, row, query))
+  }
+
+  transcript(row: SessionRow, query: TranscriptQuery) {
+    return readTranscript(this.context, row, query)
+  }
+
+  stream(row: SessionRow, query: SessionStreamQuery, lastEventId: string | undefined, signal: AbortSignal) {
+    return openStream(this.context, row, query, lastEventId, signal)
+  }
+
+  statusMembers() {
+    return statusMembers(this.context, () => [...this.#live.values()])
+  }
+
+  checkItems() {
+    return checkSessions(this.context, [...this.#live.values()])
+  }
+
+  /** Refuses to let a workspace go while a session of it is active (decision 12). */
+  guardWorkspace(t: Tx, workspace: Workspace) {
+    const active = this.context.table.activeIn(t, workspace.id)
+    if (active === 0) return undefined
+    return WorkspaceErrors.workspace_in_use(
+      `${active} active sessions use the workspace ${workspace.name}; stop them first`,
+    )
+  }
+
+  /** Part of a shutdown: all sessions are stopped, with a reason that a prompt can undo. */
+  async stopAll(): Promise<void> {
+    const closing = this.prompting.close()
+    const ids = this.context.table.unstopped().map(({ id }) => id)
+    const next = async (): Promise<void> => {
+      for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
+        await this.stop(id, { reason: 'shutdown' }).catch(error =>
+          this.kernel.log.error('a session could not be stopped', { id, error: messageOf(error) }),
+        )
+      }
+    }
+    await Promise.all(Array.from({ length: STOP_AT_ONCE }, next))
+    await closing
+  }
+
+  async #forgetWorkspace(id: string): Promise<void> {
+    for (const row of this.context.table.list({ workspaceId: id, sort: 'created_at' }, 1_000_000)) {
+      await this.remove(row).catch(error =>
+        this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),
+      )
+    }
+  }
+
+  async #open(id: string): Promise<LiveSession> {
+    this.find(id)
+    return this.#openUnchecked(id)
+  }
+
+  #openUnchecked(id: string): Promise<LiveSession> {
+    const known = this.#opening.get(id)
+    if (known) return known
+    const forget = () => {
+      this.#live.delete(id)
+      this.#opening.delete(id)
+    }
+    const opening = LiveSession.open(id, this.context, forget).then(
+      session => {
+        this.#live.set(id, session)
+        return session
+      },
+      error => {
+        this.#opening.delete(id)
+        throw error
+      },
+    )
+    this.#opening.set(id, opening)
+    return opening
+  }
+}

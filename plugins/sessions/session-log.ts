@@ -1,0 +1,212 @@
+import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
+import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent } from './events.js'
+
+/** Milliseconds that pieces of one text are gathered for. */
+const GATHER_MS = 50
+/** Bytes of gathered text that are written without waiting for more. */
+const GATHER_BYTES = 16 * 1024
+/** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
+const BACKLOG_BYTES = 1024 * 1024
+/** Events read from the journal at once. */
+const PAGE = 500
+
+type TextType = 'agent_message' | 'thought'
+
+/** Which events are wanted (Behaviour 6.8). */
+export interface EventQuery {
+  readonly type?: string | undefined
+  readonly turnId?: string | undefined
+  /** Epoch milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly afterSequence?: number | undefined
+  readonly beforeSequence?: number | undefined
+  /** The newest this many. */
+  readonly limit: number
+}
+
+/** The events of one session: a journal with types, gathered texts, and readers that are told of what is written. */
+export class SessionLog {
+  #visible: number
+  #backlog = 0
+  #bytes = 0
+  #telling = false
+  #closed = false
+  #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
+  #timer: { cancel(): void } | undefined
+  #readers = new Set<() => void>()
+
+  constructor(
+    private readonly journal: Journal,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.#visible = journal.last
+  }
+
+  /** Rises when the journal was not closed properly: what a reader knows by an older one may not hold. */
+  get generation(): number {
+    return this.journal.generation
+  }
+
+  /** Sequence of the newest event that readers may see. */
+  get last(): number {
+    return this.#visible
+  }
+
+  get first(): number {
+    return this.journal.first
+  }
+
+  /** Bytes appended through this object. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Appends one event, after text that is still gathered; synced at once on wish. Returns its sequence. */
+  append(event: NewEvent, options: { readonly sync?: boolean } = {}): number {
+    this.flush()
+    return this.#write(event, options.sync ?? false)
+  }
+
+  /** Appends a piece of text; pieces that follow each other become one event. */
+  appendText(type: TextType, turnId: string, text: string, content: Readonly<Record<string, unknown>> = {}): void {
+    // A process may have its last words after its session was closed.
+    if (this.#closed) return
+    if (this.#gathered && (this.#gathered.type !== type || this.#gathered.turnId !== turnId)) this.flush()
+    if (this.#gathered) this.#gathered.text += text
+    else {
+      this.#gathered = { type, turnId, content, text }
+      this.#timer = this.clock.timeout(GATHER_MS, () => this.#flushLate(), { unref: true })
+    }
+    if (this.#gathered.text.length >= GATHER_BYTES) this.flush()
+  }
+
+  /** Hands gathered text to the journal. */
+  flush(): void {
+    const gathered = this.#gathered
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (!gathered) return
+    this.#gathered = undefined
+    const { type, turnId, content, text } = gathered
+    this.#write({ type, turnId, content: { ...content, text } }, false)
+  }
+
+  /** Everything appended so far is on the disk. */
+  async sync(): Promise<void> {
+    this.flush()
+    await this.journal.sync()
+  }
+
+  /** Waits while too much is on its way to the file: whoever floods the log is held up by the disk, not by memory. */
+  async room(): Promise<void> {
+    if (this.#backlog > BACKLOG_BYTES) await this.journal.written()
+  }
+
+  /** Resolves when there is an event after that sequence, or when the signal aborts. */
+  async changed(after: number, signal: AbortSignal): Promise<void> {
+    if (this.#visible > after || signal.aborted) return
+    await new Promise<void>(resolve => {
+      const done = () => {
+        this.#readers.delete(done)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      this.#readers.add(done)
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  /** Lets readers look again although nothing was written: the state of the session changed. */
+  wake(): void {
+    for (const reader of [...this.#readers]) reader()
+  }
+
+  /** Events from a sequence on, ascending. */
+  async read(from: number, limit: number): Promise<StoredSessionEvent[]> {
+    const start = Math.max(from, this.journal.first, 1)
+    const count = Math.min(limit, this.#visible - start + 1)
+    if (count <= 0) return []
+    const records = await this.journal.read(start, count)
+    return records.map(record => decodeEvent(record.sequence, record.payload))
+  }
+
+  /** All events from a sequence up to another, ascending, a page at a time. */
+  async *range(from: number, to = this.#visible): AsyncGenerator<StoredSessionEvent> {
+    for (let next = Math.max(from, this.journal.first, 1); next <= to; ) {
+      const page = await this.read(next, Math.min(PAGE, to - next + 1))
+      if (page.length === 0) return
+      yield* page
+      next = page.at(-1)!.sequence + 1
+    }
+  }
+
+  /** All events before a sequence, descending, a page at a time. */
+  async *backwards(before = this.#visible + 1): AsyncGenerator<StoredSessionEvent> {
+    const first = Math.max(this.journal.first, 1)
+    for (let end = Math.min(before, this.#visible + 1); end > first; ) {
+      const start = Math.max(first, end - PAGE)
+      yield* (await this.read(start, end - start)).reverse()
+      end = start
+    }
+  }
+
+  /** The newest `limit` matching events, ascending. */
+  async query(query: EventQuery): Promise<StoredSessionEvent[]> {
+    const found: StoredSessionEvent[] = []
+    for await (const event of this.backwards(query.beforeSequence)) {
+      if (found.length >= query.limit || event.sequence <= (query.afterSequence ?? 0)) break
+      if (query.since !== undefined && event.at < query.since) break
+      if (query.type !== undefined && event.type !== query.type) continue
+      if (query.turnId !== undefined && event.turnId !== query.turnId) continue
+      found.push(event)
+    }
+    return found.reverse()
+  }
+
+  async close(): Promise<void> {
+    this.#flushLate()
+    this.#closed = true
+    this.wake()
+    await this.journal.close()
+  }
+
+  /** From a timer there is nobody to throw at. */
+  #flushLate(): void {
+    try {
+      this.flush()
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  #write(event: NewEvent, sync: boolean): number {
+    const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
+    const [sequence] = this.journal.append([payload], { sync })
+    this.#backlog += payload.byteLength
+    this.#bytes += payload.byteLength
+    void this.#tell()
+    return sequence!
+  }
+
+  /** Tells readers when the file has what was appended, once for all that was appended meanwhile. */
+  async #tell(): Promise<void> {
+    if (this.#telling) return
+    this.#telling = true
+    try {
+      while (this.#visible < this.journal.last) {
+        const { last } = this.journal
+        const backlog = this.#backlog
+        await this.journal.written()
+        this.#visible = Math.max(this.#visible, last)
+        this.#backlog -= backlog
+        this.wake()
+      }
+    } catch (error) {
+      this.failed(error)
+    } finally {
+      this.#telling = false
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import type { Setting } from '../../kernel/plugin.js'
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const DURATION = /^(?:0|(?:\d{1,9}(?:ms|s|m|h))+)$/
+
+/** Milliseconds of a duration like `30s` or `1h30m`; `0` is none. Undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  if (!DURATION.test(text)) return undefined
+  let total = 0
+  for (const [, count, unit] of text.matchAll(/(\d+)(ms|s|m|h)/g)) total += Number(count) * UNITS[unit!]!
+  return total
+}
+
+const Duration = v.pipe(
+  v.string(),
+  v.regex(DURATION, 'a duration like 30s, 5m or 1h30m; 0 switches it off'),
+  v.transform(text => parseDuration(text) ?? 0),
+)
+
+const duration = (path: string, fallback: string): Setting<number> => ({
+  path,
+  section: 'general',
+  schema: Duration,
+  default: parseDuration(fallback)!,
+  apply: 'restart-required',
+})
+
+const count = (path: string, fallback: number, min: number, max: number): Setting<number> => ({
+  path,
+  section: 'general',
+  schema: v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)),
+  default: fallback,
+  apply: 'restart-required',
+})
+
+/** The agent of a session that names none, in a workspace that has no default (Behaviour 6.2). */
+export const DefaultAgent: Setting<string> = {
+  path: 'defaults.agent',
+  section: 'general',
+  schema: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
+  default: 'general',
+  apply: 'restart-required',
+}
+
+/** What of sessions can be configured (Behaviour 6.5, 11.3); durations in milliseconds once read. */
+export const SessionSettings = {
+  maxAgents: count('limits.max_concurrent_agents', 20, 1, 1000),
+  queueCap: count('session.busy_input.queue_cap', 10, 1, 1000),
+  /** Of a session's journal; beyond it what an agent tells is left out. */
+  journalBytes: {
+    ...count('observability.transcripts.max_bytes_per_session', 256 * 1024 * 1024, 1024 * 1024, 2 ** 40),
+    section: 'observability',
+  },
+  /** Of one turn; 0: none. */
+  turnTimeout: duration('session.limits.timeout', '0'),
+  heartbeat: duration('session.supervision.activity_heartbeat_interval', '30s'),
+  progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
+  inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
+  inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
+  cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
+  permissionTimeout: duration('session.permissions.timeout', '5m'),
+  initializeTimeout: duration('session.startup.initialize_timeout', '30s'),
+  newSessionTimeout: duration('session.startup.new_session_timeout', '60s'),
+}
+
+/** The values of {@link SessionSettings} in force. */
+export type SessionLimits = { readonly [K in keyof typeof SessionSettings]: number }

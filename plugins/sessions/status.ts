@@ -1,0 +1,143 @@
+import { iso } from '../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type { StatusMember } from '../daemon/api.js'
+import type { SessionsContext } from './context.js'
+import type { LiveSession } from './live-session.js'
+import type { SessionRow } from './table.js'
+import { activityOf } from './wire.js'
+
+const RECENT_FAILURES = 10
+
+interface Counts {
+  readonly total: number
+  readonly active: number
+  readonly failed: number
+  readonly byState: Readonly<Record<string, number>>
+  readonly bytes: number
+}
+
+/** The members of the status that sessions fill (Behaviour 1.7). */
+export function statusMembers(context: SessionsContext, live: () => readonly LiveSession[]): StatusMember[] {
+  return [
+    { path: 'daemon.active_sessions', read: () => countSessions(context).active },
+    { path: 'daemon.total_sessions', read: () => countSessions(context).total },
+    { path: 'sessions', read: () => sessionsMember(countSessions(context), live()) },
+    { path: 'subprocess_health', read: () => subprocesses(live()) },
+    { path: 'health', read: () => healthMember(context, live()) },
+  ]
+}
+
+/** What the doctor says of agent processes and of sessions that failed. */
+export function checkSessions(context: SessionsContext, live: readonly LiveSession[]): DiagnosticItem[] {
+  const counts = countSessions(context)
+  const { monitored } = subprocesses(live)
+  const ready: DiagnosticItem = {
+    id: 'runtime.subprocess_health',
+    code: 'subprocess_health_ok',
+    category: 'sessions',
+    severity: 'info',
+    title: 'Agent processes',
+    message: `${monitored} running, ${counts.active} active sessions of ${counts.total}`,
+    data_freshness: 'live',
+  }
+  const crashed = recentFailures(context).filter(row => row.updated_at > context.kernel.clock.now() - 24 * 3_600_000)
+  if (crashed.length === 0) return [ready]
+  const [newest] = crashed
+  return [
+    ready,
+    {
+      id: 'sessions.failures',
+      code: 'sessions_failed',
+      category: 'sessions',
+      severity: 'warning',
+      title: 'Sessions failed in the last day',
+      message: `${crashed.length}${crashed.length === RECENT_FAILURES ? ' or more' : ''}; the newest: ${newest?.failure_summary ?? ''}`,
+      data_freshness: 'live',
+      suggested_command: `svc session history ${newest?.id}`,
+      evidence: { session_ids: crashed.map(({ id }) => id) },
+    },
+  ]
+}
+
+function countSessions({ kernel }: SessionsContext): Counts {
+  const rows = kernel.db.all<{ state: string; n: number; failed: number; bytes: number }>(
+    `SELECT state, count(*) AS n, sum(failure_kind IS NOT NULL) AS failed, sum(journal_bytes) AS bytes
+      FROM sessions_session GROUP BY state`,
+  )
+  const byState = Object.fromEntries(rows.map(({ state, n }) => [state, n]))
+  const total = rows.reduce((sum, { n }) => sum + n, 0)
+  return {
+    total,
+    active: total - (byState.stopped ?? 0),
+    failed: rows.find(({ state }) => state === 'stopped')?.failed ?? 0,
+    byState,
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
+  }
+}
+
+function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
+  const turns = live.filter(({ turn }) => turn).length
+  const moving = (counts.byState.starting ?? 0) + (counts.byState.stopping ?? 0)
+  return {
+    active: counts.active,
+    total: counts.total,
+    by_status: counts.byState,
+    by_badge: {
+      running: turns + moving,
+      idle: Math.max(0, (counts.byState.active ?? 0) - turns),
+      failed: counts.failed,
+      stopped: (counts.byState.stopped ?? 0) - counts.failed,
+    },
+    status: 'ok',
+  }
+}
+
+function subprocesses(live: readonly LiveSession[]) {
+  const running = live.filter(({ binding }) => binding.running)
+  const healthy = running.filter(({ binding }) => binding.running?.agent.handle.alive).length
+  const unhealthy = running.length - healthy
+  return { monitored: running.length, healthy, unhealthy, sessions: [], status: unhealthy > 0 ? 'degraded' : 'ok' }
+}
+
+function healthMember(context: SessionsContext, live: readonly LiveSession[]) {
+  const counts = countSessions(context)
+  const now = context.kernel.clock.now()
+  return {
+    active_agents: context.slots.used,
+    active_sessions: counts.active,
+    session_db_size_bytes: counts.bytes,
+    persistence: { session_db_size_bytes: counts.bytes },
+    activities: live.flatMap(session => {
+      const { activity } = activityOf(session, now)
+      return activity ? [{ session_id: session.id, status: 'prompting', ...activity }] : []
+    }),
+    failures: {
+      status: 'ok',
+      total: counts.failed,
+      by_kind: Object.fromEntries(failureKinds(context)),
+      recent: recentFailures(context).map(row => ({
+        session_id: row.id,
+        agent_name: row.agent_name,
+        workspace_id: row.workspace_id,
+        provider: row.provider,
+        state: row.state,
+        failure_kind: row.failure_kind ?? 'unknown_failure',
+        summary: row.failure_summary ?? '',
+        ...(row.failure_bundle && { crash_bundle_path: row.failure_bundle }),
+        updated_at: iso(row.updated_at),
+      })),
+    },
+  }
+}
+
+function failureKinds({ kernel }: SessionsContext): [string, number][] {
+  const sql = `SELECT failure_kind AS kind, count(*) AS n FROM sessions_session
+    WHERE state = 'stopped' AND failure_kind IS NOT NULL GROUP BY failure_kind`
+  return kernel.db.all<{ kind: string; n: number }>(sql).map(({ kind, n }) => [kind, n])
+}
+
+function recentFailures({ kernel }: SessionsContext): SessionRow[] {
+  const sql = `SELECT * FROM sessions_session WHERE state = 'stopped' AND failure_kind IS NOT NULL
+    ORDER BY updated_at DESC LIMIT ?`
+  return kernel.db.all<SessionRow>(sql, [RECENT_FAILURES])
+}

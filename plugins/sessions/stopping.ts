@@ -1,0 +1,78 @@
+import { type SessionFailure, type SessionInfo, SessionRepaired, SessionStopped, type StopReason } from './api.js'
+import type { SessionsContext } from './context.js'
+import type { NewEvent } from './events.js'
+import { walk, wayToStopped } from './states.js'
+import type { SessionChange, SessionRow } from './table.js'
+import { infoOf } from './wire.js'
+
+/** How a session is to stop. */
+export interface Stop {
+  readonly reason: StopReason
+  readonly detail?: string | undefined
+  readonly failure?: SessionFailure | undefined
+  readonly cause?: string | undefined
+}
+
+/** The last event of a session's journal. */
+export function stopEvent({ reason, detail, failure }: Stop): NewEvent {
+  const content = { reason, ...(detail && { detail }) }
+  return { type: 'session_stopped', turnId: '', content, stopReason: reason, stopDetail: detail, failure }
+}
+
+/** Columns of a session that was started again: what its last stop left is over. */
+export const NOT_STOPPED = {
+  stop_reason: null,
+  stop_detail: null,
+  failure_kind: null,
+  failure_summary: null,
+  failure_bundle: null,
+} as const
+
+/** Columns of a session that stopped. */
+export function stopColumns(row: SessionRow, { reason, detail, failure }: Stop, now: number): SessionChange {
+  return {
+    state: walk(row.state, ...wayToStopped(row.state)),
+    stop_reason: reason,
+    stop_detail: detail ?? null,
+    failure_kind: failure?.kind ?? null,
+    failure_summary: failure?.summary ?? null,
+    failure_bundle: failure?.crashBundlePath ?? null,
+    updated_at: now,
+  }
+}
+
+/**
+ * Writes the row of a stop, after its journal (decision 9), with the event that tells of it. What waits in the queue
+ * survives only a stop that a prompt can undo. Undefined when the session is stopped already.
+ */
+export async function recordStop(
+  context: SessionsContext,
+  id: string,
+  how: Stop,
+  journal: { readonly bytes: number; readonly repaired?: number },
+): Promise<SessionInfo | undefined> {
+  const { kernel, table, prompts } = context
+  return kernel.db.tx(t => {
+    const row = table.get(id)
+    if (!row || row.state === 'stopped') return undefined
+    const change = stopColumns(row, how, kernel.clock.now())
+    table.update(t, id, { ...change, journal_bytes: row.journal_bytes + journal.bytes })
+    prompts.abandonRunning(t, id)
+    if (how.reason !== 'shutdown' && how.reason !== 'agent_crashed') prompts.dropQueued(t, id, 'canceled')
+    const info = infoOf({ ...row, ...change })
+    const payload = {
+      id,
+      agent_name: info.agentName,
+      workspace_id: info.workspaceId,
+      stop_reason: how.reason,
+      ...(how.detail && { stop_detail: how.detail }),
+    }
+    const cause = how.cause ?? row.cause ?? undefined
+    const about = { scope: info.workspaceId, subject: id }
+    const stopped = kernel.events.emit(t, SessionStopped, payload, { cause, ...about })
+    if (journal.repaired !== undefined) {
+      kernel.events.emit(t, SessionRepaired, { id, repaired: journal.repaired }, { cause: stopped.id, ...about })
+    }
+    return info
+  })
+}

@@ -1,0 +1,172 @@
+import type { Clock, Frame } from '../../kernel/plugin.js'
+import type { SessionEvent, TranscriptEntry } from '../../schemas/sessions.js'
+import { eventToWire, type StoredSessionEvent } from './events.js'
+import type { SessionLog } from './session-log.js'
+import type { SessionRow } from './table.js'
+import { readPage, startOfLastEntry, TranscriptFolder } from './transcript.js'
+
+/** Events that go into one delta. */
+const BATCH = 500
+const DEFAULT_ENTRIES = 50
+const MAX_ENTRIES = 200
+/** Entries go to readers whole: of long ones that grow, fewer versions are sent. Bytes for one millisecond of pause. */
+const BYTES_PER_MS = 2000
+const LONGEST_PAUSE_MS = 1000
+
+/** Where a reader stands and what it wants (Behaviour 6.8). */
+export interface StreamRequest {
+  readonly lastEventId: string | undefined
+  readonly afterSequence: number | undefined
+  readonly epoch: number | undefined
+  readonly generation: number | undefined
+  readonly limit: number | undefined
+}
+
+/** What a stream reads from. */
+export interface StreamSource {
+  readonly log: SessionLog
+  readonly clock: Clock
+  /** Fresh; undefined when the session was deleted. */
+  row(): SessionRow | undefined
+  readonly signal: AbortSignal
+}
+
+/** Why a reader gets a new snapshot instead of what follows. */
+export type ResetReason = 'fence_missing' | 'epoch_mismatch' | 'generation_mismatch' | 'sequence_reset'
+
+/** Stored events as they are: `id` is the sequence, `event` the type. From the beginning unless told otherwise. */
+export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame> {
+  const { log, signal } = source
+  const first = source.row()
+  if (!first) return
+  const resume = cursorOf(request)
+  // What a reader remembers of a journal that was cut is worth nothing: it starts again.
+  const valid = resume !== undefined && resume <= log.last && !fence(request, first, log)
+  const wanted = request.limit === undefined ? 1 : log.last - request.limit + 1
+  let next = valid ? resume + 1 : Math.max(1, wanted)
+  let type = ''
+  for (;;) {
+    for await (const event of log.range(next)) {
+      yield { id: String(event.sequence), event: event.type, data: eventToWire(event, first) }
+      if (signal.aborted) return
+      next = event.sequence + 1
+      type = event.type
+    }
+    const row = source.row()
+    if (!row || signal.aborted) return
+    if (row.state === 'stopped' && log.last < next) {
+      if (type !== 'session_stopped') yield await stoppedFrame(log, row)
+      return
+    }
+    await log.changed(next - 1, signal)
+  }
+}
+
+/** The transcript: a snapshot, then entries that are new or changed; `id` is the sequence up to which a reader knows all. */
+export async function* transcriptFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame> {
+  const { log, signal, clock } = source
+  const first = source.row()
+  if (!first) return
+  const resume = cursorOf(request)
+  const reason = resume === undefined ? undefined : resetReason(request, resume, first, log)
+  let cursor = resume ?? 0
+  if (resume === undefined || reason) {
+    const page = await readPage(log, Math.min(request.limit || DEFAULT_ENTRIES, MAX_ENTRIES))
+    cursor = page.maxSequence
+    const data = {
+      ...place(first, log),
+      entries: page.entries,
+      has_older: page.hasOlder,
+      ...(page.nextBefore !== undefined && { next_before_sequence: page.nextBefore }),
+      max_sequence: page.maxSequence,
+      reset: reason !== undefined,
+      ...(reason && { reason }),
+    }
+    yield { id: String(cursor), event: 'transcript_snapshot', data }
+  }
+  const folder = await folderAt(log, cursor)
+  for (;;) {
+    const changed = new Map<string, TranscriptEntry>()
+    for await (const event of log.range(cursor + 1, Math.min(log.last, cursor + BATCH))) {
+      const entry = folder.take(event)
+      if (entry) changed.set(entry.message.id, entry)
+      cursor = event.sequence
+    }
+    if (signal.aborted) return
+    if (changed.size > 0) {
+      const entries = [...changed.values()]
+      const data = { ...place(first, log), entries, cursor, has_more: log.last > cursor, max_sequence: log.last }
+      yield { id: String(cursor), event: 'transcript_delta', data }
+      const pause = Math.min(LONGEST_PAUSE_MS, JSON.stringify(entries).length / BYTES_PER_MS)
+      if (pause >= 5) await clock.sleep(pause, signal).catch(() => {})
+    }
+    const row = source.row()
+    if (!row || signal.aborted) return
+    if (row.state === 'stopped' && log.last <= cursor) {
+      yield await stoppedFrame(log, row)
+      return
+    }
+    await log.changed(cursor, signal)
+  }
+}
+
+/** Where the reader is; undefined for one that comes for the first time. */
+function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
+  const text = lastEventId?.trim()
+  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
+  return afterSequence
+}
+
+function resetReason(
+  request: StreamRequest,
+  cursor: number,
+  row: SessionRow,
+  log: SessionLog,
+): ResetReason | undefined {
+  if (request.epoch === undefined || request.generation === undefined) return 'fence_missing'
+  return fence(request, row, log) ?? (cursor > log.last ? 'sequence_reset' : undefined)
+}
+
+/** What the reader knows of epoch and generation against what they are. */
+function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetReason | undefined {
+  if (request.epoch !== undefined && request.epoch !== row.epoch) return 'epoch_mismatch'
+  if (request.generation !== undefined && request.generation !== log.generation) return 'generation_mismatch'
+  return undefined
+}
+
+/** A folder that knows the entry which the event at `cursor` belongs to. */
+async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
+  const folder = new TranscriptFolder()
+  for await (const event of log.range(await startOfLastEntry(log, cursor + 1), cursor)) folder.take(event)
+  return folder
+}
+
+function place(row: SessionRow, log: SessionLog) {
+  return {
+    session_id: row.id,
+    workspace_id: row.workspace_id,
+    workspace_path: row.workspace_path,
+    epoch: row.epoch,
+    generation: log.generation,
+  }
+}
+
+/** The last frame: the stored end where the journal has it, else one made of the row. */
+async function stoppedFrame(log: SessionLog, row: SessionRow): Promise<Frame> {
+  const [last] = await log.read(log.last, 1)
+  const stored: StoredSessionEvent =
+    last?.type === 'session_stopped'
+      ? last
+      : {
+          sequence: log.last,
+          id: `evt_${log.last.toString(16).padStart(16, '0')}`,
+          type: 'session_stopped',
+          turnId: '',
+          at: row.updated_at,
+          content: { reason: row.stop_reason, synthetic: true },
+          stopReason: row.stop_reason ?? undefined,
+          stopDetail: row.stop_detail ?? undefined,
+        }
+  const data: SessionEvent = eventToWire(stored, row)
+  return { id: String(log.last), event: 'session_stopped', data }
+}

@@ -1,0 +1,243 @@
+import { type Clock, messageOf } from '../../kernel/plugin.js'
+import { AgentFailure } from './agent-process.js'
+import type { SessionFailure, TurnOutcome } from './api.js'
+import type { EventContent, NewEvent } from './events.js'
+import type { SessionLimits } from './settings.js'
+import { ToolCalls } from './tool-calls.js'
+
+/** Why a turn is to end before its agent says so. */
+export type CancelReason = 'user' | 'stop' | 'activity_timeout' | 'turn_timeout'
+
+/** A turn that ended, and whether its agent did not heed the request to end it. */
+export interface EndedTurn {
+  readonly outcome: TurnOutcome
+  /** The agent went on after the grace of a cancel: its process has to be ended. */
+  readonly stuck: boolean
+  readonly cancel: CancelReason | undefined
+  /** What ended the process, when that is what ended the turn. */
+  readonly failure: AgentFailure | undefined
+}
+
+/** What a turn needs of its session. */
+export interface TurnContext {
+  readonly clock: Clock
+  readonly limits: SessionLimits
+  append(event: NewEvent, sync?: boolean): void
+  sync(): Promise<void>
+  /** Asks a person, so that the agent is not to blame for the silence. */
+  waitsForPerson(): boolean
+  /** Answers what waits for a person with `cancelled`. */
+  releaseWaiting(): void
+  /** Failure with its crash bundle, where the process is what failed. */
+  failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
+  /** The session is alive: told every so often, and only when something came since. */
+  heartbeat(at: number): void
+}
+
+/** What of an agent a turn uses. */
+export interface TurnAgent {
+  prompt(texts: readonly string[]): Promise<string>
+  cancel(): Promise<void>
+}
+
+/** One prompt and everything that follows from it until the agent is done (Behaviour 6.4, 6.5). */
+export class Turn {
+  readonly calls = new ToolCalls()
+  readonly startedAt: number
+  /** Epoch milliseconds. */
+  lastActivityAt: number
+  lastActivity = { kind: 'prompt', detail: '' }
+  /** Resolves when the turn is closed: it ended, or could not begin. */
+  readonly over: Promise<void>
+  #settleOver: () => void = () => {}
+  #begun: number
+  #active: number
+  #warned = false
+  #progress = 0
+  #beat = 0
+  #cancel: CancelReason | undefined
+  #agent: TurnAgent | undefined
+  #overdue: () => void = () => {}
+  #timers = new Set<{ cancel(): void }>()
+
+  constructor(
+    readonly id: string,
+    readonly source: string,
+    /** What the user wrote. */
+    readonly text: string,
+    private readonly context: TurnContext,
+  ) {
+    this.startedAt = context.clock.now()
+    this.lastActivityAt = this.startedAt
+    this.#begun = context.clock.monotonic()
+    this.#active = this.#begun
+    this.over = new Promise(resolve => {
+      this.#settleOver = resolve
+    })
+  }
+
+  get cancelReason(): CancelReason | undefined {
+    return this.#cancel
+  }
+
+  /** Something came from the agent. */
+  touch(kind?: string, detail = ''): void {
+    this.lastActivityAt = this.context.clock.now()
+    this.#active = this.context.clock.monotonic()
+    this.#warned = false
+    if (kind !== undefined) this.lastActivity = { kind, detail }
+  }
+
+  /** Asks for the end of the turn; the agent has the grace to answer. */
+  cancel(reason: CancelReason): void {
+    if (this.#cancel !== undefined) {
+      // A stop outweighs what was asked before it.
+      if (reason === 'stop') this.#cancel = reason
+      return
+    }
+    this.#cancel = reason
+    this.context.releaseWaiting()
+    void this.#agent?.cancel()
+    this.#after(this.context.limits.cancelGrace, () => this.#overdue())
+  }
+
+  /** Runs to the end; before the text itself may stand what only the agent is told. Never throws for what an agent does. */
+  async run(agent: TurnAgent, texts: readonly string[]): Promise<EndedTurn> {
+    const { context } = this
+    const content = { text: this.text, source: this.source }
+    context.append({ type: 'user_message', turnId: this.id, content }, true)
+    await context.sync()
+    this.#agent = agent
+    this.touch('prompt')
+    const overdue = new Promise<'overdue'>(resolve => {
+      this.#overdue = () => resolve('overdue')
+    })
+    // A cancel that came while the process was starting: the turn is over before the agent hears of it.
+    const answer = this.#cancel
+      ? Promise.resolve('cancelled')
+      : agent.prompt(texts).catch((error: unknown) => failureFrom(error))
+    this.#supervise()
+    const result = await Promise.race([answer, overdue])
+    return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
+  }
+
+  /** Writes down a turn that could not begin. */
+  async fail(failure: AgentFailure): Promise<EndedTurn> {
+    return this.#conclude(failure, false)
+  }
+
+  async #conclude(result: string | AgentFailure | undefined, stuck: boolean): Promise<EndedTurn> {
+    this.#clearTimers()
+    this.context.releaseWaiting()
+    const cancel = this.#cancel
+    const failure = result instanceof AgentFailure ? result : undefined
+    const outcome = await this.#outcome(result, stuck)
+    if (outcome.status !== 'completed') {
+      const why = outcome.status === 'failed' ? outcome.error : 'the turn was canceled'
+      for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
+    }
+    this.context.append(closing(outcome, this.context.clock.monotonic() - this.#begun), true)
+    await this.context.sync()
+    return { outcome, stuck, cancel, failure }
+  }
+
+  /** Nothing more comes of this turn. */
+  close(): void {
+    this.#clearTimers()
+    this.#settleOver()
+  }
+
+  #clearTimers(): void {
+    for (const timer of this.#timers) timer.cancel()
+    this.#timers.clear()
+  }
+
+  async #outcome(result: string | AgentFailure | undefined, stuck: boolean): Promise<TurnOutcome> {
+    const turnId = this.id
+    const timedOut = this.#cancel === 'activity_timeout' || this.#cancel === 'turn_timeout'
+    if (timedOut && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
+      const summary =
+        this.#cancel === 'activity_timeout'
+          ? `nothing came from the agent for ${seconds(this.context.limits.inactivityTimeout)}`
+          : `the turn took longer than ${seconds(this.context.limits.turnTimeout)}`
+      return { status: 'failed', turnId, error: `timeout: ${summary}`, failure: { kind: 'timeout', summary } }
+    }
+    const asked = this.#cancel === 'user' || this.#cancel === 'stop'
+    // Some agents answer a cancel with an error, and one that is being stopped with its end.
+    if (result === 'cancelled' || (asked && (stuck || typeof result !== 'string')))
+      return { status: 'canceled', turnId }
+    if (result instanceof AgentFailure) {
+      const failure = await this.context.failureOf(result, turnId)
+      return { status: 'failed', turnId, error: `${failure.kind}: ${failure.summary}`, failure }
+    }
+    return { status: 'completed', turnId, stopReason: result ?? 'end_turn' }
+  }
+
+  /** Looks at the clock whenever something may be due (Behaviour 6.5). */
+  #supervise(): void {
+    const { clock, limits } = this.context
+    const now = clock.monotonic()
+    if (this.context.waitsForPerson()) this.#active = now
+    const idle = now - this.#active
+    const elapsed = now - this.#begun
+    if (limits.turnTimeout > 0 && elapsed >= limits.turnTimeout) this.cancel('turn_timeout')
+    if (limits.inactivityTimeout > 0 && idle >= limits.inactivityTimeout) this.cancel('activity_timeout')
+    if (limits.inactivityWarning > 0 && idle >= limits.inactivityWarning && !this.#warned) {
+      this.#warned = true
+      this.#say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
+    }
+    if (limits.progressNotify > 0 && elapsed >= (this.#progress + 1) * limits.progressNotify) {
+      this.#progress = Math.floor(elapsed / limits.progressNotify)
+      this.#say('runtime_progress', { elapsed_seconds: Math.round(elapsed / 1000) })
+    }
+    if (limits.heartbeat > 0 && elapsed >= (this.#beat + 1) * limits.heartbeat) {
+      this.#beat = Math.floor(elapsed / limits.heartbeat)
+      this.context.heartbeat(this.lastActivityAt)
+    }
+    if (this.#cancel !== undefined) return
+    const due = [
+      limits.turnTimeout > 0 ? limits.turnTimeout - elapsed : Number.POSITIVE_INFINITY,
+      limits.inactivityTimeout > 0 ? limits.inactivityTimeout - idle : Number.POSITIVE_INFINITY,
+      limits.inactivityWarning > 0 && !this.#warned ? limits.inactivityWarning - idle : Number.POSITIVE_INFINITY,
+      limits.progressNotify > 0 ? (this.#progress + 1) * limits.progressNotify - elapsed : Number.POSITIVE_INFINITY,
+      limits.heartbeat > 0 ? (this.#beat + 1) * limits.heartbeat - elapsed : Number.POSITIVE_INFINITY,
+    ]
+    const next = Math.min(...due)
+    if (Number.isFinite(next)) this.#after(Math.max(1, next), () => this.#supervise())
+  }
+
+  #say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void {
+    this.context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } })
+  }
+
+  #after(ms: number, fn: () => void): void {
+    const timer = this.context.clock.timeout(
+      ms,
+      () => {
+        this.#timers.delete(timer)
+        fn()
+      },
+      { unref: true },
+    )
+    this.#timers.add(timer)
+  }
+}
+
+function closing(outcome: TurnOutcome, durationMs: number): NewEvent {
+  const { status, turnId } = outcome
+  const duration_ms = Math.round(durationMs)
+  switch (outcome.status) {
+    case 'completed':
+      return { type: 'done', turnId, content: { status, stop_reason: outcome.stopReason, duration_ms } }
+    case 'canceled':
+      return { type: 'done', turnId, content: { status, stop_reason: 'cancelled', duration_ms } }
+    case 'failed':
+      return { type: 'error', turnId, content: { error: outcome.error, duration_ms }, failure: outcome.failure }
+  }
+}
+
+function failureFrom(error: unknown): AgentFailure {
+  return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
+}
+
+const seconds = (ms: number) => `${Math.round(ms / 1000)} s`

@@ -1,0 +1,243 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, Fault, type PluginKernel, type StoredEvent, surfaceOf } from '../../../kernel/plugin.js'
+import { Automation } from '../../../plugins/automation/api.js'
+import { type Bench, bench, hourly } from './bench.js'
+import { completed, failed } from './fake-sessions.js'
+
+const HOUR = 3_600_000
+
+async function trigger(b: Bench, id = 'demo') {
+  const reply = await b.request('POST', `/api/automation/jobs/${id}/trigger`)
+  assert.is(reply.status, 200, JSON.stringify(reply.body))
+  return reply.body.run
+}
+
+const ended = (b: Bench, id: string) =>
+  b.until(async () => {
+    const { run } = (await b.request('GET', `/api/automation/runs/${id}`)).body
+    return run.ended_at && run
+  }, `run ${id} has ended`)
+
+/** Sees the event log. */
+function observer() {
+  const events: StoredEvent[] = []
+  const plugin = definePlugin({
+    name: 'observer',
+    version: '1.0.0',
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel) {
+          kernel.events.on('*', seen => {
+            events.push(seen)
+          })
+        }
+      },
+  }).surface({})
+  return { events, plugin }
+}
+
+test('by hand: at once the scheduled run, also of a job that is off; then running, completed, session stopped', async () => {
+  const b = await bench()
+  await b.put('demo', hourly({ enabled: false }))
+  const run = await trigger(b)
+  assert.match(run.id, /^run_[0-9a-f]{16}$/)
+  assert.equal([run.status, run.attempt, run.session_id, run.scheduled_at], ['scheduled', 1, undefined, null])
+  await b.until(async () => b.sessions.prompts.length === 1, 'the prompt runs')
+  const running = (await b.request('GET', `/api/automation/runs/${run.id}`)).body.run
+  const session = b.sessions.created[0]
+  assert.equal([running.status, running.session_id], ['running', session?.id])
+  assert.equal([session?.agentName, session?.name, session?.workspaceId], ['report', 'nightly report', b.workspace])
+  assert.is(b.sessions.prompts[0]?.source, 'automation')
+  b.sessions.finish(session?.id ?? '', completed)
+  assert.is((await ended(b, run.id)).status, 'completed')
+  assert.equal(
+    b.sessions.stops.map(stop => stop.reason),
+    ['completed'],
+  )
+  await b.end()
+})
+
+test('the events of a run lead back to the request, or to the record', async () => {
+  const { events, plugin } = observer()
+  const b = await bench({ plugins: [plugin] })
+  b.sessions.answer = () => completed
+  await b.put('demo', hourly())
+  const byHand = await ended(b, (await trigger(b)).id)
+  const bySchedule = await b.after(
+    HOUR,
+    async () => (await b.runs()).find(run => run.scheduled_at && run.ended_at),
+    'it ran',
+  )
+  await b.until(async () => events.filter(e => e.name === 'automation.run.ended').length === 2, 'the events are out')
+  const chain = (id: string) => {
+    const own = events.filter(e => e.subject === id)
+    assert.equal(
+      own.map(e => e.name),
+      ['automation.run.created', 'automation.run.started', 'automation.run.ended'],
+    )
+    const [made, started, end] = own as [StoredEvent, StoredEvent, StoredEvent]
+    assert.equal([started.cause, end.cause], [made.id, started.id])
+    assert.is(made.scope, b.workspace)
+    return made
+  }
+  assert.match(chain(byHand.id).cause ?? '', /^req_/)
+  assert.is(chain(byHand.id).actor.id, 'daemon-control')
+  const put = events.find(e => e.name === 'record.put' && e.subject === 'automation.job/demo')
+  assert.is(chain(bySchedule.id).cause, put?.id)
+  assert.is(b.sessions.created[0]?.cause, chain(byHand.id).id)
+  await b.end()
+})
+
+test('how a turn fails stands in the run, the code first', async () => {
+  const b = await bench()
+  await b.put('demo', hourly())
+  const first = await trigger(b)
+  await b.until(async () => b.sessions.prompts.length === 1, 'the prompt runs')
+  b.sessions.finish(b.sessions.created[0]?.id ?? '', failed('it was too hard'))
+  const failure = await ended(b, first.id)
+  assert.equal([failure.status, failure.error], ['failed', 'prompt_failure: it was too hard'])
+  assert.is(b.sessions.stops.at(-1)?.reason, 'error')
+
+  const second = await trigger(b)
+  await b.until(async () => b.sessions.prompts.length === 2, 'the prompt runs')
+  b.sessions.finish(b.sessions.created[1]?.id ?? '', failed('the process ended with code 1'), true)
+  assert.is((await ended(b, second.id)).error, 'agent_crashed: the process ended with code 1')
+
+  b.sessions.refusal = new Fault('agent_not_found', 404, 'there is no agent "report"')
+  const third = await ended(b, (await trigger(b)).id)
+  assert.equal(
+    [third.status, third.error, third.session_id],
+    ['failed', 'agent_not_found: there is no agent "report"', undefined],
+  )
+
+  b.sessions.refusal = undefined
+  b.sessions.answer = () => ({ status: 'canceled', turnId: 'trn_1' })
+  assert.is((await ended(b, (await trigger(b)).id)).status, 'canceled')
+
+  b.sessions.answer = () => completed
+  b.sessions.stopError = new Error('it does not go')
+  const fifth = await ended(b, (await trigger(b)).id)
+  assert.equal([fifth.status, fifth.error], ['failed', 'session_stop_failed: it does not go'])
+  await b.end()
+})
+
+test('a session that does not stop within ten seconds fails its run', async () => {
+  const b = await bench()
+  await b.put('demo', hourly())
+  const run = await trigger(b)
+  await b.until(async () => b.sessions.prompts.length === 1, 'the prompt runs')
+  b.sessions.hangs = true
+  b.sessions.finish(b.sessions.created[0]?.id ?? '', completed)
+  await b.clock.advance(9000)
+  assert.is((await b.request('GET', `/api/automation/runs/${run.id}`)).body.run.status, 'running')
+  await b.clock.advance(2000)
+  const late = await ended(b, run.id)
+  assert.equal([late.status, late.error.split(':')[0]], ['failed', 'session_stop_failed'])
+  await b.sessions.release()
+  await b.end()
+})
+
+test('what this daemon cannot run says so', async () => {
+  const b = await bench()
+  await b.put('task', { name: 't', task: { title: 'x' } })
+  await b.put('loop', { name: 'l', loop_target: { loop_name: 'l', workspace_id: b.workspace } })
+  const task = await ended(b, (await trigger(b, 'task')).id)
+  assert.equal([task.status, task.error.split(':')[0]], ['failed', 'tasks_unavailable'])
+  assert.match((await ended(b, (await trigger(b, 'loop')).id)).error, 'loops_unavailable: ')
+  assert.is((await b.job('loop')).target_kind, 'loop')
+  assert.equal(b.sessions.created, [])
+  await b.end()
+})
+
+test('a job of all workspaces runs in the one that was registered first; with none its run fails', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  await b.put('demo', hourly(), 0, { kind: 'global' })
+  await ended(b, (await trigger(b)).id)
+  assert.is(b.sessions.created[0]?.workspaceId, b.workspace)
+  assert.is((await b.request('DELETE', `/api/workspaces/${b.workspace}`)).status, 204)
+  const run = await ended(b, (await trigger(b)).id)
+  assert.equal([run.status, run.error.split(':')[0]], ['failed', 'workspace_required'])
+  await b.end()
+})
+
+test('backoff: every attempt is a run of its own, later each time, up to the limit', async () => {
+  const b = await bench()
+  b.sessions.answer = () => failed('no')
+  await b.put('demo', hourly({ retry: { strategy: 'backoff', max_retries: 2, base_delay: '10s' } }))
+  await trigger(b)
+  const count = (n: number) => async () => {
+    const runs = await b.runs()
+    return runs.length === n && runs.every(run => run.ended_at) && runs
+  }
+  await b.until(count(1), 'the first failed')
+  await b.clock.advance(9000)
+  assert.is((await b.runs()).length, 1)
+  await b.after(1000, count(2), 'the second failed')
+  await b.clock.advance(19_000)
+  assert.is((await b.runs()).length, 2)
+  const runs = await b.after(1000, count(3), 'the third failed')
+  assert.equal(
+    runs.map((run: { attempt: number }) => run.attempt),
+    [1, 2, 3],
+  )
+  assert.is(runs[2].metadata.retry_of, runs[1].id)
+  await b.clock.advance(HOUR / 2)
+  assert.is((await b.runs()).length, 3)
+  await b.end()
+})
+
+test('a drained daemon takes no trigger; a scheduled run fails with that cause', async () => {
+  const b = await bench()
+  await b.put('demo', hourly())
+  assert.is((await b.request('POST', '/api/drain')).status, 200)
+  const reply = await b.request('POST', '/api/automation/jobs/demo/trigger')
+  assert.equal([reply.status, reply.body.code], [503, 'draining'])
+  assert.equal(await b.runs(), [])
+  b.sessions.refusal = new Fault('draining', 503, 'daemon is draining')
+  const run = await b.after(HOUR, async () => (await b.runs()).find(r => r.ended_at), 'it failed')
+  assert.equal([run.status, run.error], ['failed', 'draining: daemon is draining'])
+  await b.end()
+})
+
+test('a veto makes a claimed run canceled, and nothing is started', async () => {
+  const { tap } = surfaceOf<object>()
+  const veto = definePlugin({
+    name: 'veto',
+    version: '1.0.0',
+    requires: { automation: Automation },
+    service: async () => class {},
+  }).surface({
+    taps: [
+      tap(
+        Automation,
+        service => service.preFire,
+        () => async fire =>
+          fire.agentName === 'report' ? new Fault('not_now', 409, `not now, ${fire.jobName}`) : undefined,
+      ),
+    ],
+  })
+  const b = await bench({ plugins: [veto] })
+  await b.put('demo', hourly())
+  const run = await ended(b, (await trigger(b)).id)
+  assert.equal([run.status, run.error], ['canceled', 'not_now: not now, nightly report'])
+  assert.equal(b.sessions.created, [])
+  await b.end()
+})
+
+test('a clean stop ends what goes on: the run is canceled, its session stopped with shutdown', async () => {
+  const b = await bench()
+  await b.put('demo', hourly())
+  const run = await trigger(b)
+  await b.until(async () => b.sessions.prompts.length === 1, 'the prompt runs')
+  assert.equal(await b.kernel.close(), [])
+  assert.equal(b.sessions.stops.map(stop => stop.reason)[0], 'shutdown')
+  const next = await bench({ home: b.home })
+  const left = (await next.request('GET', `/api/automation/runs/${run.id}`)).body.run
+  assert.equal([left.status, left.error.split(':')[0]], ['canceled', 'shutdown'])
+  await next.end()
+  await b.end()
+})
+
+test.run()

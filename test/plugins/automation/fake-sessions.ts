@@ -1,0 +1,177 @@
+import { definePlugin, type Fault, type PluginKernel } from '../../../kernel/plugin.js'
+import {
+  type CreateSession,
+  type SessionInfo,
+  Sessions,
+  type SessionsApi,
+  type StopReason,
+  type TurnOutcome,
+} from '../../../plugins/sessions/api.js'
+
+type Row = {
+  id: string
+  name: string
+  agent: string
+  workspace: string
+  state: string
+  reason: string | null
+  detail: string | null
+  at: number
+}
+interface Prompt {
+  readonly text: string
+  readonly source: string
+  readonly cause?: string | undefined
+}
+
+/** What a test sees and decides of the sessions that runs make. */
+export interface FakeSessions {
+  readonly created: (CreateSession & { readonly id: string })[]
+  readonly prompts: ({ readonly id: string } & Prompt)[]
+  readonly stops: { readonly id: string; readonly reason: StopReason; readonly detail?: string | undefined }[]
+  /** How a session's turn ends; without it the turn goes on until {@link finish}. */
+  answer: ((prompt: Prompt) => TurnOutcome) | undefined
+  /** Refuses every session. */
+  refusal: Fault | undefined
+  /** Refuses every stop. */
+  stopError: Error | undefined
+  /** Neither making nor stopping a session comes to an end, until {@link release}. */
+  hangs: boolean
+  release(): Promise<void>
+  /** A session ends without anybody being told. */
+  end(id: string, reason: StopReason): Promise<void>
+  finish(id: string, outcome: TurnOutcome, crashed?: boolean): void
+}
+
+export const completed: TurnOutcome = { status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }
+export const failed = (summary: string): TurnOutcome => ({
+  status: 'failed',
+  turnId: 'trn_1',
+  error: summary,
+  failure: { kind: 'prompt_failure', summary },
+})
+
+/** A plugin that keeps sessions in a table of its own, repairs them at start as the real one does, and runs nothing. */
+export function fakeSessions() {
+  const waiting = new Map<string, (outcome: TurnOutcome) => void>()
+  const held: (() => void)[] = []
+  const hold = async () => {
+    if (fake.hangs) await new Promise<void>(resolve => held.push(resolve))
+  }
+  let end: (id: string, reason: StopReason, detail: string) => Promise<void> = async () => {}
+  const fake: FakeSessions = {
+    created: [],
+    prompts: [],
+    stops: [],
+    answer: undefined,
+    refusal: undefined,
+    stopError: undefined,
+    hangs: false,
+    async release() {
+      fake.hangs = false
+      for (const go of held.splice(0)) go()
+    },
+    end: (id, reason) => end(id, reason, ''),
+    finish(id, outcome, crashed = false) {
+      const settle = () => waiting.get(id)?.(outcome)
+      if (crashed) void end(id, 'agent_crashed', 'exit 1').then(settle)
+      else settle()
+    },
+  }
+
+  class Service implements SessionsApi {
+    readonly stopped
+    readonly permission
+    readonly prepare
+
+    constructor(private readonly kernel: PluginKernel) {
+      this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
+      this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+      this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
+    }
+
+    async start(): Promise<void> {
+      end = (id, reason, detail) => this.#end(id, reason, detail)
+      await this.kernel.db.tx(t =>
+        t.run(
+          `UPDATE sessions_fake SET state = 'stopped', reason = 'agent_crashed',
+             detail = 'daemon crashed while session active' WHERE state <> 'stopped'`,
+        ),
+      )
+    }
+
+    get(id: string): SessionInfo | undefined {
+      const row = this.kernel.db.get<Row>('SELECT * FROM sessions_fake WHERE id = ?', [id])
+      if (!row) return undefined
+      return {
+        id,
+        name: row.name,
+        type: 'user',
+        agentName: row.agent,
+        workspaceId: row.workspace,
+        state: row.state as SessionInfo['state'],
+        ...(row.reason ? { stopReason: row.reason as StopReason } : {}),
+        ...(row.detail ? { stopDetail: row.detail } : {}),
+        createdAt: row.at,
+        updatedAt: row.at,
+      }
+    }
+
+    async create(request: CreateSession): Promise<SessionInfo> {
+      if (fake.refusal) throw fake.refusal
+      await hold()
+      const id = this.kernel.ids.id('ses')
+      await this.kernel.db.tx(t =>
+        t.run('INSERT INTO sessions_fake (id, name, agent, workspace, state, at) VALUES (?, ?, ?, ?, ?, ?)', [
+          id,
+          request.name ?? '',
+          request.agentName ?? '',
+          request.workspaceId,
+          'active',
+          this.kernel.clock.now(),
+        ]),
+      )
+      fake.created.push({ ...request, id })
+      return this.get(id) as SessionInfo
+    }
+
+    run(id: string, prompt: Prompt): Promise<TurnOutcome> {
+      fake.prompts.push({ id, ...prompt })
+      if (fake.answer) return Promise.resolve(fake.answer(prompt))
+      return new Promise(resolve => waiting.set(id, resolve))
+    }
+
+    async stop(id: string, how: { readonly reason: StopReason; readonly detail?: string }): Promise<void> {
+      if (fake.stopError) throw fake.stopError
+      await hold()
+      fake.stops.push({ id, ...how })
+      await this.#end(id, how.reason, how.detail ?? '')
+      waiting.get(id)?.({ status: 'canceled', turnId: 'trn_1' })
+    }
+
+    async #end(id: string, reason: StopReason, detail: string): Promise<void> {
+      await this.kernel.db.tx(t =>
+        t.run(
+          "UPDATE sessions_fake SET state = 'stopped', reason = ?, detail = ? WHERE id = ? AND state <> 'stopped'",
+          [reason, detail, id],
+        ),
+      )
+    }
+  }
+
+  const plugin = definePlugin({
+    name: 'sessions',
+    version: '0.0.1',
+    provides: Sessions,
+    service: async () => Service,
+  }).surface({
+    tables: [
+      {
+        id: '001',
+        sql: `CREATE TABLE sessions_fake (id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, agent TEXT NOT NULL,
+          workspace TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, detail TEXT, at INTEGER NOT NULL) STRICT;`,
+      },
+    ],
+  })
+  return { fake, plugin }
+}

@@ -1,0 +1,207 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { seededIds } from '../../../kernel/index.js'
+import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
+import type { RunStatus } from '../../../plugins/automation/api.js'
+import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/api.js'
+import { parseDuration } from '../../../plugins/automation/duration.js'
+import { DueHeap } from '../../../plugins/automation/heap.js'
+import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.js'
+import { isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
+import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
+import { boot } from '../../harness/kernel.js'
+
+test('the heap gives what a sorted list gives, whatever is set, moved and deleted', () => {
+  const ids = seededIds(7)
+  const heap = new DueHeap()
+  const model = new Map<string, number>()
+  const first = () => [...model].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))[0]
+  for (let step = 0; step < 20_000; step++) {
+    const key = `k${Math.floor(ids.random() * 60)}`
+    const what = ids.random()
+    if (what < 0.6) {
+      const at = Math.floor(ids.random() * 50)
+      heap.set(key, at)
+      model.set(key, at)
+    } else if (what < 0.8) {
+      heap.delete(key)
+      model.delete(key)
+    } else {
+      const now = Math.floor(ids.random() * 50)
+      const expected = first()
+      const taken = heap.take(now)
+      assert.equal(taken, expected && expected[1] <= now ? { key: expected[0], at: expected[1] } : undefined)
+      if (taken) model.delete(taken.key)
+    }
+    assert.is(heap.size, model.size)
+    assert.is(heap.peek()?.key, first()?.[0])
+    assert.is(heap.get(key), model.get(key))
+  }
+})
+
+const HOUR = 3_600_000
+const utc = (text: string) => Date.parse(text)
+
+test('durations', () => {
+  const table = { '30s': 30_000, '1h30m': 5_400_000, '1.5h': 5_400_000, '250ms': 250, '0s': 0, '87600h': 87_600 * HOUR }
+  for (const [text, ms] of Object.entries(table)) assert.is(parseDuration(text), ms, text)
+  for (const text of ['', '5', 's', '-1s', '1d', '1h ', '1h-1m', '87601h', `${'1s'.repeat(40)}`])
+    assert.is(parseDuration(text), undefined, text)
+})
+
+test('cron follows the wall clock of its zone over both changes of the year', () => {
+  const paris = new Occurrences({ mode: 'cron', expr: '30 2 * * *' }, 'Europe/Paris')
+  const days = (from: string, count: number) => {
+    const seen: string[] = []
+    for (let at = utc(from); seen.length < count; ) {
+      at = paris.after(0, at) ?? Number.NaN
+      seen.push(new Date(at).toISOString())
+    }
+    return seen
+  }
+  // 02:30 does not exist on the 29th of March and exists twice on the 25th of October: once each day all the same.
+  assert.equal(days('2026-03-28T12:00:00Z', 3), [
+    '2026-03-29T01:00:00.000Z',
+    '2026-03-30T00:30:00.000Z',
+    '2026-03-31T00:30:00.000Z',
+  ])
+  assert.equal(days('2026-10-24T12:00:00Z', 3), [
+    '2026-10-25T00:30:00.000Z',
+    '2026-10-26T01:30:00.000Z',
+    '2026-10-27T01:30:00.000Z',
+  ])
+})
+
+test('the latest instant up to now, and the first after it, on one grid', () => {
+  const every = new Occurrences({ mode: 'every', interval: '10m' }, 'UTC')
+  assert.is(every.latest(1000, 1000 + 25 * 60_000), 1000 + 20 * 60_000)
+  assert.is(every.after(1000, 1000 + 25 * 60_000), 1000 + 30 * 60_000)
+  assert.is(every.after(1000, 1000 + 20 * 60_000), 1000 + 30 * 60_000)
+  assert.is(every.after(1000, 1000), 1000 + 10 * 60_000)
+  const cron = new Occurrences({ mode: 'cron', expr: '0 9 * * *' }, 'UTC')
+  const due = utc('2030-01-01T09:00:00Z')
+  for (const [now, latest] of [
+    ['2030-01-01T09:00:00.000Z', '2030-01-01T09:00:00Z'],
+    ['2030-01-04T08:59:59.999Z', '2030-01-03T09:00:00Z'],
+    ['2030-01-04T09:00:00.000Z', '2030-01-04T09:00:00Z'],
+    ['2030-01-04T09:00:00.500Z', '2030-01-04T09:00:00Z'],
+  ] as const) {
+    assert.is(cron.latest(due, utc(now)), utc(latest), now)
+  }
+})
+
+test('lateness alone is no misfire while the daemon runs; a start after the instant is one', () => {
+  const schedule = { mode: 'every', interval: '1h' } as const
+  assert.equal(decide(schedule, 'UTC', HOUR, HOUR + 5000, false), {
+    at: HOUR,
+    next: 2 * HOUR,
+    misfire: false,
+    backlog: false,
+  })
+  assert.equal(decide(schedule, 'UTC', HOUR, HOUR + 5000, true), {
+    at: HOUR,
+    next: 2 * HOUR,
+    misfire: true,
+    backlog: false,
+    skip: 'misfire_grace_exceeded',
+  })
+  assert.is(decide(schedule, 'UTC', HOUR, HOUR + 900, true).skip, undefined)
+  assert.is(decide({ ...schedule, misfire_grace_seconds: 5 }, 'UTC', HOUR, HOUR + 5000, true).skip, undefined)
+  const once = { mode: 'at', time: '1970-01-01T01:00:00Z' } as const
+  assert.equal(decide(once, 'UTC', HOUR, HOUR + 5000, false).next, undefined)
+  assert.is(decide(once, 'UTC', HOUR, 9 * HOUR, true).skip, 'misfire_grace_exceeded')
+})
+
+test('ids are made of job and second; the hash of what the instants depend on', () => {
+  const ids = occurrenceIds('job_1', utc('2030-01-01T09:00:00.250Z'))
+  assert.equal(ids, occurrenceIds('job_1', utc('2030-01-01T09:00:00.750Z')))
+  assert.is.not(ids.run, occurrenceIds('job_2', utc('2030-01-01T09:00:00Z')).run)
+  // The beginning of the SHA-256 of "job_1|2030-01-01T09:00:00Z".
+  assert.equal(ids, { fire: 'fire_011e202e477fd4aee151885c', run: 'run_011e202e477fd4aee151885c' })
+  const cron = { mode: 'cron', expr: '0 9 * * *' } as const
+  assert.is(scheduleHash(cron, 'UTC'), scheduleHash({ ...cron }, 'UTC'))
+  const others = [
+    { ...cron, expr: '1 9 * * *' },
+    { ...cron, catch_up_policy: 'replay' as const },
+    { ...cron, misfire_grace_seconds: 1 },
+  ]
+  assert.is(new Set([cron, ...others].map(schedule => scheduleHash(schedule, 'UTC'))).size, 4)
+  assert.is.not(scheduleHash(cron, 'UTC'), scheduleHash(cron, 'Europe/Paris'))
+})
+
+test('commands that end the daemon, and texts that only speak of them', () => {
+  const commands = {
+    'run svc daemon stop now': 'svc_daemon',
+    'SVC  DAEMON restart': 'svc_daemon',
+    'pkill -9 -f svc': 'process_signal',
+    'kill -TERM $(pidof svc)': 'process_signal',
+    'kill `cat ~/.svc/svc.pid`': 'process_signal',
+    'first\nsystemctl --user restart svc.service': 'service_manager',
+    'launchctl bootout gui/501/svc': 'service_manager',
+  } as const
+  for (const [text, expected] of Object.entries(commands)) assert.is(lifecycleCommand(text), expected, text)
+  for (const text of [
+    'Look at svc status.',
+    'svc workspace list',
+    'systemctl restart nginx',
+    'kill the bug in svc',
+    'killall nginx',
+    'stop svc from failing',
+  ]) {
+    assert.is(lifecycleCommand(text), undefined, text)
+  }
+  const started = Date.now()
+  assert.is(lifecycleCommand(`${'kill '.repeat(50_000)} svcx ${'systemctl '.repeat(20_000)}`), undefined)
+  assert.ok(Date.now() - started < 1000)
+})
+
+test('runs move as their table says, and no other way', async () => {
+  const made: RunStore[] = []
+  const kernels: PluginKernel[] = []
+  const plugin = definePlugin({
+    name: 'automation',
+    version: '1.0.0',
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel) {
+          kernels.push(kernel)
+          made.push(new RunStore(kernel))
+        }
+      },
+  }).surface({ tables: [{ id: '002-run', sql: runTable }], events: [RunCreated, RunStarted, RunEnded] })
+  const bench = await boot({ plugins: [plugin] })
+  const [runs, kernel] = [made[0] as RunStore, kernels[0] as PluginKernel]
+  const states = Object.keys(RUN_TRANSITIONS) as RunStatus[]
+  /** The states on the way to one. */
+  const way: Record<RunStatus, RunStatus[]> = {
+    scheduled: [],
+    running: ['running'],
+    delegated: ['delegated'],
+    completed: ['running', 'completed'],
+    failed: ['failed'],
+    canceled: ['canceled'],
+  }
+  let count = 0
+  for (const from of states) {
+    for (const to of states) {
+      const id = `run_${count++}`
+      const attempt = kernel.db.tx(t => {
+        runs.insert(t, { id, jobId: 'j', status: 'scheduled', attempt: 1 })
+        for (const step of way[from]) runs.move(t, id, step)
+        return runs.move(t, id, to)
+      })
+      const allowed = (RUN_TRANSITIONS[from] as readonly RunStatus[]).includes(to)
+      const moved = await attempt.then(
+        row => row.status,
+        error => String(error),
+      )
+      if (allowed) assert.is(moved, to)
+      else assert.match(moved, `cannot become ${to}`)
+      if (allowed) assert.is(runs.get(id)?.ended_at !== null, isFinal(to))
+      else assert.is(runs.get(id), undefined)
+    }
+  }
+  await bench.close()
+})
+
+test.run()

@@ -1,0 +1,163 @@
+import { mkdir, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import daemon from '../../plugins/daemon/index.js'
+import { looksSecret, type Provider, Providers, type ProvidersApi, ProviderUsers } from '../../plugins/providers/api.js'
+import { catalog } from '../../plugins/providers/catalog.js'
+import { findExecutable } from '../../plugins/providers/detect.js'
+import { environmentOf } from '../../plugins/providers/environment.js'
+import providers from '../../plugins/providers/index.js'
+import { boot, temporaryFolder } from '../harness/kernel.js'
+
+const SECRET = `OPENAI_API_KEY ANTHROPIC_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID GITHUB_TOKEN GITHUB_PAT
+  npm_config_//registry.example/:_authToken NPM_CONFIG__AUTH DB_PASS DB_PASSWORD MYSQL_PWD SSH_PASSPHRASE SECRET_KEY_BASE
+  GOOGLE_APPLICATION_CREDENTIALS MY_CREDENTIAL AUTH AUTHORIZATION AUTH_HEADER OAUTH_TOKEN SESSION_COOKIE SENTRY_DSN
+  AZURE_STORAGE_CONNECTION_STRING githubToken JWT BEARER STRIPE_SECRET PRIVATE_THING`.split(/\s+/)
+const HARMLESS =
+  `PATH HOME PWD OLDPWD LANG LC_ALL TERM EDITOR GIT_AUTHOR_NAME AUTHOR SSH_AUTH_SOCK TOKENIZERS_PARALLELISM
+  MAX_THINKING_TOKENS CLAUDE_CODE_MAX_OUTPUT_TOKENS KEYBOARD_LAYOUT COMPASS BYPASS_PROXY NODE_OPTIONS HTTP_PROXY SHELL
+  XDG_RUNTIME_DIR PGPASSFILE PATIENCE`.split(/\s+/)
+
+for (const name of SECRET)
+  test(`${name} looks like a secret`, () => {
+    assert.ok(looksSecret(name))
+  })
+for (const name of HARMLESS)
+  test(`${name} does not look like a secret`, () => {
+    assert.not.ok(looksSecret(name))
+  })
+
+const places = { root: '/home/svc', isolatedHome: '/home/svc/providers/x' }
+const like = (changes: Partial<Provider>): Provider => ({ ...(catalog[0] as Provider), name: 'x', ...changes })
+
+test('filtered: everything but secrets and stale values, our commands first', () => {
+  const env = {
+    PATH: '/usr/bin:relative:/bin',
+    HOME: '/me',
+    EDITOR: 'vi',
+    A_TOKEN: 't',
+    SVC_SESSION_ID: 'old',
+    SVC_BIN_DIR: '/opt/svc/bin',
+  }
+  assert.equal(environmentOf(like({}), env, places), {
+    PATH: '/opt/svc/bin:/usr/bin:/bin',
+    HOME: '/me',
+    EDITOR: 'vi',
+    SVC_BIN: '/opt/svc/bin/svc',
+    SVC_HOME: '/home/svc',
+    SVC_PROVIDER: 'x',
+    SVC_PROVIDER_HARNESS: 'acp',
+    SVC_PROVIDER_AUTH_MODE: 'none',
+    SVC_PROVIDER_ENV_POLICY: 'filtered',
+    SVC_PROVIDER_HOME_POLICY: 'operator',
+  })
+})
+
+test('isolated: a short list, and a home of its own', () => {
+  const env = { HOME: '/me', EDITOR: 'vi', LC_ALL: 'C', USER: 'me', XDG_CONFIG_HOME: '/me/.config' }
+  const result = environmentOf(like({ envPolicy: 'isolated', homePolicy: 'isolated' }), env, places)
+  assert.is(result.EDITOR, undefined)
+  assert.is(result.LC_ALL, 'C')
+  assert.is(result.HOME, places.isolatedHome)
+  assert.is(result.XDG_CONFIG_HOME, `${places.isolatedHome}/.config`)
+  assert.is(result.XDG_CACHE_HOME, `${places.isolatedHome}/.cache`)
+  assert.is(result.PATH, '/usr/local/bin:/usr/bin:/bin')
+  assert.is(result.SVC_BIN, undefined)
+})
+
+test('a command is an executable file in one of the folders', async () => {
+  const folder = await temporaryFolder('detect')
+  const file = (name: string) => path.join(folder, name)
+  await writeFile(file('tool'), '#!/bin/sh\n', { mode: 0o755 })
+  await writeFile(file('plain'), 'x', { mode: 0o644 })
+  await mkdir(file('folder'))
+  await symlink('tool', file('link'))
+  await symlink('nowhere', file('broken'))
+  assert.is(await findExecutable('tool', ['/nowhere', folder]), file('tool'))
+  assert.is(await findExecutable('link', [folder]), file('link'))
+  assert.is(await findExecutable(file('tool'), []), file('tool'))
+  for (const name of ['plain', 'folder', 'broken', 'absent', '', './tool', 'a\0b']) {
+    assert.is(await findExecutable(name, [folder]), undefined, name)
+  }
+  await rm(folder, { recursive: true })
+})
+
+/** Hands the service to the test and contributes one definition that needs a command. */
+function user(command: string | undefined, seen: (api: ProvidersApi) => void) {
+  const { contribute } = surfaceOf<object>()
+  return definePlugin({
+    name: 'user',
+    version: '1.0.0',
+    requires: { providers: Providers },
+    service: async () =>
+      class {
+        constructor(kernel: { needs: { providers: ProvidersApi } }) {
+          seen(kernel.needs.providers)
+        }
+      },
+  }).surface({
+    registries: [
+      contribute(ProviderUsers, () => [
+        { read: async () => [{ provider: command ? 'local' : 'codex', by: 'mine', command }] },
+      ]),
+    ],
+  })
+}
+
+test('status and doctor tell which command is missing and how to install it', async () => {
+  const kernel = await boot({ plugins: [daemon, providers, user(undefined, () => {})], env: { PATH: '/nowhere' } })
+  const status = (await kernel.request('GET', '/api/status')).body.providers
+  const codex = status.find((entry: { name: string }) => entry.name === 'codex')
+  assert.is(codex.state, 'missing')
+  assert.is(codex.code, 'provider_cli_missing')
+  assert.match(codex.suggested_command, 'npm install')
+  assert.is(status.find((entry: { name: string }) => entry.name === 'local').state, 'ready')
+  const { items } = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body
+  assert.is(items.length, 1)
+  assert.is(items[0].code, 'provider_cli_missing')
+  assert.match(items[0].message, 'codex-acp')
+  assert.match(items[0].message, 'mine')
+  assert.match(items[0].suggested_command, 'codex-acp')
+  await kernel.close()
+})
+
+test('a command that is there is no finding; one relative to a workspace cannot be judged', async () => {
+  for (const command of ['node', './gate.sh']) {
+    const kernel = await boot({ plugins: [daemon, providers, user(command, () => {})] })
+    assert.equal((await kernel.request('GET', '/api/doctor?only=providers')).body.items, [])
+    await kernel.close()
+  }
+})
+
+test('the preferred provider is the one of the configuration; an unknown one is a finding', async () => {
+  for (const [name, known] of [
+    ['codex', true],
+    ['nobody', false],
+  ] as const) {
+    const home = await temporaryFolder('preferred')
+    await writeFile(path.join(home, 'config.json'), JSON.stringify({ defaults: { provider: name } }))
+    let api: ProvidersApi | undefined
+    const kernel = await boot({ home, plugins: [daemon, providers, user('node', given => (api = given))] })
+    assert.is(api?.preferred?.name, known ? name : undefined)
+    const codes = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body.items.map(
+      (i: { code: string }) => i.code,
+    )
+    assert.equal(codes, known ? [] : ['provider_unknown'])
+    await kernel.close()
+    await rm(home, { recursive: true })
+  }
+})
+
+test('an isolated home is made, for nobody else to read', async () => {
+  let api: ProvidersApi | undefined
+  const kernel = await boot({ plugins: [daemon, providers, user('node', given => (api = given))] })
+  const environment = await api?.environment(like({ homePolicy: 'isolated' }))
+  const info = await stat(environment?.HOME ?? '')
+  assert.is(info.mode & 0o777, 0o700)
+  assert.ok(environment?.HOME?.startsWith(path.join(await realpath(kernel.home), 'providers')))
+  await kernel.close()
+})
+
+test.run()

@@ -1,0 +1,310 @@
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually, isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
+
+// What real agents do, and worse.
+let world: World
+
+const SHORT = {
+  observability: { transcripts: { max_bytes_per_session: 1024 * 1024 } },
+  session: {
+    supervision: { timeout_cancel_grace: '400ms' },
+    startup: { initialize_timeout: '700ms', new_session_timeout: '700ms' },
+  },
+}
+
+test.before(async () => {
+  world = await openWorld({ config: SHORT })
+  await world.agent('plain')
+})
+test.after(() => world.close())
+
+test('an update before its tool_call, duplicates, repeated pending and missing members become one call and one result', async () => {
+  const { at } = await world.session('plain')
+  const update = (fields: object) => `update ${JSON.stringify({ toolCallId: 'c1', ...fields })}`
+  const events = await world.prompt(
+    at,
+    [
+      update({ sessionUpdate: 'tool_call_update', status: 'pending' }),
+      update({ sessionUpdate: 'tool_call_update', status: 'pending' }),
+      update({ sessionUpdate: 'tool_call', title: 'List files', kind: 'read', status: 'pending' }),
+      update({ sessionUpdate: 'tool_call', title: 'List files', kind: 'read', status: 'pending' }),
+      update({ sessionUpdate: 'tool_call_update' }),
+      update({
+        sessionUpdate: 'tool_call_update',
+        status: 'completed',
+        content: [{ type: 'content', content: { type: 'text', text: 'a' } }],
+      }),
+      update({
+        sessionUpdate: 'tool_call_update',
+        status: 'completed',
+        content: [{ type: 'content', content: { type: 'text', text: 'a' } }],
+      }),
+      update({ sessionUpdate: 'tool_call_update', status: 'pending' }),
+      `update ${JSON.stringify({ sessionUpdate: 'tool_call_update', title: 'no id' })}`,
+      `update ${JSON.stringify({ sessionUpdate: 'something_new', x: 1 })}`,
+      `update ${JSON.stringify({ sessionUpdate: 'tool_call_update', toolCallId: 'c2', status: 'failed' })}`,
+    ].join('\n'),
+  )
+  const calls = events.filter(event => event.type === 'tool_call').map(event => event.content.title)
+  assert.equal(calls, ['tool call', 'List files', 'tool call'])
+  const results = events.filter(event => event.type === 'tool_result')
+  assert.equal(
+    results.map(event => [event.content.tool_call_id, event.content.status, event.content.title]),
+    [
+      ['c1', 'completed', 'List files'],
+      ['c2', 'failed', 'tool call'],
+    ],
+  )
+  assert.is(results[0].content.content[0].content.text, 'a')
+})
+
+test('lines on stdout that are no messages are skipped', async () => {
+  await world.agent('chatty', { flags: '--junk-first' })
+  const { id, at } = await world.session('chatty')
+  const events = await world.prompt(
+    at,
+    [
+      'say a',
+      'junk 20',
+      'line {"jsonrpc":"2.0","id":999,"result":{}}',
+      'line {"jsonrpc":"2.0","method":5}',
+      'say b',
+    ].join('\n'),
+  )
+  assert.is(said(events), 'a\nb\n')
+  assert.is((await world.row(id)).state, 'active')
+})
+
+test('nothing but junk ends the session as a protocol failure, the daemon goes on', async () => {
+  const { id, at } = await world.session('plain')
+  const events = await world.prompt(at, 'junk 1500\nsleep 20000')
+  assert.is(events.at(-1).type, 'error')
+  assert.is(events.at(-1).failure.kind, 'protocol_failure')
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  assert.is(row.stop_reason, 'error')
+  assert.is(row.badge, 'failed')
+  const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
+  assert.match(bundle.process.other_output.join(), /npm warn/)
+})
+
+test('a line without an end is a protocol failure, not the end of memory', async () => {
+  const { at } = await world.session('plain')
+  const events = await world.prompt(at, `big ${20 * 1024 * 1024}\nsleep 20000`)
+  assert.is(events.at(-1).failure.kind, 'protocol_failure')
+})
+
+test('a flood of updates is stored, in few events', async () => {
+  const { at } = await world.session('plain')
+  const events = await world.prompt(at, 'flood 3000')
+  const text = said(events)
+  assert.is(text.split('\n').length, 3_001)
+  assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
+  assert.ok(events.length < 200, `${events.length} events`)
+})
+
+test('a journal that is full takes no more of what an agent tells, says so once, and the turn ends as ever', async () => {
+  const { at } = await world.session('plain')
+  await world.prompt(at, 'flood 4000')
+  const events = await world.prompt(at, 'flood 4000')
+  const warnings = events.filter(event => event.type === 'runtime_warning')
+  assert.equal(
+    warnings.map(event => event.content.warning),
+    ['journal_full'],
+  )
+  assert.is(events.at(-1).type, 'done')
+  assert.is((await world.prompt(at, 'say more')).filter(event => event.type === 'agent_message').length, 0)
+})
+
+test('an agent that ends during a turn fails it, stops its session and leaves a crash bundle', async () => {
+  const { id, at } = await world.session('plain')
+  const open = JSON.stringify({
+    sessionUpdate: 'tool_call',
+    toolCallId: 'c1',
+    title: 'Run it',
+    kind: 'execute',
+    status: 'in_progress',
+  })
+  const events = await world.prompt(
+    at,
+    `update ${open}\nsay working\nstderr api_key=sk-abcdefghijklmnop123 then boom\nexit 3`,
+  )
+  const [result] = events.filter(event => event.type === 'tool_result')
+  assert.is(result.content.synthetic, true)
+  assert.is(events.at(-1).type, 'error')
+  assert.is(events.at(-1).failure.kind, 'process_exit')
+  assert.match(events.at(-1).failure.summary, /with code 3/)
+  await world.until(at, event => event.type === 'session_stopped')
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  assert.is(row.stop_reason, 'agent_crashed')
+  assert.is(row.failure.kind, 'process_exit')
+  assert.is(row.health.health, 'dead')
+  const file = row.failure.crash_bundle_path
+  assert.is((await stat(file)).mode & 0o777, 0o600)
+  const text = await readFile(file, 'utf8')
+  assert.not.match(text, /sk-abcdefghij/)
+  const bundle = JSON.parse(text)
+  assert.match(bundle.process.stderr_tail, /then boom/)
+  assert.is(bundle.session_id, id)
+  assert.is(bundle.process.env.SVC_SESSION_ID, id)
+})
+
+test('an agent that ends between turns: with an error it crashed, without one it is started again', async () => {
+  const crash = await world.session('plain')
+  await world.prompt(crash.at, 'exit-later 2')
+  const row = await eventually(async () => {
+    const row = await world.row(crash.id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  assert.is(row.stop_reason, 'agent_crashed')
+
+  const calm = await world.session('plain')
+  await world.prompt(calm.at, 'exit-later 0')
+  await world.until(calm.at, event => event.type === 'runtime_warning')
+  assert.is((await world.row(calm.id)).state, 'active')
+  assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
+})
+
+test('an error of the agent fails the turn, not the session', async () => {
+  const { id, at } = await world.session('plain')
+  const events = await world.prompt(at, 'error -32603 the model answered 500')
+  assert.is(events.at(-1).failure.kind, 'prompt_failure')
+  assert.match(events.at(-1).content.error, /model answered 500/)
+  assert.is((await world.row(id)).state, 'active')
+  assert.is(said(await world.prompt(at, 'say again')), 'again\n')
+})
+
+test('what an agent says after its turn is kept with that turn', async () => {
+  const { at } = await world.session('plain')
+  const events = await world.prompt(at, 'later by the way')
+  const late = await world.until(at, event => event.type === 'agent_message')
+  assert.is(late.turn_id, events[0].turn_id)
+})
+
+test('cancel: heeded, answered with an error, or ignored', async () => {
+  const cancel = async (at: string) => {
+    const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say started\nhang' })
+    await world.until(at, event => event.type === 'agent_message')
+    const reply = await world.kernel.request('POST', `${at}/prompt/cancel`)
+    const done = await world.until(at, event => event.type === 'done' && event.turn_id === sent.body.prompt.new_turn_id)
+    return { reply, done }
+  }
+  const plain = await world.session('plain')
+  const heeded = await cancel(plain.at)
+  assert.is(heeded.reply.body.outcome, 'canceled')
+  assert.is(heeded.done.content.status, 'canceled')
+  assert.is((await world.kernel.request('POST', `${plain.at}/prompt/cancel`)).body.outcome, 'no_active_prompt')
+
+  await world.agent('grumbler', { flags: '--cancel-as-error' })
+  const grumbler = await world.session('grumbler')
+  assert.is((await cancel(grumbler.at)).done.content.status, 'canceled')
+
+  await world.agent('deaf', { flags: '--ignore-stdin-end --ignore-term' })
+  const deaf = await world.session('deaf')
+  await world.kernel.request('POST', `${deaf.at}/prompt`, { text: 'pid\nhang deaf' })
+  const pid = Number(/pid (\d+)/.exec(said([await world.until(deaf.at, event => event.type === 'agent_message')]))![1])
+  await world.kernel.request('POST', `${deaf.at}/prompt/cancel`)
+  await world.until(deaf.at, event => event.type === 'runtime_warning' && event.content.warning === 'cancel_ignored')
+  assert.not(isAlive(pid))
+  assert.is((await world.row(deaf.id)).state, 'active', 'the session goes on without the process')
+  assert.match(said(await world.prompt(deaf.at, 'pid')), /prompt 1/)
+})
+
+test('stopping ends a group that ignores the end of stdin and SIGTERM', async () => {
+  await world.agent('stubborn', { flags: '--ignore-stdin-end --ignore-term' })
+  const { id, at } = await world.session('stubborn')
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'child\npid')))![1])
+  await world.kernel.request('POST', `${at}/stop`)
+  assert.not(isAlive(pid), 'the group is gone')
+  assert.is((await world.row(id)).state, 'stopped')
+})
+
+test('an agent that closes its output without ending has failed', async () => {
+  const { at } = await world.session('plain')
+  const events = await world.prompt(at, 'close')
+  assert.is(events.at(-1).failure.kind, 'transport_failure')
+})
+
+test('starts that fail say why', async () => {
+  const failing = async (name: string, flags: string, kind: string, text: RegExp, command?: string) => {
+    await world.agent(name, { flags, ...(command && { command }) })
+    const { id, at } = await world.session(name)
+    const events = await world.prompt(at, 'say hello')
+    assert.is(events.at(-1).type, 'error', name)
+    assert.is(events.at(-1).failure.kind, kind, name)
+    assert.match(events.at(-1).failure.summary, text)
+    assert.is(events.filter(event => event.type === 'user_message').length, 0, 'no prompt was delivered')
+    const row = await eventually(async () => {
+      const row = await world.row(id)
+      return row.state === 'stopped' && row
+    }, `the stop of ${name}`)
+    assert.is(row.stop_reason, 'error')
+    assert.is(row.failure.kind, kind)
+    return row
+  }
+  await failing('missing', '', 'startup_failure', /command not found/, 'svc-no-such-agent --acp')
+  await failing('slow', '--slow-init=5000', 'handshake_failure', /initialize/)
+  await failing('slow-new', '--slow-new=5000', 'startup_failure', /session\/new/)
+  await failing('future', '--version=7', 'handshake_failure', /version 7/)
+  await failing('login', '--login', 'startup_failure', /wants a login/)
+  const row = await failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
+  const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
+  assert.match(bundle.process.stderr_tail, /cannot find/)
+})
+
+test('a stop while the process is starting ends both', async () => {
+  await world.agent('late', { flags: '--slow-init=600' })
+  const { id, at } = await world.session('late')
+  const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
+  assert.is(sent.status, 200)
+  assert.is((await world.kernel.request('POST', `${at}/stop`)).status, 204)
+  const row = await world.row(id)
+  assert.equal([row.state, row.stop_reason, row.failure], ['stopped', 'user_canceled', undefined])
+  assert.equal(
+    (await world.events(at)).map(event => event.type),
+    ['done', 'session_stopped'],
+  )
+  const { subprocess_health: processes } = (await world.kernel.request('GET', '/api/status')).body
+  assert.is(processes.unhealthy, 0)
+})
+
+test('the environment, the first words and the mode of an agent', async () => {
+  await world.agent('reader', { permissions: 'approve-reads' })
+  const { id, at } = await world.session('reader', { model: 'small-1' })
+  const events = await world.prompt(
+    at,
+    'env SVC_SESSION_ID\nenv SVC_AGENT\nenv SVC_MODEL\nenv SVC_PROVIDER\nenv SVC_HOME\necho',
+  )
+  const text = said(events)
+  assert.match(text, new RegExp(`SVC_SESSION_ID=${id}\nSVC_AGENT=reader\nSVC_MODEL=small-1\nSVC_PROVIDER=local\n`))
+  assert.match(text, /You are the agent reader/)
+  assert.match(text, /You do what you are told/)
+  assert.is(events[0].content.text.startsWith('env SVC_SESSION_ID'), true, 'the transcript has what the user wrote')
+  assert.not.match(said(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
+})
+
+test('a workspace whose folder is gone refuses the prompt and changes nothing', async () => {
+  const { id, at } = await world.session('plain')
+  const plans = path.join(world.root, '.svc', 'agents', 'plain', 'AGENT.md')
+  const text = await readFile(plans, 'utf8')
+  const { writeFile, rm } = await import('node:fs/promises')
+  await writeFile(plans, text.replace('name: plain', 'name: other'))
+  const refused = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
+  assert.is(refused.status, 422)
+  await rm(path.dirname(plans), { recursive: true })
+  assert.is((await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })).status, 404)
+  assert.is((await world.row(id)).state, 'active')
+  await mkdir(path.dirname(plans))
+  await writeFile(plans, text)
+  assert.is(said(await world.prompt(at, 'say hello')), 'hello\n')
+})
+
+test.run()
