@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { buildDocument } from '../../kernel/http/openapi.js'
+import { inTree } from '../../plugins/index.js'
+
+const here = path.dirname(fileURLToPath(import.meta.url))
+const file = path.join(here, '../../schemas/openapi.json')
+const surface = path.join(here, 'surface.txt')
+
+/** Runs the checker; `contract` names one of the two contract files. */
+function check(document: string, contract: string): { lacking: string[]; routes: number } {
+  const argv = [
+    path.join(here, 'check-contract.mjs'),
+    document,
+    '--contract',
+    path.join(here, contract),
+    '--only',
+    surface,
+  ]
+  let text: string
+  try {
+    text = execFileSync(process.execPath, argv, { encoding: 'utf8' })
+  } catch (error) {
+    text = (error as { stdout: string }).stdout
+  }
+  const lines = text.trim().split('\n')
+  return { lacking: lines.slice(0, -1), routes: Number(/routes \d+ of (\d+)/.exec(lines.at(-1) ?? '')?.[1]) }
+}
+
+test('schemas/openapi.json is the document of the routes as they are', async () => {
+  const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
+  const { info: _, ...built } = (await buildDocument(routes, '')) as { info: unknown }
+  const { info: __, ...stored } = JSON.parse(readFileSync(file, 'utf8'))
+  assert.equal(stored, JSON.parse(JSON.stringify(built)))
+})
+
+test('the document lacks nothing that the contract has for the routes of the surface', () => {
+  const wanted = readFileSync(surface, 'utf8').trim().split('\n').length
+  const first = check(file, 'contract.json')
+  const second = check(file, 'contract-completing.json')
+  assert.equal([...first.lacking, ...second.lacking], [])
+  assert.is(first.routes + second.routes, wanted)
+})
+
+test('the checker notices a member that is missing', () => {
+  const document = JSON.parse(readFileSync(file, 'utf8'))
+  delete document.paths['/api/drain'].post
+  const broken = path.join(mkdtempSync(path.join(os.tmpdir(), 'svc-document-')), 'openapi.json')
+  writeFileSync(broken, JSON.stringify(document))
+  const { lacking } = check(broken, 'contract.json')
+  rmSync(path.dirname(broken), { recursive: true })
+  assert.ok(lacking.includes('POST /api/drain: no such route'))
+})
+
+test.run()
