@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+let model: ChildProcess
+let base = ''
+
+test.before(async () => {
+  model = spawn(process.execPath, [fileURLToPath(new URL('fake-model.mjs', import.meta.url)), '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(model.stdout!, 'data')
+  base = /http:\/\/\S+/.exec(String(line))?.[0] ?? ''
+})
+
+test.after(async () => {
+  model.kill()
+  await once(model, 'exit')
+})
+
+const post = (path: string, body: unknown) =>
+  fetch(`${base}${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json' },
+  })
+const user = (content: string) => [{ role: 'user', content }]
+
+test('says what the prompt scripts, in the dialects of three model interfaces', async () => {
+  const messages = await (await post('/v1/messages', { model: 'm', messages: user('[[say:hello there]]') })).json()
+  assert.is(messages.content[0].text, 'hello there')
+  const chat = await (await post('/v1/chat/completions', { model: 'm', messages: user('[[say:hello chat]]') })).json()
+  assert.is(chat.choices[0].message.content, 'hello chat')
+  const responses = await (await post('/v1/responses', { model: 'm', input: '[[say:hello responses]]' })).json()
+  assert.is(responses.output[0].content[0].text, 'hello responses')
+})
+
+test('calls a tool that was offered, and speaks once its result is there', async () => {
+  const tools = [{ name: 'Bash', input_schema: {} }]
+  const asked = { role: 'user', content: '[[tool:^Bash$ {"command":"true"}]]' }
+  const call = await (await post('/v1/messages', { model: 'm', messages: [asked], tools })).json()
+  assert.is(call.stop_reason, 'tool_use')
+  assert.equal(call.content[0].input, { command: 'true' })
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.content[0].id, content: 'done' }] }
+  const after = await (await post('/v1/messages', { model: 'm', messages: [asked, result], tools })).json()
+  assert.is(after.stop_reason, 'end_turn')
+})
+
+test('fails as scripted and keeps a log', async () => {
+  assert.is((await post('/v1/messages', { model: 'm', messages: user('[[http:500]]') })).status, 500)
+  const log = (await (await fetch(`${base}/__log`)).json()) as { directives?: { http?: string } }[]
+  assert.ok(log.some(entry => entry.directives?.http === '500'))
+})
+
+test.run()
