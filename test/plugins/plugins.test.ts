@@ -5,7 +5,7 @@ import { createKernel } from '../../kernel/index.js'
 import { critical, inTree } from '../../plugins/index.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 
-const removable = inTree.filter(plugin => !critical.includes(plugin.name))
+const removable = inTree.filter(plugin => !(critical as readonly string[]).includes(plugin.name))
 
 test('a daemon without any one plugin boots, serves the others and says what waits', async () => {
   for (const absent of removable) {

@@ -26,25 +26,27 @@ const post = (path: string, body: unknown) =>
     body: JSON.stringify(body),
     headers: { 'content-type': 'application/json' },
   })
+// biome-ignore lint/suspicious/noExplicitAny: replies of several interfaces
+const json = async (reply: Promise<Response>): Promise<any> => (await reply).json()
 const user = (content: string) => [{ role: 'user', content }]
 
 test('says what the prompt scripts, in the dialects of three model interfaces', async () => {
-  const messages = await (await post('/v1/messages', { model: 'm', messages: user('[[say:hello there]]') })).json()
+  const messages = await json(post('/v1/messages', { model: 'm', messages: user('[[say:hello there]]') }))
   assert.is(messages.content[0].text, 'hello there')
-  const chat = await (await post('/v1/chat/completions', { model: 'm', messages: user('[[say:hello chat]]') })).json()
+  const chat = await json(post('/v1/chat/completions', { model: 'm', messages: user('[[say:hello chat]]') }))
   assert.is(chat.choices[0].message.content, 'hello chat')
-  const responses = await (await post('/v1/responses', { model: 'm', input: '[[say:hello responses]]' })).json()
+  const responses = await json(post('/v1/responses', { model: 'm', input: '[[say:hello responses]]' }))
   assert.is(responses.output[0].content[0].text, 'hello responses')
 })
 
 test('calls a tool that was offered, and speaks once its result is there', async () => {
   const tools = [{ name: 'Bash', input_schema: {} }]
   const asked = { role: 'user', content: '[[tool:^Bash$ {"command":"true"}]]' }
-  const call = await (await post('/v1/messages', { model: 'm', messages: [asked], tools })).json()
+  const call = await json(post('/v1/messages', { model: 'm', messages: [asked], tools }))
   assert.is(call.stop_reason, 'tool_use')
   assert.equal(call.content[0].input, { command: 'true' })
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.content[0].id, content: 'done' }] }
-  const after = await (await post('/v1/messages', { model: 'm', messages: [asked, result], tools })).json()
+  const after = await json(post('/v1/messages', { model: 'm', messages: [asked, result], tools }))
   assert.is(after.stop_reason, 'end_turn')
 })
 
