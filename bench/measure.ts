@@ -9,14 +9,23 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
 
-/** Runs two measurements in turn, A B A B …, so that a machine whose speed drifts disturbs both alike. */
-export async function pairs(n: number, a: () => Promise<number>, b: () => Promise<number>) {
-  const [as, bs]: [number[], number[]] = [[], []]
-  for (let i = 0; i < n; i++) {
-    as.push(await a())
-    bs.push(await b())
-  }
-  return { a: median(as), b: median(bs), ratio: median(as.map((value, i) => value / (bs[i] as number))) }
+/** Measurements in turn, A B C A B C …, so that a machine whose speed drifts disturbs all alike; results by measurement. */
+export async function inTurn<T>(rounds: number, measurements: readonly (() => Promise<T>)[]): Promise<T[][]> {
+  const results = measurements.map((): T[] => [])
+  for (let round = 0; round < rounds; round++)
+    for (const [i, measure] of measurements.entries()) results[i]?.push(await measure())
+  return results
+}
+
+/** Two measurements in turn: the medians, and the median of the ratios of neighbours. */
+export async function pairs(rounds: number, a: () => Promise<number>, b: () => Promise<number>) {
+  const [as = [], bs = []] = await inTurn(rounds, [a, b])
+  return { a: median(as), b: median(bs), ratio: ratioOf(as, bs) }
+}
+
+/** Median of the ratios of measurements that were taken next to each other. */
+export function ratioOf(as: readonly number[], bs: readonly number[]): number {
+  return median(as.map((value, i) => value / (bs[i] as number)))
 }
 
 /** Milliseconds from start to end of a whole process; throws when it fails. */
@@ -36,24 +45,7 @@ export function timed(argv: readonly string[], env: NodeJS.ProcessEnv = process.
   })
 }
 
-/** One line of the report. */
-export interface Row {
-  readonly what: string
-  readonly ours: string
-  readonly baseline: string
-  readonly ratio: string
-  readonly target?: string
-}
-
-/** Prints rows as a table. */
-export function printRows(rows: readonly Row[]): void {
-  const columns = ['what', 'ours', 'baseline', 'ratio', 'target'] as const
-  const widths = columns.map(c => Math.max(c.length, ...rows.map(row => (row[c] ?? '').length)))
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] as number))
-      .join('  ')
-      .trimEnd()
-  console.log(line(columns))
-  for (const row of rows) console.log(line(columns.map(c => row[c] ?? '')))
-}
+export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+export const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`
+export const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`
+export const perSecond = (rate: number): string => `${rate < 100 ? rate.toFixed(1) : rate.toFixed(0)}/s`

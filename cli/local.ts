@@ -1,6 +1,6 @@
+import type { CommandContext } from '../kernel/command.js'
 import type { CommandArgument, CommandOption } from '../kernel/surface.js'
 import type { Client } from './client.js'
-import type { CommandContext } from './command-context.js'
 import type { CommandData } from './command-data.js'
 import type { Io } from './io.js'
 import type { Output } from './output.js'
@@ -11,7 +11,6 @@ export interface LocalContext extends CommandContext {
   readonly client: Client
   readonly out: Output
   readonly data: CommandData
-  readonly home: string
 }
 
 /** A command that needs no daemon. */

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { CommandContext } from '../kernel/command.js'
 import { findAddress, homeOfEnv } from './address.js'
 import { Client } from './client.js'
-import type { CommandContext } from './command-context.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './command-data.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
 import { type Entry, findCommand } from './find-command.js'
@@ -64,8 +64,7 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
   }
   const context = contextOf(entry, given, world)
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
-  await (await loadModule(entry, world.io.root))(context)
-  return exitCodes.done
+  return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
 }
 
 function contextOf(
@@ -115,7 +114,7 @@ export async function readText(path: string, io: Pick<Io, 'cwd' | 'stdin'>): Pro
   }
 }
 
-type Run = (context: CommandContext) => Promise<void>
+type Run = (context: CommandContext) => Promise<number | undefined>
 
 async function loadModule(entry: ModuleCommand, root: string): Promise<Run> {
   const file = isAbsolute(entry.module) ? entry.module : join(root, entry.module)

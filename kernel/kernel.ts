@@ -4,8 +4,9 @@ import * as v from 'valibot'
 import { pluginActor } from './actor.js'
 import { type Clock, iso, systemClock, type Timer } from './clock.js'
 import { Config, KernelSettings } from './config/index.js'
+import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
-import { EventLog, event } from './events/index.js'
+import { EventLog, event, eventLimits } from './events/index.js'
 import { checkSocketPath, prepareHome } from './home.js'
 import { Gate, Guard, type Hook, Notify, Pipeline, type Report, type Tapper } from './hooks/index.js'
 import { Host } from './host/host.js'
@@ -14,8 +15,9 @@ import type { InjectReply, InjectRequest } from './http/generation.js'
 import { Transport } from './http/transport.js'
 import { type Ids, systemIds } from './ids.js'
 import { acquireLock } from './lock.js'
+import { type LogLine, logFor } from './log.js'
 import type { Plugin } from './plugin.js'
-import type { Home, Log, PluginKernel } from './plugin-kernel.js'
+import type { Home, PluginKernel } from './plugin-kernel.js'
 import { homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
@@ -27,15 +29,6 @@ import { textFile } from './store/json-file.js'
 import type { Setting } from './surface.js'
 import type { RegistryToken } from './token.js'
 import { version } from './version.js'
-
-/** One line of the log, as data; the embedder writes it where it wants. */
-export interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
-  readonly time: number
-  readonly msg: string
-  readonly plugin?: string
-  readonly [field: string]: unknown
-}
 
 export interface KernelOptions {
   readonly home: string
@@ -52,6 +45,8 @@ export interface KernelOptions {
   readonly ids?: Ids
   /** Milliseconds that a starting kernel waits for another one of this home to end. */
   readonly waitForLockMs?: number
+  /** How free space is found; default: the system is asked. */
+  readonly freeBytes?: FreeBytes
   /** Checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
 }
@@ -98,6 +93,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
     undo.push(() => lock.release())
+    const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
+    const disk = new DiskGuard(home, clock, say, options.freeBytes)
+    undo.push(() => disk.close())
+    await disk.start()
     const store = await openStore({ path: home.database, now: () => clock.now() })
     undo.push(() => store.close())
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
@@ -110,11 +109,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     const left = await spawner.reap()
     if (left.ended.length > 0) {
-      write({
-        level: 'warn',
-        time: clock.now(),
-        msg: `ended ${left.ended.length} processes that an earlier daemon left`,
-      })
+      say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
     }
     undo.push(async () => {
       await spawner.stopAll()
@@ -124,7 +119,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 
     let host: Host | undefined
     const report: Report = fault => host?.report(fault)
-    const events = new EventLog(db, clock, ids, report)
+    const events = new EventLog(db, clock, ids, report, { dir: home.path('events') }, eventLimits(config))
+    undo.push(() => events.close())
     const marks: { current?: ReconcileLoop } = {}
     const records = new RecordStore(db, clock, events, key => marks.current?.mark([key]), report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
@@ -133,6 +129,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       clock,
       ids,
       durable: () => db.durable(),
+      full: () => disk.refusal(),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
     })
@@ -148,10 +145,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       settings: () => host?.registries.settings.collect() ?? [],
       commands: () => host?.registries.commands.collect() ?? [],
       faults: () => host?.faults() ?? [],
-      store: () => {
-        const { bytes, failed, streams } = store.status()
-        return { bytes, streams, ...(failed === undefined ? {} : { failed }) }
-      },
+      store: () => store.status(),
+      checkpoint: () => store.checkpoint(),
       document: async () => {
         const { buildDocument } = await import('./http/openapi.js')
         return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
@@ -175,6 +170,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       actor: pluginActor(plugin.name),
       db: db.bind({ name: plugin.name, tables: plugin.name.replace(/[.-]/g, '_') }),
+      disk,
       records,
       events: events.bind(plugin.name, tapper.scope),
       reconcile,
@@ -240,6 +236,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(async () => errors.push(...(await running.releaseAll())))
     await host.boot(options.plugins)
     host.startServices()
+    events.start()
 
     const doors = options.listen ?? []
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
@@ -293,12 +290,4 @@ async function quiesceAll(host: Host, transport: Transport, order: readonly stri
 function discovery(transport: Transport, pid: number, startedAt: number): string {
   const tcp = transport.listeners().find(listener => listener.door === 'tcp')
   return `${JSON.stringify({ pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
-}
-
-function logFor(plugin: string, clock: Clock, write: (line: LogLine) => void): Log {
-  const at =
-    (level: LogLine['level']) =>
-    (msg: string, fields: Readonly<Record<string, unknown>> = {}) =>
-      write({ ...fields, level, time: clock.now(), msg, plugin })
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

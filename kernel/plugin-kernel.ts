@@ -1,5 +1,6 @@
 import type { Actor } from './actor.js'
 import type { Clock } from './clock.js'
+import type { DiskRoom } from './disk-guard.js'
 import type { Events } from './events/index.js'
 import type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
 import type { HostView } from './host/view.js'
@@ -56,6 +57,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly actor: Actor
   /** The database, bound to tables `<plugin>_…`; reads are free. */
   readonly db: Db
+  /** Whether there is room to write; what works in the background asks it before it begins. */
+  readonly disk: DiskRoom
   readonly records: Records
   readonly events: Events
   readonly reconcile: Reconcile

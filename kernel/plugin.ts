@@ -7,8 +7,21 @@ import type { Needs, Token } from './token.js'
 export * from './actor.js'
 export type { Awaitable } from './awaitable.js'
 export { type Clock, iso } from './clock.js'
+export type { ColorName, CommandClient, CommandContext, CommandOutput } from './command.js'
+export type { DiskRoom } from './disk-guard.js'
 export { defineErrors, type ErrorEntry, Fault, type FaultMore, faultOf, KernelErrors, messageOf } from './errors.js'
-export { type EmitOptions, type Events, type EventType, event, type StoredEvent } from './events/index.js'
+export {
+  type DayCount,
+  type DurableCursor,
+  type EmitOptions,
+  type EventFilter,
+  type Events,
+  type EventType,
+  event,
+  type GapEvent,
+  isGap,
+  type StoredEvent,
+} from './events/index.js'
 export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
 export type { AttributedFault, HostView, ListenerInfo, PluginInfo, PluginState } from './host/view.js'
 export type { Ids } from './ids.js'

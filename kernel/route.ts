@@ -127,6 +127,8 @@ export interface RouteDefinition<
   readonly listeners?: 'both' | 'socket' | 'tcp'
   /** Refused over TCP when the listener is bound beyond loopback. */
   readonly privileged?: boolean
+  /** Goes on while the disk is full: it stops or frees something. Reading always does. */
+  readonly essential?: boolean
   readonly cli?: RouteCli
   /** Runs before the body is validated, for refusals that come first. */
   readonly before?: (

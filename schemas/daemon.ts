@@ -1,7 +1,8 @@
 /** The daemon: status, identity, doctor, drain (Specification A, Daemon status and control; Behaviour 1). */
 import * as v from 'valibot'
-import { StatusHealth } from './daemon/health.js'
+import { DiskHealth, StatusHealth } from './daemon/health.js'
 import {
+  SchemaStream,
   StatusAutomation,
   StatusBridges,
   StatusConfig,
@@ -93,6 +94,42 @@ export type AdmissionState = v.InferOutput<typeof AdmissionState>
 /** POST /api/drain and /api/undrain. */
 export const DrainReply = v.object({ state: AdmissionState })
 export type DrainReply = v.InferOutput<typeof DrainReply>
+
+/** GET /api/db/status: the catalog's files and what was done since it was opened. */
+export const DbStatusReply = v.object({
+  status: v.picklist(['ok', 'failed']),
+  /** What ended it, once it has failed. */
+  error: v.optional(v.string()),
+  path: v.string(),
+  bytes: Integer,
+  /** Of the log that the next checkpoint moves into the database. */
+  wal_bytes: Integer,
+  transactions: Integer,
+  syncs: Integer,
+  disk: DiskHealth,
+  schema_streams: v.array(SchemaStream),
+})
+export type DbStatusReply = v.InferOutput<typeof DbStatusReply>
+
+/** POST /api/db/checkpoint: bytes of the log that were moved into the database. */
+export const DbCheckpointReply = v.object({ moved_bytes: Integer, bytes: Integer })
+export type DbCheckpointReply = v.InferOutput<typeof DbCheckpointReply>
+
+/** GET /api/db/verify, and what `svc db verify` finds on a stopped home. */
+export const DbVerifyReply = v.object({
+  status: v.picklist(['ok', 'damaged']),
+  checked: v.array(
+    v.object({
+      kind: v.picklist(['database', 'table', 'journal']),
+      /** File, table or folder. */
+      name: v.string(),
+      /** Rows or records that could be read. */
+      entries: Integer,
+      problems: v.array(v.string()),
+    }),
+  ),
+})
+export type DbVerifyReply = v.InferOutput<typeof DbVerifyReply>
 
 /** GET /api/openapi.json: the document of everything that is routed now. */
 export const OpenApiReply = v.looseObject({ openapi: v.string() })

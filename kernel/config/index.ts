@@ -3,52 +3,28 @@ import * as v from 'valibot'
 import { Fault } from '../errors.js'
 import type { Setting } from '../surface.js'
 
-const setting = <T>(entry: Setting<T>): Setting<T> => entry
+const setting = <T>(path: string, section: string, schema: v.GenericSchema<unknown, T>, fallback: T): Setting<T> => ({
+  path,
+  section,
+  schema,
+  default: fallback,
+  apply: 'restart-required',
+})
+const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
+const HOST = v.pipe(v.string(), v.minLength(1), v.maxLength(253))
+const LEVEL = v.picklist(['debug', 'info', 'warn', 'error'])
 
 /** The paths that the kernel itself owns. */
 export const KernelSettings = {
-  socket: setting({
-    path: 'daemon.socket',
-    section: 'general',
-    schema: v.string(),
-    default: '',
-    apply: 'restart-required',
-  }),
-  host: setting({
-    path: 'http.host',
-    section: 'general',
-    schema: v.pipe(v.string(), v.minLength(1), v.maxLength(253)),
-    default: 'localhost',
-    apply: 'restart-required',
-  }),
-  port: setting({
-    path: 'http.port',
-    section: 'general',
-    schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535)),
-    default: 2123,
-    apply: 'restart-required',
-  }),
-  logLevel: setting({
-    path: 'log.level',
-    section: 'observability',
-    schema: v.picklist(['debug', 'info', 'warn', 'error']),
-    default: 'info' as const,
-    apply: 'restart-required',
-  }),
-  redact: setting({
-    path: 'redact.enabled',
-    section: 'general',
-    schema: v.boolean(),
-    default: true,
-    apply: 'restart-required',
-  }),
-  disabled: setting({
-    path: 'plugins.disabled',
-    section: 'general',
-    schema: v.array(v.string()),
-    default: [] as string[],
-    apply: 'restart-required',
-  }),
+  socket: setting('daemon.socket', 'general', v.string(), ''),
+  host: setting('http.host', 'general', HOST, 'localhost'),
+  port: setting('http.port', 'general', integer(0, 65535), 2123),
+  logLevel: setting('log.level', 'observability', LEVEL, 'info'),
+  /** How long and how much the journal of events keeps (Behaviour 11.3). */
+  retentionDays: setting('observability.retention_days', 'observability', integer(1, 3650), 7),
+  maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),
+  redact: setting('redact.enabled', 'general', v.boolean(), true),
+  disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
 }
 
 /** The configuration file, decoded: values by dotted path, and paths that nobody here owns. */

@@ -1,48 +1,90 @@
 import * as v from 'valibot'
-import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
+import { type Clock, iso, type Timer } from '../clock.js'
+import { type Config, KernelSettings } from '../config/index.js'
 import { KernelErrors } from '../errors.js'
 import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
+import type { JournalOptions } from '../journal/index.js'
 import type { Scope } from '../scope.js'
-import type { Db, Migration, Tx } from '../store/index.js'
-import type { EmitOptions, Events, EventType, StoredEvent } from './index.js'
+import type { Db, Tx } from '../store/index.js'
+import { Archive } from './archive.js'
+import { Consumer } from './consumer.js'
+import type { DayCount, DurableCursor, EmitOptions, EventFilter, Events, EventType, StoredEvent } from './index.js'
+import { Outbox } from './outbox.js'
+import { conditions, DAY_MS, type EventRow, eventMigrations, fromRow } from './rows.js'
 
 const PAGE = 200
+const LARGEST_PAYLOAD = 256 * 1024
+const HOUR_MS = 3_600_000
 
-interface Consumer {
-  readonly owner: string
-  readonly name: string
-  readonly fn: (event: StoredEvent) => Awaitable<void>
-  cursor: number
-  running: boolean
-  ended: boolean
+/** How much is kept where; times in milliseconds. */
+export interface EventLimits {
+  /** Rows that stay in the table. */
+  readonly keepRows: number
+  /** Rows that are moved in one transaction; 500 block the loop for some 5 ms. */
+  readonly chunkRows: number
+  /** How far behind a durable cursor may be. */
+  readonly behindMs: number
+  /** What the journal keeps. */
+  readonly retentionMs: number
+  readonly maxBytes: number
 }
 
-/** The event log over the catalog: rows written in the transaction of the state they tell of, shown once durable. */
-export class EventLog {
-  static readonly migrations: readonly Migration[] = [
-    {
-      id: '001-event',
-      sql: `CREATE TABLE kernel_event (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, at INTEGER NOT NULL, name TEXT NOT NULL,
-        actor_kind TEXT NOT NULL, actor_id TEXT NOT NULL, cause TEXT, scope TEXT, subject TEXT, payload TEXT NOT NULL
-      ) STRICT;
-      CREATE INDEX kernel_event_subject ON kernel_event (subject, seq);
-      CREATE INDEX kernel_event_name ON kernel_event (name, seq);`,
-    },
-  ]
+const LIMITS: EventLimits = {
+  keepRows: 100_000,
+  chunkRows: 500,
+  behindMs: 7 * DAY_MS,
+  retentionMs: 7 * DAY_MS,
+  maxBytes: 2 ** 30,
+}
 
+/** What the configuration says of it. */
+export function eventLimits(config: Config): Partial<EventLimits> {
+  const { retentionDays, maxEventBytes } = KernelSettings
+  return { retentionMs: config.get(retentionDays) * DAY_MS, maxBytes: config.get(maxEventBytes) }
+}
+
+/**
+ * The event log: rows written in the transaction of the state they tell of, shown once durable. The table is an outbox with
+ * the newest events; older ones are in a journal, and a list crosses that border.
+ */
+export class EventLog {
+  static readonly migrations = eventMigrations
+
+  readonly limits: EventLimits
+  readonly archive: Archive
+  readonly outbox: Outbox
   readonly #consumers = new Set<Consumer>()
   #durable: number
+  #sweepDue: number
+  #sweeping: Promise<void> | undefined
+  #timer: Timer | undefined
+  #closed = false
 
   constructor(
-    private readonly db: Db,
-    private readonly clock: Clock,
-    private readonly ids: Ids,
-    private readonly report: Report,
+    readonly db: Db,
+    readonly clock: Clock,
+    readonly ids: Ids,
+    readonly report: Report,
+    journal: JournalOptions,
+    limits: Partial<EventLimits> = {},
   ) {
-    this.#durable = db.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM kernel_event')?.seq ?? 0
+    this.limits = { ...LIMITS, ...limits }
+    const newest = () => Number(db.row("SELECT seq FROM sqlite_sequence WHERE name = 'kernel_event'")?.[0] ?? 0)
+    this.#durable = newest()
+    this.#sweepDue = this.first() + this.limits.keepRows + this.limits.chunkRows
+    this.archive = new Archive(journal, newest)
+    this.outbox = new Outbox(db, this.archive, this.limits)
+  }
+
+  /** Position of the newest durable event. */
+  get last(): number {
+    return this.#durable
+  }
+
+  /** Position of the oldest event in the table; with none in it, of the next that will be. */
+  first(): number {
+    return Number(this.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
   }
 
   /** The log as the plugin `owner` sees it: its name is the default actor, its scope ends its consumers. */
@@ -50,22 +92,13 @@ export class EventLog {
     return {
       emit: (t, type, payload, options) =>
         this.emit(t, type, payload, { actor: { kind: 'daemon', id: owner }, ...options }),
-      on: (type, fn) => {
-        const consumer: Consumer = {
-          owner,
-          name: type === '*' ? '*' : type.name,
-          fn: fn as Consumer['fn'],
-          cursor: this.#durable,
-          running: false,
-          ended: false,
-        }
-        this.#consumers.add(consumer)
-        scope.defer(`events ${consumer.name}`, () => {
-          consumer.ended = true
-          this.#consumers.delete(consumer)
-        })
+      on: <P>(what: EventType<P> | '*' | DurableCursor<P>, fn: (event: never) => unknown) => {
+        const { cursor, type } = typeof what === 'object' && 'cursor' in what ? what : { cursor: undefined, type: what }
+        this.#consume(scope, cursor, type === '*' ? type : type.name, fn as Consumer['fn'])
       },
       list: filter => this.list(filter),
+      latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
+      counts: filter => this.counts(filter),
       last: () => this.#durable,
     }
   }
@@ -74,99 +107,131 @@ export class EventLog {
     const checked = v.safeParse(type.payload, payload)
     if (!checked.success)
       throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
+    const text = JSON.stringify(checked.output)
+    if (text.length > LARGEST_PAYLOAD)
+      throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
     const id = this.ids.id('evt')
-    const actor = options.actor ?? { kind: 'daemon', id: 'kernel' }
-    const row = this.db.within(t).get<{ seq: number }>(
+    const { kind, id: by, cause } = options.actor ?? { kind: 'daemon', id: 'kernel' }
+    const about = [options.cause ?? cause ?? null, options.scope ?? null, options.subject ?? null]
+    const row = this.db.within(t).row(
       `INSERT INTO kernel_event (id, at, name, actor_kind, actor_id, cause, scope, subject, payload)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
-      [
-        id,
-        this.clock.now(),
-        type.name,
-        actor.kind,
-        actor.id,
-        options.cause ?? actor.cause ?? null,
-        options.scope ?? null,
-        options.subject ?? null,
-        JSON.stringify(checked.output),
-      ],
+      [id, this.clock.now(), type.name, kind, by, ...about, text],
     )
-    if (!row) throw KernelErrors.internal(`the event ${type.name} got no position`)
-    const { seq } = row
+    const seq = Number(row?.[0])
     this.db.onDurable(t, () => {
       this.#durable = Math.max(this.#durable, seq)
-      for (const consumer of this.#consumers) void this.#pump(consumer)
+      for (const consumer of this.#consumers) void consumer.pump()
+      if (seq >= this.#sweepDue) void this.sweep()
     })
     return { id, seq }
   }
 
-  list(filter: { after?: number; name?: string; subject?: string; limit?: number }): StoredEvent[] {
-    const where = ['seq > ?', 'seq <= ?']
-    const params: (string | number)[] = [filter.after ?? 0, this.#durable]
-    for (const column of ['name', 'subject'] as const) {
-      const value = filter[column]
-      if (value === undefined) continue
-      where.push(`${column} = ?`)
-      params.push(value)
+  /** See {@link Events.list}. */
+  async list(filter: EventFilter & { after?: number; limit?: number }): Promise<StoredEvent[]> {
+    const limit = Math.max(0, Math.min(filter.limit ?? PAGE, 1000))
+    const found: StoredEvent[] = []
+    let after = filter.after ?? 0
+    // The border moves on while the journal is read.
+    for (let first = this.first(); after + 1 < first && found.length < limit; first = this.first()) {
+      const wanted = (event: StoredEvent) =>
+        event.name === (filter.name ?? event.name) && event.subject === (filter.subject ?? event.subject)
+      found.push(...(await this.archive.read(after, first, limit - found.length, wanted)))
+      after = first - 1
     }
-    params.push(Math.min(filter.limit ?? PAGE, 1000))
+    return found.concat(this.rows(filter, after, limit - found.length))
+  }
+
+  /** See {@link Events.counts}. What is moved is counted when it is moved, the rest now. */
+  counts(filter: EventFilter & { scope?: string; from: string; to: string }): DayCount[] {
+    const days = [filter.from, filter.to].map(day => Date.parse(/^\d{4}-\d\d-\d\d$/.test(day) ? day : '') / DAY_MS)
+    if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
+    const { sql, params } = conditions(filter)
     return this.db
-      .all<EventRow>(`SELECT * FROM kernel_event WHERE ${where.join(' AND ')} ORDER BY seq LIMIT ?`, params)
+      .rows(
+        `SELECT day, name, sum(n) FROM (
+           SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
+           UNION ALL
+           SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event
+           WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
+         ) GROUP BY day, name ORDER BY day, name`,
+        [...days, ...params, this.#durable, ...days, ...params],
+      )
+      .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
+  }
+
+  /** Durable events that are in the table. */
+  rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
+    const { sql, params } = conditions(filter)
+    return this.db
+      .all<EventRow>(`SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT ?`, [
+        after,
+        this.#durable,
+        ...params,
+        limit,
+      ])
       .map(fromRow)
   }
 
-  /** One event at a time from the log itself, so that a slow consumer holds a position and not a queue. */
-  async #pump(consumer: Consumer): Promise<void> {
-    if (consumer.running) return
-    consumer.running = true
-    try {
-      while (!consumer.ended && consumer.cursor < this.#durable) {
-        const upTo = this.#durable
-        const page = this.list({
-          after: consumer.cursor,
-          limit: PAGE,
-          ...(consumer.name === '*' ? {} : { name: consumer.name }),
-        })
-        for (const event of page) {
-          if (consumer.ended) return
-          try {
-            await consumer.fn(event)
-          } catch (error) {
-            this.report({ owner: consumer.owner, hook: `event ${event.name}`, error })
-          }
-          consumer.cursor = event.seq
-        }
-        if (page.length < PAGE) consumer.cursor = Math.max(consumer.cursor, upTo)
-      }
-    } finally {
-      consumer.running = false
-    }
+  saveCursor(owner: string, name: string, seq: number): Promise<unknown> {
+    return this.db.tx(t =>
+      t.run(
+        `INSERT INTO kernel_cursor (owner, name, seq, updated_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (owner, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at`,
+        [owner, name, seq, this.clock.now()],
+      ),
+    )
   }
-}
 
-type EventRow = {
-  seq: number
-  id: string
-  at: number
-  name: string
-  actor_kind: string
-  actor_id: string
-  cause: string | null
-  scope: string | null
-  subject: string | null
-  payload: string
-}
+  /** Sweeps now and then every hour. */
+  start(): void {
+    void this.sweep().then(() => {
+      if (!this.#closed) this.#timer = this.clock.timeout(HOUR_MS, () => this.start(), { unref: true })
+    })
+  }
 
-function fromRow(row: EventRow): StoredEvent {
-  return {
-    seq: row.seq,
-    id: row.id,
-    at: row.at,
-    name: row.name,
-    actor: { kind: row.actor_kind, id: row.actor_id },
-    ...(row.cause === null ? {} : { cause: row.cause }),
-    ...(row.scope === null ? {} : { scope: row.scope }),
-    ...(row.subject === null ? {} : { subject: row.subject }),
-    payload: JSON.parse(row.payload),
+  /** Moves what the table need not keep into the journal and drops what retention lets go; failures are reported. */
+  sweep(): Promise<void> {
+    this.#sweeping ??= this.#sweep()
+      .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
+      .finally(() => {
+        this.#sweepDue = this.#durable + this.limits.chunkRows
+        this.#sweeping = undefined
+      })
+    return this.#sweeping
+  }
+
+  /** Ends a sweep between two chunks and closes the journal; consumers end with their scopes. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.cancel()
+    await this.#sweeping
+    await this.archive.close()
+  }
+
+  async #sweep(): Promise<void> {
+    await Promise.all([...this.#consumers].map(consumer => consumer.save()))
+    while (!this.#closed && (await this.outbox.move(this.#durable, this.clock.now())));
+    if (!this.#closed) await this.outbox.drop(this.clock.now())
+  }
+
+  #consume(scope: Scope, cursor: string | undefined, type: string, fn: Consumer['fn']): void {
+    const { owner } = scope
+    let start = this.#durable
+    if (cursor !== undefined) {
+      if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
+        throw new TypeError(`the cursor ${cursor} of ${owner} has a consumer already`)
+      const row = this.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
+      // Transactions are durable in order: with any event from now on, a new cursor is there as well.
+      if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
+      start = Number(row?.[0] ?? start)
+    }
+    const consumer = new Consumer(this, scope, cursor, type, fn, start)
+    this.#consumers.add(consumer)
+    scope.defer(`events ${cursor ?? type}`, () => {
+      this.#consumers.delete(consumer)
+      return consumer.save()
+    })
+    void consumer.pump()
   }
 }

@@ -1,3 +1,4 @@
+import type { StoreStatus } from '../store/index.js'
 import type { Command, Setting } from '../surface.js'
 
 /** State of a plugin; `absent` ones are not known to the host at all. */
@@ -42,12 +43,9 @@ export interface HostView {
   settings(): { readonly owner: string; readonly entry: Setting }[]
   commands(): { readonly owner: string; readonly entry: Command }[]
   faults(): readonly AttributedFault[]
-  /** Size and schema state of the store. */
-  store(): {
-    bytes: number
-    failed?: string
-    streams: { owner: string; version: number; applied: number; digest: string }[]
-  }
+  store(): StoreStatus
+  /** Moves the log of the store into its database; resolves when that is on the disk. */
+  checkpoint(): Promise<void>
   /** The OpenAPI document of everything that is routed now. */
   document(): Promise<unknown>
   /** Paths of the configuration file that no plugin here owns. */

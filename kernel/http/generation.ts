@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { operator } from '../actor.js'
+import { type Actor, operator } from '../actor.js'
 import { Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
@@ -18,6 +18,8 @@ export interface GenerationContext {
   /** Privileged routes are refused over TCP beyond loopback. */
   readonly privilegedOverTcp: () => boolean
   readonly durable: () => Promise<void>
+  /** Why nothing new is written now, when the disk is full. */
+  readonly full: () => Promise<Fault | undefined>
   /** Counts a handler of a plugin as running until the returned function is called. */
   readonly enter: (owner: string) => () => void
   readonly failed: (owner: string, where: string, error: unknown) => void
@@ -51,6 +53,8 @@ export class Generation {
       bodyLimit: 1024 * 1024,
       routerOptions: { maxParamLength: 5000, ignoreTrailingSlash: true },
       forceCloseConnections: false,
+      // No schema is ever Fastify's: this keeps it from loading the compilers for them (ajv and more, 40 ms).
+      schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
       frameworkErrors: (error, request, reply) =>
         sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
     })
@@ -87,17 +91,19 @@ export class Generation {
   }
 }
 
+function noCompiler(): never {
+  throw new Error('a route has a schema of Fastify; schemas here are valibot, in the route definition')
+}
+
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
   app.removeAllContentTypeParsers()
   const strict = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
-    if (text.trim() === '') done(null, undefined)
+    if (/^\s*$/.test(text)) done(null, undefined)
     else strict(request, text, done)
   })
-  app.addHook('onRequest', async request => {
-    const refused = context.guard(request.raw, context.doorOf(request.raw))
-    if (refused) throw refused
-  })
+  // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
+  app.addHook('onRequest', (request, _reply, done) => done(context.guard(request.raw, context.doorOf(request.raw))))
   app.setErrorHandler((error, request, reply) => sendFault(translated(error), request, reply, context))
   app.setNotFoundHandler((request, reply) =>
     sendFault(
@@ -117,12 +123,19 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
     config: { owner },
     preParsing: async request => {
       refuseDoor(route, context.doorOf(request.raw), context)
+      // Also asked for what goes on then, for it makes the reserve available.
+      const full = route.method === 'GET' ? undefined : await context.full()
+      if (full && !route.essential) throw full
       await route.before?.(self, { params: request.params, actor: actorOf(request) } as never)
     },
     handler: async (request, reply) => {
       const leave = context.enter(owner)
       const hangUp = new AbortController()
-      reply.raw.once('close', () => hangUp.abort(new Error('the caller hung up')))
+      let streaming = false
+      // After a whole reply nobody is left to be told, but a source of frames waits for it.
+      reply.raw.once('close', () => {
+        if (streaming || !reply.raw.writableFinished) hangUp.abort(new Error('the caller hung up'))
+      })
       try {
         const result = (await route.handle(self, {
           params: request.params,
@@ -139,7 +152,10 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           headers?: Record<string, string>
           stream?: AsyncIterable<Frame>
         }
-        if (result.stream) return await openStream(owner, result.stream, request, reply, context)
+        if (result.stream) {
+          streaming = true
+          return await openStream(owner, result.stream, request, reply, context)
+        }
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
@@ -170,7 +186,13 @@ async function openStream(
   return reply
 }
 
-const actorOf = (request: FastifyRequest) => ({ ...operator, cause: request.id })
+const actorOf = (request: FastifyRequest): Actor => ({
+  kind: operator.kind,
+  id: operator.id,
+  owner: operator.owner,
+  source: operator.source,
+  cause: request.id,
+})
 
 function refuseDoor(route: Route, door: Door, context: GenerationContext): void {
   if (door === 'inject') return
@@ -178,9 +200,12 @@ function refuseDoor(route: Route, door: Door, context: GenerationContext): void 
   if (route.privileged && door === 'tcp' && !context.privilegedOverTcp()) throw KernelErrors.privileged_only()
 }
 
+const NO_HEADERS = {}
+
 function declaredHeaders(route: Route, request: FastifyRequest): Record<string, string | undefined> {
+  if (!route.headers) return NO_HEADERS
   return Object.fromEntries(
-    Object.keys(route.headers ?? {}).map(name => {
+    Object.keys(route.headers).map(name => {
       const value = request.headers[name.toLowerCase()]
       return [name.toLowerCase(), Array.isArray(value) ? value[0] : value]
     }),

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.js'
-import { KernelErrors } from '../errors.js'
+import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Ids } from '../ids.js'
@@ -14,6 +14,7 @@ export interface TransportOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly durable: () => Promise<void>
+  readonly full: () => Promise<Fault | undefined>
   readonly failed: (owner: string, where: string, error: unknown) => void
   readonly checkReplies: boolean
 }
@@ -47,6 +48,7 @@ export class Transport {
       },
       privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
       durable: this.options.durable,
+      full: this.options.full,
       enter: owner => this.#enter(owner),
       failed: this.options.failed,
       checkReplies: this.options.checkReplies,

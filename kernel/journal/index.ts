@@ -1,6 +1,6 @@
 import { type Disk, systemDisk } from '../store/disk.js'
-import { OpenJournal } from './journal.js'
-import { readMark, writeMark } from './mark.js'
+import { journalFailed, OpenJournal } from './journal.js'
+import { type Mark, readMark, writeMark } from './mark.js'
 import { journalDamaged, Segment } from './segment.js'
 
 export { LARGEST_PAYLOAD } from './record.js'
@@ -54,42 +54,44 @@ export interface JournalOptions {
 
 /**
  * Opens a journal, making it when there is none: cuts a torn tail, raises the generation after an unclean end.
- * @throws StoreError `journal_damaged` naming file and offset
+ * @throws StoreError `journal_damaged` naming file and offset, `journal_failed`
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
-  const disk = options.disk ?? systemDisk()
-  const segments = (await disk.list(options.dir))
-    .map(name => /^events-(\d{1,15})\.log$/.exec(name)?.[1])
-    .filter(first => first !== undefined)
-    .map(first => new Segment(options.dir, Number(first)))
-    .sort((a, b) => a.first - b.first)
-  const found = await readMark(disk, options.dir)
-  if (found === undefined && segments.length > 0)
-    throw journalDamaged(`${options.dir} at offset 0: journal.json is missing`)
-  const mark = found ?? { generation: 1, clean: true, last: 0 }
-  const active = segments.at(-1)
-  const last = active === undefined ? 0 : await recoverTail(disk, active, mark.clean)
-  if (last < mark.last || (mark.clean && last !== mark.last)) {
-    const where = active === undefined ? `${options.dir} at offset 0` : `${active.file} at offset ${active.size}`
-    throw journalDamaged(`${where}: it ends with sequence ${last}, but ${mark.last} was on the disk`)
+  const { dir, disk = systemDisk() } = options
+  try {
+    const segments = (await disk.list(dir))
+      .flatMap(name => /^events-(\d{1,15})\.log$/.exec(name)?.[1] ?? [])
+      .map(first => new Segment(dir, Number(first)))
+      .sort((a, b) => a.first - b.first)
+    const found = await readMark(disk, dir)
+    if (found === undefined && segments.length > 0) throw journalDamaged(`${dir}: journal.json is missing`)
+    const mark = found ?? { generation: 1, clean: true, last: 0 }
+    const generation = mark.clean ? mark.generation : mark.generation + 1
+    const last = await recoverTail(disk, dir, segments.at(-1), mark)
+    if (!mark.clean) await writeMark(disk, dir, { generation, clean: false, last })
+    return new OpenJournal(options, disk, segments, { generation, last, clean: mark.clean })
+  } catch (error) {
+    throw journalFailed(dir, 'opened', error)
   }
-  const generation = mark.clean ? mark.generation : mark.generation + 1
-  if (!mark.clean) await writeMark(disk, options.dir, { generation, clean: false, last })
-  return new OpenJournal(options, disk, segments, { generation, last, marked: !mark.clean })
 }
 
-/** The last sequence of the newest segment; after an unclean end its torn tail is cut. */
-async function recoverTail(disk: Disk, segment: Segment, clean: boolean): Promise<number> {
+/**
+ * The last sequence of the newest segment. After an unclean end its torn tail is cut: whatever follows the first record that
+ * is not good, for what was written between two syncs may arrive in any order. Damage is what the mark contradicts.
+ */
+async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined, mark: Mark): Promise<number> {
+  if (segment === undefined) {
+    if (mark.last > 0) throw journalDamaged(`${dir} at offset 0: no record is left of ${mark.last}`)
+    return 0
+  }
   const handle = await disk.open(segment.file, 'update')
   try {
     const { next, fileSize } = await segment.scan(disk, handle)
-    if (segment.size < fileSize) {
-      if (clean || (await segment.goodRecordAfter(disk, handle, next, fileSize))) {
-        throw segment.damaged(segment.size, `record ${next} is not readable`)
-      }
-      await disk.truncate(handle, segment.size)
+    if (next <= mark.last || (mark.clean && (segment.size < fileSize || next > mark.last + 1))) {
+      throw segment.damaged(segment.size, `record ${next} is not readable; ${mark.last} was on the disk`)
     }
-    if (!clean) await disk.fsync(handle)
+    if (segment.size < fileSize) await disk.truncate(handle, segment.size)
+    if (!mark.clean) await disk.fsync(handle)
     return next - 1
   } finally {
     await disk.close(handle)

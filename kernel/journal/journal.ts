@@ -1,11 +1,10 @@
-import path from 'node:path'
-
 import { type Disk, writeAll } from '../store/disk.js'
 import { reasonOf, StoreError } from '../store/error.js'
+import { Note } from '../store/note.js'
+import { Progress } from '../store/progress.js'
 import { turn } from '../store/turn.js'
 import type { Journal, JournalOptions, JournalRecord, Timers } from './index.js'
-import { writeMark } from './mark.js'
-import { Progress } from './progress.js'
+import { type Mark, markFile, writeMark } from './mark.js'
 import { type Batch, encodeBatch } from './record.js'
 import { eachRecord, Segment } from './segment.js'
 
@@ -18,14 +17,11 @@ const LARGEST_WRITE = 32 * 1024 * 1024
 export class OpenJournal implements Journal {
   readonly generation: number
   last: number
-  readonly #options: JournalOptions
-  readonly #disk: Disk
   readonly #timers: Timers
-  readonly #segments: Segment[]
-  /** The mark on the disk says that the end is unclean. */
-  #marked: boolean
   /** The newest file, once it is written to. */
   #handle: number | undefined
+  /** The mark, once it says that the end is unclean. */
+  #note: Note | undefined
   #pending: Batch[] = []
   #writing = false
   readonly #written: Progress
@@ -38,24 +34,20 @@ export class OpenJournal implements Journal {
   #closing: Promise<void> | undefined
 
   constructor(
-    options: JournalOptions,
-    disk: Disk,
-    segments: Segment[],
-    state: { readonly generation: number; readonly last: number; readonly marked: boolean },
+    readonly options: JournalOptions,
+    readonly disk: Disk,
+    readonly segments: Segment[],
+    readonly found: Mark,
   ) {
-    this.#options = options
-    this.#disk = disk
     this.#timers = options.timers ?? (globalThis as unknown as Timers)
-    this.#segments = segments
-    this.generation = state.generation
-    this.last = state.last
-    this.#written = new Progress(state.last)
-    this.#synced = new Progress(state.last)
-    this.#marked = state.marked
+    this.generation = found.generation
+    this.last = found.last
+    this.#written = new Progress(found.last)
+    this.#synced = new Progress(found.last)
   }
 
   get first(): number {
-    return this.#segments[0]?.first ?? 1
+    return this.segments[0]?.first ?? 1
   }
 
   append(payloads: readonly Uint8Array[], options: { sync?: boolean } = {}): number[] {
@@ -65,7 +57,7 @@ export class OpenJournal implements Journal {
     this.last = batch.last
     this.#pending.push(batch)
     if (options.sync === true) this.#syncGoal = batch.last
-    else this.#timer ??= this.#timers.setTimeout(() => this.#late(), this.#options.syncDelayMs ?? DEFAULT_SYNC_DELAY_MS)
+    else this.#timer ??= this.#timers.setTimeout(() => this.#late(), this.options.syncDelayMs ?? DEFAULT_SYNC_DELAY_MS)
     if (!this.#writing) void this.#write()
     return payloads.map((_, i) => batch.first + i)
   }
@@ -84,12 +76,12 @@ export class OpenJournal implements Journal {
     this.#usable()
     const records: JournalRecord[] = []
     const end = this.#written.reached
-    let sequence = Math.max(from, this.first)
-    while (sequence <= end && records.length < limit) {
-      const at = this.#segments.findLastIndex(segment => segment.first <= sequence)
-      const nextFirst = this.#segments[at + 1]?.first
-      const stop = Math.min(end, (nextFirst ?? Infinity) - 1, sequence + limit - records.length - 1)
-      await this.#readSegment(this.#segments[at] as Segment, sequence, stop, nextFirst, records)
+    for (let sequence = Math.max(from, this.first); sequence <= end && records.length < limit; ) {
+      const at = this.segments.findLastIndex(segment => segment.first <= sequence)
+      const nextFirst = this.segments[at + 1]?.first ?? Infinity
+      const stop = Math.min(end, nextFirst - 1, sequence + limit - records.length - 1)
+      for (const record of await this.#readSegment(this.segments[at] as Segment, sequence, stop, nextFirst))
+        records.push(record)
       sequence = stop + 1
     }
     return records
@@ -100,30 +92,25 @@ export class OpenJournal implements Journal {
     return this.#closing
   }
 
-  async #readSegment(
-    segment: Segment,
-    from: number,
-    to: number,
-    nextFirst: number | undefined,
-    into: JournalRecord[],
-  ): Promise<void> {
-    const handle = await this.#disk.open(segment.file, 'read')
+  async #readSegment(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
+    const records: JournalRecord[] = []
+    const handle = await this.disk.open(segment.file, 'read')
     try {
-      if (!segment.scanned) {
-        const { next, fileSize } = await segment.scan(this.#disk, handle)
+      if (segment.index === undefined) {
+        const { next, fileSize } = await segment.scan(this.disk, handle)
         if (next !== nextFirst || segment.size !== fileSize) {
           throw segment.damaged(segment.size, `record ${next} is not readable, the next file begins with ${nextFirst}`)
         }
       }
       const place = segment.placeBefore(from)
-      const end = await eachRecord(this.#disk, handle, place, segment.size, (sequence, _offset, payload) => {
-        if (sequence > to) return false
-        if (sequence >= from) into.push({ sequence, payload: new Uint8Array(payload) })
-        return true
+      const end = await eachRecord(this.disk, handle, place, segment.size, (sequence, _offset, payload) => {
+        if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
+        return sequence <= to
       })
       if (end.sequence <= to) throw segment.damaged(end.offset, `record ${end.sequence} is not readable`)
+      return records
     } finally {
-      await this.#disk.close(handle)
+      await this.disk.close(handle)
     }
   }
 
@@ -144,7 +131,12 @@ export class OpenJournal implements Journal {
     try {
       await turn()
       while (this.#pending.length > 0 && this.#failure === undefined) {
-        await this.#writeBatches(this.#takePending())
+        let bytes = 0
+        const large = this.#pending.findIndex(batch => {
+          bytes += batch.bytes.length
+          return bytes > LARGEST_WRITE
+        })
+        await this.#writeBatches(this.#pending.splice(0, large < 0 ? this.#pending.length : Math.max(large, 1)))
         this.#requestSync()
       }
     } catch (error) {
@@ -154,23 +146,13 @@ export class OpenJournal implements Journal {
     }
   }
 
-  #takePending(): Batch[] {
-    let bytes = 0
-    let count = 0
-    for (const batch of this.#pending) {
-      bytes += batch.bytes.length
-      if (count > 0 && bytes > LARGEST_WRITE) break
-      count++
-    }
-    return this.#pending.splice(0, count)
-  }
-
   async #writeBatches(batches: readonly Batch[]): Promise<void> {
     const [{ first, bytes: only }] = batches as [Batch]
     const bytes = batches.length === 1 ? only : Buffer.concat(batches.map(batch => batch.bytes))
-    await this.#markUnclean()
+    this.#note ??= await this.#markUnclean()
     const segment = await this.#segmentFor(first, bytes.length)
-    await writeAll(this.#disk, this.#handle as number, bytes, segment.size)
+    if (this.#failure !== undefined) throw this.#failure
+    await writeAll(this.disk, this.#handle as number, bytes, segment.size)
     for (const batch of batches) {
       for (const [i, start] of batch.starts.entries()) segment.note(batch.first + i, segment.size + start)
       segment.size += batch.bytes.length
@@ -178,39 +160,40 @@ export class OpenJournal implements Journal {
     this.#written.advance((batches.at(-1) as Batch).last)
   }
 
-  async #markUnclean(): Promise<void> {
-    if (this.#marked) return
-    await this.#disk.mkdir(this.#options.dir)
-    const { generation } = this
-    await writeMark(this.#disk, this.#options.dir, { generation, clean: false, last: this.#synced.reached })
-    this.#marked = true
+  /** Durable before anything is written, if an unclean open has not said so already. */
+  async #markUnclean(): Promise<Note> {
+    const { dir } = this.options
+    if (this.found.clean) {
+      await this.disk.mkdir(dir)
+      await writeMark(this.disk, dir, { ...this.found, clean: false })
+    }
+    return new Note(this.disk, await this.disk.open(markFile(dir), 'update'))
   }
 
   /** The file that the next write goes to. */
   async #segmentFor(first: number, bytes: number): Promise<Segment> {
-    const segment = this.#segments.at(-1)
-    const largest = this.#options.segmentBytes ?? DEFAULT_SEGMENT_BYTES
+    const segment = this.segments.at(-1)
+    const largest = this.options.segmentBytes ?? DEFAULT_SEGMENT_BYTES
     if (segment === undefined || (segment.size > 0 && segment.size + bytes > largest)) {
       return this.#alone(() => this.#beginSegment(first))
     }
-    this.#handle ??= await this.#disk.open(segment.file, 'update')
+    this.#handle ??= await this.disk.open(segment.file, 'update')
     return segment
   }
 
   /** Syncs and leaves the newest file before another is made, so that only the newest can have a torn tail. */
   async #beginSegment(first: number): Promise<Segment> {
+    const { dir } = this.options
     if (this.#handle !== undefined) {
-      await this.#disk.fsync(this.#handle)
-      await this.#disk.close(this.#handle)
+      await this.#sync(this.#handle)
+      await this.disk.close(this.#handle)
       this.#handle = undefined
-      this.#syncedTo(this.#written.reached)
     }
-    const segment = new Segment(this.#options.dir, first)
-    segment.begin()
-    this.#handle = await this.#disk.open(segment.file, 'create')
-    await this.#disk.fsyncDir(this.#options.dir)
-    if (this.#segments.length === 0) await this.#disk.fsyncDir(path.dirname(this.#options.dir))
-    this.#segments.push(segment)
+    const segment = new Segment(dir, first)
+    segment.index = []
+    this.#handle = await this.disk.open(segment.file, 'create')
+    await this.disk.fsyncDir(dir)
+    this.segments.push(segment)
     return segment
   }
 
@@ -218,16 +201,24 @@ export class OpenJournal implements Journal {
   #requestSync(): void {
     if (this.#syncGoal <= this.#synced.reached) return
     void this.#alone(async () => {
-      const target = this.#written.reached
-      if (target <= this.#synced.reached || this.#handle === undefined || this.#failure !== undefined) return
-      await this.#disk.fsync(this.#handle)
-      this.#syncedTo(target)
+      if (this.#handle === undefined || this.#failure !== undefined) return
+      if (this.#written.reached > this.#synced.reached) await this.#sync(this.#handle)
     }).catch(error => this.#fail(error))
   }
 
-  #syncedTo(sequence: number): void {
-    this.#synced.advance(sequence)
-    if (sequence === this.last) this.#stopTimer()
+  /** The mark before those who wait: a kill after that finds it. */
+  async #sync(handle: number): Promise<void> {
+    const last = this.#written.reached
+    try {
+      await this.disk.fsync(handle)
+      const due = await this.#note?.write({ generation: this.generation, clean: false, last })
+      this.#synced.advance(last)
+      if (last === this.last) this.#stopTimer()
+      if (due) await this.#note?.sync()
+    } catch (error) {
+      this.#fail(error)
+    }
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   #alone<T>(fn: () => Promise<T>): Promise<T> {
@@ -247,12 +238,7 @@ export class OpenJournal implements Journal {
   /** The first error is the end: a failed sync says nothing about what is on the disk, so none is tried again. */
   #fail(cause: unknown): void {
     if (this.#failure !== undefined) return
-    this.#failure = new StoreError(
-      'journal_failed',
-      `the journal ${this.#options.dir} can no longer be written: ${reasonOf(cause)}`,
-      'free space or repair the disk, then open it again; it recovers what was synced',
-      cause,
-    )
+    this.#failure = journalFailed(this.options.dir, 'written', cause)
     this.#stopTimer()
     this.#pending = []
     this.#written.fail(this.#failure)
@@ -260,15 +246,26 @@ export class OpenJournal implements Journal {
   }
 
   async #close(): Promise<void> {
+    const { generation, last, options, disk } = this
     try {
       await this.sync()
-      const { generation, last } = this
-      if (this.#marked) await writeMark(this.#disk, this.#options.dir, { generation, clean: true, last })
+      await this.#exclusive
+      if (this.#note !== undefined || !this.found.clean)
+        await writeMark(disk, options.dir, { generation, clean: true, last })
+    } catch (error) {
+      this.#fail(error)
+      throw this.#failure
     } finally {
       this.#stopTimer()
       await this.#exclusive
-      if (this.#handle !== undefined) await this.#disk.close(this.#handle)
-      this.#handle = undefined
+      for (const handle of [this.#handle, this.#note?.handle]) if (handle !== undefined) await disk.close(handle)
     }
   }
+}
+
+/** What ended a journal, with a code of ours. */
+export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause
+  const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
+  return new StoreError('journal_failed', `the journal ${dir} can no longer be ${did}: ${reasonOf(cause)}`, hint, cause)
 }

@@ -1,8 +1,9 @@
 import path from 'node:path'
-import { type Disk, readWhole, replaceFile } from '../store/disk.js'
+import { type Disk, readIfThere, replaceFile } from '../store/disk.js'
+import { noteBytes, readNote } from '../store/note.js'
 import { journalDamaged } from './segment.js'
 
-/** What a journal says of itself in `journal.json`, written durably before what it announces. */
+/** What a journal says of itself in `journal.json`. */
 export interface Mark {
   /** Raised by every open after an unclean end, before anything is appended. */
   readonly generation: number
@@ -12,32 +13,18 @@ export interface Mark {
   readonly last: number
 }
 
-const FILE = 'journal.json'
+export const markFile = (folder: string): string => path.join(folder, 'journal.json')
 
 /** The mark, or undefined when there is none. @throws StoreError `journal_damaged` */
 export async function readMark(disk: Disk, folder: string): Promise<Mark | undefined> {
-  const file = path.join(folder, FILE)
-  const bytes = await readWhole(disk, file)
-  if (bytes === undefined) return undefined
-  const mark = parse(Buffer.from(bytes).toString())
-  if (mark === undefined) throw journalDamaged(`${file} at offset 0: it does not say generation, clean and last`)
+  const bytes = await readIfThere(disk, markFile(folder))
+  const mark = readNote<Mark>(bytes)
+  if (bytes !== undefined && mark === undefined)
+    throw journalDamaged(`${markFile(folder)} at offset 0: it is not readable`)
   return mark
 }
 
 /** Resolves when the mark is on the disk. */
 export function writeMark(disk: Disk, folder: string, mark: Mark): Promise<void> {
-  return replaceFile(disk, path.join(folder, FILE), Buffer.from(`${JSON.stringify(mark)}\n`))
-}
-
-function parse(text: string): Mark | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (typeof value !== 'object' || value === null) return undefined
-  const { generation, clean, last } = value as Record<string, unknown>
-  if (!Number.isSafeInteger(generation) || typeof clean !== 'boolean' || !Number.isSafeInteger(last)) return undefined
-  return { generation: generation as number, clean, last: last as number }
+  return replaceFile(disk, markFile(folder), noteBytes(mark))
 }

@@ -19,53 +19,36 @@ export interface Batch {
 export function encodeBatch(payloads: readonly Uint8Array[], first: number): Batch {
   const large = payloads.find(payload => payload.length > LARGEST_PAYLOAD)
   if (large !== undefined) {
-    throw new StoreError(
-      'journal_record_too_large',
-      `a record of ${large.length} bytes is more than the ${LARGEST_PAYLOAD} allowed`,
-      'store large content elsewhere and refer to it',
-    )
+    const message = `a record of ${large.length} bytes is more than the ${LARGEST_PAYLOAD} allowed`
+    throw new StoreError('journal_record_too_large', message, 'store large content elsewhere and refer to it')
   }
-  const bytes = Buffer.allocUnsafe(payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0))
+  const bytes = Buffer.alloc(payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0))
   const starts: number[] = []
   let at = 0
   for (const payload of payloads) {
-    starts.push(at)
-    bytes.writeUInt32LE(payload.length, at)
-    writeSequence(bytes, first + starts.length - 1, at + 8)
-    bytes.set(payload, at + HEADER_BYTES)
     const end = at + HEADER_BYTES + payload.length
+    bytes.writeUInt32LE(payload.length, at)
+    bytes.writeUIntLE(first + starts.length, at + 8, 6)
+    bytes.set(payload, at + HEADER_BYTES)
     bytes.writeUInt32LE(checksum(bytes, at, end), at + 4)
+    starts.push(at)
     at = end
   }
   return { bytes, first, last: first + payloads.length - 1, starts }
 }
 
 /**
- * The length of the good record at `at` whose sequence `accept` takes; 0 when there is none; when the record goes beyond the
- * bytes, minus the number of bytes it needs.
+ * The length of the good record at `at` with that sequence; 0 when there is none; when the record goes beyond the bytes,
+ * minus the number of bytes it needs.
  */
-export function recordLength(bytes: Buffer, at: number, accept: (sequence: number) => boolean): number {
+export function recordLength(bytes: Buffer, at: number, sequence: number): number {
   if (at + HEADER_BYTES > bytes.length) return -HEADER_BYTES
   const length = HEADER_BYTES + bytes.readUInt32LE(at)
-  if (length > HEADER_BYTES + LARGEST_PAYLOAD || !accept(readSequence(bytes, at + 8))) return 0
+  if (length > HEADER_BYTES + LARGEST_PAYLOAD || bytes.readUIntLE(at + 8, 6) !== sequence) return 0
   if (at + length > bytes.length) return -length
   return bytes.readUInt32LE(at + 4) === checksum(bytes, at, at + length) ? length : 0
 }
 
-/** Sequence of the record at `at`. */
-export function sequenceAt(bytes: Buffer, at: number): number {
-  return readSequence(bytes, at + 8)
-}
-
 function checksum(bytes: Buffer, start: number, end: number): number {
   return crc32c(bytes.subarray(start + 8, end), crc32c(bytes.subarray(start, start + 4)))
-}
-
-function writeSequence(bytes: Buffer, sequence: number, at: number): void {
-  bytes.writeUInt32LE(sequence % 2 ** 32, at)
-  bytes.writeUInt32LE(Math.floor(sequence / 2 ** 32), at + 4)
-}
-
-function readSequence(bytes: Buffer, at: number): number {
-  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32
 }

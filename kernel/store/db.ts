@@ -1,7 +1,7 @@
 import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 import type { Mirror } from './mirror.js'
-import { checkOwner, refused, tablePrefix } from './statement-check.js'
+import { checkOwner, type Owner, refused, tablePrefix } from './statement-check.js'
 import { type Prepared, type Row, Statements } from './statements.js'
 
 /** Reads: synchronous, always fresh. `get` and `all` give objects keyed by column, `row` and `rows` arrays (faster). */
@@ -15,8 +15,6 @@ export interface Reads {
 /** Handle inside a transaction; dead (`tx_ended`) when its callback has returned. Its reads may write (RETURNING). */
 export interface Tx extends Reads {
   run(sql: string, params?: readonly SqlValue[]): { changes: number }
-  /** Number of this transaction since open. */
-  readonly seq: number
 }
 
 /** The database, as one owner sees it (Storage, "One way to write"). */
@@ -30,8 +28,6 @@ export interface Db extends Reads {
   tx<T>(fn: (t: Tx) => T): Promise<T>
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
-  /** True while a transaction's callback is on the stack. */
-  readonly inTx: boolean
   /** Runs after the promise of that transaction is settled, in order; dropped on rollback and after a disk error. */
   onDurable(t: Tx, fn: () => void): void
   /** The same database, statements checked for that owner: it may write tables named `<tables>_…`. */
@@ -40,23 +36,18 @@ export interface Db extends Reads {
   within(t: Tx): Tx
 }
 
-interface Owner {
-  readonly name: string
-  readonly prefix: string
-}
-
 /** A transaction on the stack or behind it. */
 interface Transaction {
-  readonly seq: number
   open: boolean
-  durable: (() => void)[] | undefined
+  /** To be called when it is on the disk. */
+  readonly durable: (() => void)[]
 }
-
-const NONE: readonly SqlValue[] = []
 
 /** The one writer: runs transactions inside SQLite on the caller's turn and settles them as the mirror gets them to the disk. */
 export class Core {
   readonly statements: Statements
+  /** All owners that have tables, by prefix. */
+  readonly owners = new Map([['kernel_', 'kernel']])
   transactions = 0
   closed = false
   current: Transaction | undefined
@@ -85,7 +76,8 @@ export class Core {
 
   /** Runs `fn` atomically inside SQLite; durable later. */
   atomic<T>(fn: (transaction: Transaction) => T): { transaction: Transaction; result: T } {
-    const transaction: Transaction = { seq: ++this.transactions, open: true, durable: undefined }
+    const transaction: Transaction = { open: true, durable: [] }
+    this.transactions++
     step(this.#begin)
     this.current = transaction
     let committed = false
@@ -101,7 +93,13 @@ export class Core {
     } finally {
       this.current = undefined
       transaction.open = false
-      if (!committed) this.#undo()
+      if (!committed) {
+        try {
+          step(this.#rollback)
+        } catch {
+          // SQLite has rolled back by itself; the error that made it do so is the one to tell.
+        }
+      }
     }
   }
 
@@ -110,30 +108,15 @@ export class Core {
     return new Promise((resolve, reject) => {
       this.ready()
       const { transaction, result } = this.atomic(fn)
-      const settle = (error?: StoreError): void => {
-        if (error !== undefined) {
-          reject(error)
-        } else {
-          resolve(result)
-          for (const callback of transaction.durable ?? []) isolated(callback)
-        }
+      const settle = (error?: Error): void => {
+        if (error === undefined) resolve(result)
+        else reject(error)
+        if (error === undefined) for (const callback of transaction.durable) isolated(callback)
       }
       // Not before the caller holds the promise.
       if (this.mirror.settled) void Promise.resolve().then(() => settle(this.mirror.failure))
       else this.mirror.whenSynced(settle)
     })
-  }
-
-  #undo(): void {
-    try {
-      step(this.#rollback)
-    } catch {
-      // SQLite has rolled back by itself; the error that made it do so is the one to tell.
-    }
-  }
-
-  durable(): Promise<void> {
-    return new Promise((resolve, reject) => this.mirror.whenSynced(error => (error ? reject(error) : resolve())))
   }
 
   /** The statement, when this owner may run it here. */
@@ -142,7 +125,7 @@ export class Core {
     if (prepared.verdict.writes) {
       if (!writable) throw refused(sql, 'it writes, outside of a transaction', 'use tx')
       if (owner !== undefined && !prepared.allowed.has(owner.prefix)) {
-        checkOwner(prepared.verdict, sql, owner.name, owner.prefix)
+        checkOwner(prepared.verdict, sql, owner, this.owners)
         prepared.allowed.add(owner.prefix)
       }
     }
@@ -151,34 +134,29 @@ export class Core {
 }
 
 /** Statements in the name of one owner, inside a transaction (`transaction` given) or reading only. */
-class Access {
-  readonly core: Core
-  readonly owner: Owner | undefined
-  readonly transaction: Transaction | undefined
+class Access implements Reads {
+  constructor(
+    readonly core: Core,
+    readonly owner: Owner | undefined,
+    readonly transaction?: Transaction,
+  ) {}
 
-  constructor(core: Core, owner: Owner | undefined, transaction?: Transaction) {
-    this.core = core
-    this.owner = owner
-    this.transaction = transaction
-  }
-
-  get<T>(sql: string, params: readonly SqlValue[] = NONE): T | undefined {
+  get<T>(sql: string, params: readonly SqlValue[] = []): T | undefined {
     const prepared = this.prepare(sql)
-    const row = this.core.statements.row(prepared, params)
-    return row && (this.core.statements.object(prepared, row) as T)
+    return prepared.rows(params, 1).map(row => prepared.object(row) as T)[0]
   }
 
-  all<T>(sql: string, params: readonly SqlValue[] = NONE): T[] {
+  all<T>(sql: string, params: readonly SqlValue[] = []): T[] {
     const prepared = this.prepare(sql)
-    return this.core.statements.rows(prepared, params).map(row => this.core.statements.object(prepared, row) as T)
+    return prepared.rows(params).map(row => prepared.object(row) as T)
   }
 
-  row(sql: string, params: readonly SqlValue[] = NONE): Row | undefined {
-    return this.core.statements.row(this.prepare(sql), params)
+  row(sql: string, params: readonly SqlValue[] = []): Row | undefined {
+    return this.prepare(sql).rows(params, 1)[0]
   }
 
-  rows(sql: string, params: readonly SqlValue[] = NONE): Row[] {
-    return this.core.statements.rows(this.prepare(sql), params)
+  rows(sql: string, params: readonly SqlValue[] = []): Row[] {
+    return this.prepare(sql).rows(params)
   }
 
   prepare(sql: string): Prepared {
@@ -188,12 +166,8 @@ class Access {
 }
 
 class TxHandle extends Access implements Tx {
-  get seq(): number {
-    return this.transaction?.seq ?? 0
-  }
-
-  run(sql: string, params: readonly SqlValue[] = NONE): { changes: number } {
-    return this.core.statements.run(this.prepare(sql), params)
+  run(sql: string, params: readonly SqlValue[] = []): { changes: number } {
+    return this.prepare(sql).run(params)
   }
 }
 
@@ -204,17 +178,11 @@ export class DbHandle extends Access implements Db {
   }
 
   durable(): Promise<void> {
-    return this.core.durable()
-  }
-
-  get inTx(): boolean {
-    return this.core.current !== undefined
+    return this.core.mirror.synced()
   }
 
   onDurable(t: Tx, fn: () => void): void {
-    const transaction = this.#open(t)
-    transaction.durable ??= []
-    transaction.durable.push(fn)
+    this.#open(t).durable.push(fn)
   }
 
   bind(owner: { name: string; tables: string }): Db {

@@ -30,7 +30,7 @@ export interface Disk {
   unlink(file: string): Awaitable<void>
   /** Names in a folder; of a missing folder, none. */
   list(folder: string): Awaitable<string[]>
-  /** Makes a folder and its parents, 0700. */
+  /** Makes a folder and its parents, 0700; they are on the disk when it resolves. */
   mkdir(folder: string): Awaitable<void>
   fsyncDir(folder: string): Promise<void>
 }
@@ -48,6 +48,15 @@ const SYNCHRONOUS_BYTES = 64 * 1024
 const write = promisify(fs.write)
 const read = promisify(fs.read)
 const fdatasync = promisify(fs.fdatasync)
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await fs.promises.open(folder, O_RDONLY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
 
 /** The file system of this machine. */
 export function systemDisk(): Disk {
@@ -67,27 +76,24 @@ export function systemDisk(): Disk {
     close: promisify(fs.close),
     rename: promisify(fs.rename),
     unlink: promisify(fs.unlink),
-    list: folder =>
-      fs.promises.readdir(folder).catch(error => {
-        if (errnoOf(error) === 'ENOENT') return []
-        throw error
-      }),
+    list: async folder => (await missing(fs.promises.readdir(folder))) ?? [],
     mkdir: async folder => {
-      await fs.promises.mkdir(folder, { recursive: true, mode: 0o700 })
-    },
-    fsyncDir: async folder => {
-      const handle = await promisify(fs.open)(folder, O_RDONLY)
-      try {
-        await promisify(fs.fsync)(handle)
-      } finally {
-        await promisify(fs.close)(handle)
+      const made = await fs.promises.mkdir(folder, { recursive: true, mode: 0o700 })
+      for (let at = folder; made !== undefined && at.length >= made.length; at = path.dirname(at)) {
+        await syncFolder(path.dirname(at))
       }
     },
+    fsyncDir: syncFolder,
   }
 }
 
 /** Writes all the bytes; fewer written than given is an error and is not tried again. */
-export function writeAll(disk: Disk, handle: number, bytes: Uint8Array, offset: number): Awaitable<void> {
+export function writeAll(
+  disk: Pick<Disk, 'pwrite'>,
+  handle: number,
+  bytes: Uint8Array,
+  offset: number,
+): Awaitable<void> {
   const check = (written: number): void => {
     if (written !== bytes.length) throw new Error(`short write: ${written} of ${bytes.length} bytes at ${offset}`)
   }
@@ -106,15 +112,25 @@ export async function readInto(disk: Disk, handle: number, into: Uint8Array, off
   return filled
 }
 
-/** The whole file, or undefined when there is none. `reserve` bytes of zeros follow in the same buffer. */
-export async function readWhole(disk: Disk, file: string, reserve = 0): Promise<Uint8Array | undefined> {
-  let handle: number
+/** What a call finds, or undefined where there is no such file. */
+export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
   try {
-    handle = await disk.open(file, 'read')
+    return await found
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined
     throw error
   }
+}
+
+/** The whole file; empty when there is none. `reserve` bytes of zeros follow in the same buffer. */
+export async function readWhole(disk: Disk, file: string, reserve = 0): Promise<Uint8Array> {
+  return (await readIfThere(disk, file, reserve)) ?? new Uint8Array(0)
+}
+
+/** The same, undefined when there is none. */
+export async function readIfThere(disk: Disk, file: string, reserve = 0): Promise<Uint8Array | undefined> {
+  const handle = await missing(Promise.resolve(disk.open(file, 'read')))
+  if (handle === undefined) return undefined
   try {
     const { size } = await disk.stat(handle)
     const buffer = new Uint8Array(size + reserve)

@@ -45,61 +45,48 @@ export interface Engine {
   open(image?: Uint8Array): SqliteDatabase
   /** Makes the write-ahead log of a database that has not read anything yet. */
   putWal(db: SqliteDatabase, bytes: Uint8Array): void
-  /** Tells of every change of the files of `db` from now on. */
-  watch(db: SqliteDatabase, events: FileEvents): void
-  unwatch(db: SqliteDatabase): void
+  /** Who is told of every change of the files of a database, by its `filename`. */
+  readonly watchers: Map<string, FileEvents>
 }
 
-interface Glue extends Heap {
-  readonly Database: new (image?: Uint8Array) => SqliteDatabase
-}
+type Init = (config: object) => Promise<Heap & { readonly Database: new (image?: Uint8Array) => SqliteDatabase }>
 
 /** Loads the pinned build afresh: nothing is shared with another store or with anybody else's sql.js in this process. */
-export async function loadEngine(options: EngineOptions = {}): Promise<Engine> {
-  const pin = options.pin ?? SQLITE_PIN
+export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions = {}): Promise<Engine> {
   const require = createRequire(import.meta.url)
   const gluePath = require.resolve('sql.js/dist/sql-wasm.js')
   const wasmPath = options.wasmPath ?? path.join(path.dirname(gluePath), 'sql-wasm.wasm')
   const [source, wasm] = await Promise.all([fs.readFile(gluePath, 'utf8'), fs.readFile(wasmPath)])
   const sha256 = createHash('sha256').update(wasm).digest('hex')
   if (sha256 !== pin.sha256) {
-    throw new StoreError(
-      'sqlite_pin',
-      `${wasmPath} is not the SQLite build that this program was made for (SHA-256 ${sha256}, expected ${pin.sha256})`,
-      `install sql.js ${pin.version} again; for another version run \`npm run sqljs:pin\` and take over what it prints`,
-    )
+    const message = `${wasmPath} is not the SQLite build that this program was made for`
+    const hint = `install sql.js ${pin.version} again; for another version take over what \`npm run sqljs:pin\` prints`
+    throw new StoreError('sqlite_pin', `${message} (SHA-256 ${sha256}, expected ${pin.sha256})`, hint)
   }
   const watcher = new FileWatcher(pin)
   // The loader of sql.js keeps one instance a process; its source is run here so that this one is ours alone.
   const module: { exports: unknown } = { exports: {} }
-  const folder = path.dirname(gluePath)
-  const wrapper = vm.compileFunction(source, ['exports', 'require', 'module', '__filename', '__dirname'], {
-    filename: gluePath,
-  })
-  wrapper(module.exports, require, module, gluePath, folder)
-  const init = module.exports as (config: object) => Promise<Glue>
+  const names = ['exports', 'require', 'module', '__filename', '__dirname']
+  const wrapper = vm.compileFunction(source, names, { filename: gluePath })
+  wrapper(module.exports, require, module, gluePath, path.dirname(gluePath))
   const compiled = await WebAssembly.compile(wasm)
-  const glue = await new Promise<Glue>((resolve, reject) => {
-    init({
-      useOldExtensionFunctions: false,
-      print: () => {},
-      printErr: () => {},
-      instantiateWasm(imports: Imports, done: (instance: Instance) => void) {
-        const start = async () => {
-          const instance = await WebAssembly.instantiate(compiled, watcher.wrap(imports))
-          watcher.attach(instance)
-          done(instance)
-        }
-        start().catch(reject)
-        return {}
-      },
-    }).then(resolve, reject)
+  const glue = await new Promise<Awaited<ReturnType<Init>>>((resolve, reject) => {
+    const instantiateWasm = (imports: Imports, done: (instance: Instance) => void): object => {
+      const start = async (): Promise<void> => {
+        const instance = await WebAssembly.instantiate(compiled, watcher.wrap(imports))
+        watcher.attach(instance)
+        done(instance)
+      }
+      start().catch(reject)
+      return {}
+    }
+    const config = { useOldExtensionFunctions: false, print: () => {}, printErr: () => {}, instantiateWasm }
+    ;(module.exports as Init)(config).then(resolve, reject)
   })
   return {
     open: image => new glue.Database(image === undefined ? undefined : growing(image)),
     putWal: (db, bytes) => watcher.create(glue, `/${db.filename}-wal`, bytes),
-    watch: (db, events) => watcher.watchers.set(db.filename, events),
-    unwatch: db => watcher.watchers.delete(db.filename),
+    watchers: watcher.watchers,
   }
 }
 

@@ -11,7 +11,6 @@ export interface FileEvents {
   write(part: FilePart, offset: number, bytes: Uint8Array): void
   truncate(part: FilePart, size: number): void
   sync(part: FilePart): void
-  close(part: FilePart): void
   remove(part: FilePart): void
 }
 
@@ -23,16 +22,15 @@ export interface Heap {
 
 /** A descriptor, or 0 (or nothing) for success; offsets among the arguments are bigints, which `Number` takes. */
 type FileImport = (...args: (number | undefined)[]) => number | undefined
-interface OpenFile {
+interface DatabaseFile {
   readonly base: string
   readonly part: FilePart
-  position: number
 }
 
 /** Wraps the file calls that SQLite imports: follows descriptors and positions, reports changes, alters nothing. */
 export class FileWatcher {
   readonly watchers = new Map<string, FileEvents>()
-  readonly #open: (OpenFile | undefined)[] = []
+  readonly #open: ((DatabaseFile & { position: number }) | undefined)[] = []
   readonly #pin: SqlitePin
   #original: Partial<Record<FileCall, FileImport>> = {}
   #memory: Memory | undefined
@@ -49,11 +47,8 @@ export class FileWatcher {
     for (const [call, letter] of Object.entries(this.#pin.imports) as [FileCall, string][]) {
       const original = given?.[letter]
       if (typeof original !== 'function') {
-        throw new StoreError(
-          'sqlite_pin',
-          `the SQLite build has no import ${this.#pin.module}.${letter} for ${call}`,
-          'run `npm run sqljs:pin` and take over what it prints',
-        )
+        const message = `the SQLite build has no import ${this.#pin.module}.${letter} for ${call}`
+        throw new StoreError('sqlite_pin', message, 'take over what `npm run sqljs:pin` prints')
       }
       wrapped[letter] = this.#observed(original as FileImport, this.#seen[call], call === 'openat')
       this.#original[call] = original as FileImport
@@ -118,7 +113,7 @@ export class FileWatcher {
     return this.#words[pointer >> 2] ?? 0
   }
 
-  #path(pointer: number): { base: string; part: FilePart } {
+  #path(pointer: number): DatabaseFile {
     const bytes = this.#view()
     const name = Buffer.from(bytes.subarray(pointer, bytes.indexOf(0, pointer))).toString()
     const [, base = '', suffix] = /([^/]*?)(?:-(wal|journal))?$/.exec(name) ?? []
@@ -154,13 +149,12 @@ export class FileWatcher {
     fd_sync: (fd = 0) => this.#tell(this.#open[fd], (events, part) => events.sync(part)),
     ftruncate: (fd = 0, size = 0) => this.#tell(this.#open[fd], (events, part) => events.truncate(part, Number(size))),
     fd_close: (fd = 0) => {
-      this.#tell(this.#open[fd], (events, part) => events.close(part))
       this.#open[fd] = undefined
     },
     unlink: (_folder = 0, name = 0) => this.#tell(this.#path(name), (events, part) => events.remove(part)),
   }
 
-  #tell(file: { base: string; part: FilePart } | undefined, how: (events: FileEvents, part: FilePart) => void): void {
+  #tell(file: DatabaseFile | undefined, how: (events: FileEvents, part: FilePart) => void): void {
     const events = this.watchers.get(file?.base ?? '')
     if (file !== undefined && events !== undefined) how(events, file.part)
   }

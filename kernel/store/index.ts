@@ -3,9 +3,11 @@ import { Core, type Db, DbHandle } from './db.js'
 import { type Disk, readWhole, replaceFile, systemDisk, writeAll } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
-import { MIGRATION_TABLE, type Migration, type MigrationStream, Migrations } from './migrations.js'
+import type { Mark } from './mark.js'
+import { type Migration, type MigrationStream, Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
-import { type Image, inWalMode, isWalMode, recover, seedImage } from './recover.js'
+import { Note, readNote } from './note.js'
+import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
 import { selfTest } from './self-test.js'
 
 export type { Db, Reads, Tx } from './db.js'
@@ -13,7 +15,6 @@ export { type Disk, type OpenMode, systemDisk } from './disk.js'
 export type { SqlValue } from './engine.js'
 export { StoreError } from './error.js'
 export type { Migration, MigrationStream } from './migrations.js'
-export { tablePrefix } from './statement-check.js'
 export type { Row } from './statements.js'
 
 /** Figures of the store; sizes in bytes, counts since it was opened. */
@@ -47,7 +48,7 @@ export interface Store {
 }
 
 export interface StoreOptions {
-  /** The database file, …/svc.db; its log lies beside it. The caller holds the lock of the home. */
+  /** The database file, …/svc.db; its log and its mark lie beside it. The caller holds the lock of the home. */
   readonly path: string
   readonly disk?: Disk
   /** Epoch milliseconds. */
@@ -70,138 +71,113 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const engine = await loadEngine(options.engine)
   await selfTest(engine)
   const handles: number[] = []
+  const open = async (suffix: string): Promise<number> => {
+    const handle = await disk.open(`${options.path}${suffix}`, 'create')
+    handles.push(handle)
+    return handle
+  }
   let db: SqliteDatabase | undefined
   try {
     const files = await readFiles(disk, engine, options.path)
     db = recover(engine, files)
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
-    const main = await disk.open(options.path, 'update')
-    handles.push(main)
-    const wal = await disk.open(`${options.path}-wal`, 'create')
-    handles.push(wal)
+    const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
+    const note = new Note(disk, opened.mark, files.mark)
     await disk.fsyncDir(path.dirname(options.path))
-    const mirror = new Mirror(disk, { main, wal }, { main: files.image.length, wal: files.wal.length })
-    engine.watch(db, mirror)
+    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note)
+    engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     await mirror.drain()
     const core = new Core(db, mirror)
-    db.run(MIGRATION_TABLE)
-    await core.durable()
-    return new OpenStore(options, disk, db, core, handles)
+    const migrations = new Migrations(db, core, options.now)
+    await mirror.synced()
+    return serve(options.path, disk, { db, core, migrations, handles })
   } catch (error) {
     if (db !== undefined) {
-      engine.unwatch(db)
+      engine.watchers.delete(db.filename)
       db.close()
     }
     for (const handle of handles) await disk.close(handle)
     if (error instanceof StoreError) throw error
-    throw new StoreError(
-      'store_open_failed',
-      `${options.path} cannot be opened: ${reasonOf(error)}`,
-      'check that the folder exists, belongs to you and has free space',
-      error,
-    )
+    const hint = 'check that the folder exists, belongs to you and has free space'
+    throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
 }
 
-/** Both files as they stand; an empty database in their place when there is none. */
+/** The files as they stand; an empty database in their place when there is none. */
 async function readFiles(disk: Disk, engine: Engine, file: string): Promise<Image> {
-  const damaged = (what: string, hint: string): StoreError => new StoreError('store_damaged', `${file}: ${what}`, hint)
-  const wal = (await readWhole(disk, `${file}-wal`)) ?? new Uint8Array(0)
+  const wal = await readWhole(disk, `${file}-wal`)
+  const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`))
   const journal = await readWhole(disk, `${file}-journal`)
-  if (journal !== undefined && journal.length > 0) {
-    throw damaged('a rollback journal lies beside it', `let \`sqlite3 ${file} "pragma integrity_check"\` roll it back`)
-  }
+  if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
   let image = await readWhole(disk, file, RESERVE_BYTES)
-  if (image === undefined || image.length === 0) {
-    if (wal.length > 0) throw damaged('it is missing, but its log is there', 'put it back, or move its -wal file away')
+  if (image.length === 0) {
+    if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
     await replaceFile(disk, file, seedImage(engine))
     image = await readWhole(disk, file, RESERVE_BYTES)
   }
-  if (image === undefined) throw damaged('it vanished while it was made', 'look for another program that removes it')
-  if (!isWalMode(image)) {
-    const header = inWalMode(image).subarray(18, 20)
+  const header = intoWalMode(image)
+  if (header !== undefined) {
     const handle = await disk.open(file, 'update')
     try {
-      await writeAll(disk, handle, header, 18)
+      await writeAll(disk, handle, header.bytes, header.offset)
       await disk.fsync(handle)
     } finally {
       await disk.close(handle)
     }
   }
-  return { image, wal }
+  return { image, wal, mark }
 }
 
-class OpenStore implements Store {
-  readonly db: Db
-  readonly failed: Promise<StoreError>
-  readonly #options: StoreOptions
-  readonly #disk: Disk
-  readonly #sqlite: SqliteDatabase
-  readonly #core: Core
-  readonly #migrations: Migrations
-  readonly #handles: readonly number[]
-  #closing: Promise<void> | undefined
+interface Parts {
+  readonly db: SqliteDatabase
+  readonly core: Core
+  readonly migrations: Migrations
+  readonly handles: readonly number[]
+}
 
-  constructor(options: StoreOptions, disk: Disk, sqlite: SqliteDatabase, core: Core, handles: readonly number[]) {
-    this.#options = options
-    this.#disk = disk
-    this.#sqlite = sqlite
-    this.#core = core
-    this.#handles = handles
-    this.#migrations = new Migrations(sqlite, core, options.now)
-    this.db = new DbHandle(core, undefined)
-    this.failed = core.mirror.failed
+function serve(file: string, disk: Disk, { db, core, migrations, handles }: Parts): Store {
+  const { mirror } = core
+  const checkpoint = (): Promise<void> => {
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    return mirror.drain()
   }
-
-  migrate(owner: string, migrations: readonly Migration[]): void {
-    this.#migrations.migrate(owner, migrations)
-  }
-
-  status(): StoreStatus {
-    const { mirror, transactions } = this.#core
-    return {
-      path: this.#options.path,
-      bytes: mirror.sizes.main,
-      walBytes: mirror.sizes.wal,
-      transactions,
-      syncs: mirror.syncs,
-      ...(mirror.failure && { failed: mirror.failure.message }),
-      streams: this.#core.closed ? [] : this.#migrations.streams(),
-    }
-  }
-
-  async checkpoint(): Promise<void> {
-    this.#core.ready()
-    this.#sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    await this.#core.mirror.drain()
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
-    if (this.#core.current !== undefined) this.#core.ready()
-    this.#core.closed = true
-    const { mirror, statements } = this.#core
+  const close = async (): Promise<void> => {
+    if (core.current !== undefined) core.ready()
+    core.closed = true
     try {
+      if (mirror.failure === undefined) await checkpoint()
+      core.statements.clear()
+      db.close()
       if (mirror.failure === undefined) {
-        this.#sqlite.run('PRAGMA wal_checkpoint(TRUNCATE)')
         await mirror.drain()
+        if (mirror.walRemoved) await disk.unlink(`${file}-wal`)
       }
     } finally {
-      statements.clear()
-      this.#sqlite.close()
-      try {
-        if (mirror.failure === undefined) {
-          await mirror.drain()
-          if (mirror.walRemoved) await this.#disk.unlink(`${this.#options.path}-wal`)
-        }
-      } finally {
-        for (const handle of this.#handles) await this.#disk.close(handle)
-      }
+      for (const handle of handles) await disk.close(handle)
     }
+  }
+  let closing: Promise<void> | undefined
+  return {
+    db: new DbHandle(core, undefined),
+    failed: mirror.failed,
+    migrate: (owner, list) => migrations.migrate(owner, list),
+    status: () => ({
+      path: file,
+      bytes: mirror.sizes.main,
+      walBytes: mirror.sizes.wal,
+      transactions: core.transactions,
+      syncs: mirror.syncs,
+      ...(mirror.failure && { failed: mirror.failure.message }),
+      streams: core.closed ? [] : migrations.streams(),
+    }),
+    async checkpoint() {
+      core.ready()
+      await checkpoint()
+    },
+    close() {
+      closing ??= close()
+      return closing
+    },
   }
 }

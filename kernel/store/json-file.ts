@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
-import { readWhole, replaceFile, systemDisk } from './disk.js'
-import { errnoOf, reasonOf, StoreError } from './error.js'
+import { type Disk, missing, readIfThere, replaceFile, systemDisk } from './disk.js'
+import { reasonOf, StoreError } from './error.js'
 
 /** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
 export interface TextFile {
@@ -15,83 +15,47 @@ export interface TextFile {
 const LARGEST_FILE = 16 * 1024 * 1024
 
 /**
- * A text file written by temporary file, sync, rename and sync of the folder. Its permissions stay as they are; a new one gets
- * `mode`, default 0600. A symbolic link stays a link: what it points to is replaced. Writes of one handle go one after the
- * other.
+ * A text file, through lowdb, written by temporary file, sync, rename and sync of the folder. Its permissions stay as they
+ * are; a new one gets `mode`, default 0600. A symbolic link stays a link: what it points to is replaced. Writes of one handle
+ * go one after the other.
  */
-export function textFile(path: string, options: { mode?: number } = {}): TextFile {
-  const disk = systemDisk()
+export function textFile(
+  path: string,
+  { mode = 0o600, disk = systemDisk() }: { mode?: number; disk?: Disk } = {},
+): TextFile {
+  // lowdb takes an empty text for no data: the text travels in a box.
+  const adapter: Adapter<{ text?: string | undefined }> = {
+    async read() {
+      const size = (await missing(fs.stat(path)))?.size ?? 0
+      if (size > LARGEST_FILE) {
+        throw new StoreError('file_too_large', `${path} has ${size} bytes`, `the largest allowed is ${LARGEST_FILE}`)
+      }
+      const bytes = await readIfThere(disk, path)
+      return { text: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() }
+    },
+    async write({ text = '' }) {
+      const target = (await missing(fs.realpath(path))) ?? path
+      const stat = await missing(fs.stat(target))
+      await replaceFile(disk, target, Buffer.from(text), stat === undefined ? mode : stat.mode & 0o777)
+    },
+  }
   let last: Promise<unknown> = Promise.resolve()
-  const replace = async (text: string): Promise<void> => {
-    const target = (await missing(fs.realpath(path))) ?? path
-    const mode = (await missing(fs.stat(target)))?.mode
-    await replaceFile(disk, target, Buffer.from(text), mode === undefined ? (options.mode ?? 0o600) : mode & 0o777)
+  const failed = (code: string, did: string, hint: string) => (error: unknown) => {
+    throw error instanceof StoreError
+      ? error
+      : new StoreError(code, `${path} cannot be ${did}: ${reasonOf(error)}`, hint, error)
   }
   return {
     async read() {
-      try {
-        const size = (await missing(fs.stat(path)))?.size ?? 0
-        if (size > LARGEST_FILE) {
-          throw new StoreError('file_too_large', `${path} has ${size} bytes`, `the largest allowed is ${LARGEST_FILE}`)
-        }
-        const bytes = await readWhole(disk, path)
-        return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
-      } catch (error) {
-        if (error instanceof StoreError) throw error
-        const hint = 'check that it is a file and that you may read it'
-        throw new StoreError('file_unreadable', `${path} cannot be read: ${reasonOf(error)}`, hint, error)
-      }
+      const low = new Low(adapter, {})
+      await low.read().catch(failed('file_unreadable', 'read', 'check that it is a file and that you may read it'))
+      return low.data.text
     },
     write(text) {
-      const written = last.then(() => replace(text))
+      const hint = 'check that its folder exists, that you may write there and that there is free space'
+      const written = last.then(() => new Low(adapter, { text }).write())
       last = written.catch(() => {})
-      return written.catch(error => {
-        const hint = 'check that its folder exists, that you may write there and that there is free space'
-        throw new StoreError('file_unwritable', `${path} cannot be written: ${reasonOf(error)}`, hint, error)
-      })
+      return written.catch(failed('file_unwritable', 'written', hint))
     },
-  }
-}
-
-/** A value kept as JSON in a text file, through lowdb; `fallback` when there is no file. @throws StoreError `file_invalid` */
-export function jsonFile<T>(path: string, fallback: T): { read(): Promise<T>; write(value: T): Promise<void> } {
-  const file = textFile(path)
-  // lowdb takes no false, 0, null or '' for data: the value travels in a box.
-  const adapter: Adapter<{ readonly value: T }> = {
-    async read() {
-      const text = await file.read()
-      if (text === undefined) return null
-      try {
-        return { value: JSON.parse(text) as T }
-      } catch (error) {
-        throw new StoreError(
-          'file_invalid',
-          `${path} is not JSON: ${reasonOf(error)}`,
-          'correct it or move it away',
-          error,
-        )
-      }
-    },
-    write: ({ value }) => file.write(`${JSON.stringify(value, null, 2)}\n`),
-  }
-  return {
-    async read() {
-      const low = new Low(adapter, { value: fallback })
-      await low.read()
-      return low.data.value
-    },
-    async write(value) {
-      await new Low(adapter, { value }).write()
-    },
-  }
-}
-
-/** What a call finds, or undefined where there is no such file. */
-async function missing<V>(found: Promise<V>): Promise<V | undefined> {
-  try {
-    return await found
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    throw error
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Core } from './db.js'
 import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
 import { StoreError } from './error.js'
-import { firstWord, tablePrefix } from './statement-check.js'
+import { firstWord, owns, tablePrefix } from './statement-check.js'
 
 /** One step of an owner's tables. It only adds (tables, indexes, columns), so that the version before runs on the result. */
 export interface Migration {
@@ -21,21 +21,33 @@ export interface MigrationStream {
   readonly digest: string
 }
 
-export const MIGRATION_TABLE =
+const MIGRATION_TABLE =
   'CREATE TABLE IF NOT EXISTS kernel_migration ' +
   '(owner TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (owner, id))'
 
+const SCHEMA = `
+  SELECT type || ' ' || name AS key, type, name, tbl_name AS "table", rootpage AS root, sql,
+    (SELECT group_concat(i.name || ' ' || i.type || ' ' || i."notnull") || ',' FROM pragma_table_info(s.name) AS i) AS columns,
+    (SELECT group_concat(f."table") FROM pragma_foreign_key_list(s.name) AS f) AS parents
+  FROM main.sqlite_schema AS s
+  UNION ALL SELECT 'temporary ' || name, type, name, tbl_name, 0, sql, '', '' FROM temp.sqlite_schema`
+
+type Thing = Readonly<Record<'key' | 'type' | 'name' | 'table', string> & Record<'root' | 'sql', SqlValue>> &
+  Readonly<Record<'columns' | 'parents', string | null>>
+
 /** Applies and reports migrations. */
 export class Migrations {
-  readonly #db: SqliteDatabase
-  readonly #core: Core
-  readonly #now: () => number
   readonly #versions = new Map<string, number>()
 
-  constructor(db: SqliteDatabase, core: Core, now: () => number) {
-    this.#db = db
-    this.#core = core
-    this.#now = now
+  constructor(
+    readonly db: SqliteDatabase,
+    readonly core: Core,
+    readonly now: () => number,
+  ) {
+    db.run(MIGRATION_TABLE)
+    for (const [owner] of this.#rows('SELECT DISTINCT owner FROM kernel_migration')) {
+      core.owners.set(tablePrefix(`${owner}`), `${owner}`)
+    }
   }
 
   /**
@@ -43,66 +55,68 @@ export class Migrations {
    * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`
    */
   migrate(owner: string, migrations: readonly Migration[]): void {
-    this.#core.ready()
-    const hashes = new Map(migrations.map(({ id, sql }) => [id, createHash('sha256').update(sql).digest('hex')]))
-    const applied = new Set<SqlValue>()
-    for (const [id = null, hash] of this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner])) {
-      const known = hashes.get(String(id))
-      if (known !== hash) {
-        throw new StoreError(
-          'schema_ahead',
-          `the database has migration ${id} of ${owner}, which ${known === undefined ? 'is unknown here' : 'reads differently here'}`,
-          'start the version of the program that wrote it, or restore a backup of the database from before',
-        )
-      }
-      applied.add(id)
+    this.core.ready()
+    const hashes = new Map(migrations.map(({ id, sql }) => [id, sha256(sql)]))
+    const rows = this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner])
+    const applied = new Map(rows as [string, string][])
+    for (const [id, hash] of applied) {
+      if (hashes.get(id) === hash) continue
+      const message = `the database has migration ${id} of ${owner}, which ${hashes.has(id) ? 'reads differently' : 'is unknown'} here`
+      const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
+      throw new StoreError('schema_ahead', message, hint)
     }
-    for (const migration of migrations) {
-      if (!applied.has(migration.id)) this.#apply(owner, migration, hashes.get(migration.id) ?? '')
-    }
+    if (migrations.length > 0) this.#register(owner)
+    for (const migration of migrations) if (!applied.has(migration.id)) this.#apply(owner, migration)
     this.#versions.set(owner, migrations.length)
   }
 
   streams(): MigrationStream[] {
-    const rows = this.#rows('SELECT owner, id, hash FROM kernel_migration ORDER BY owner, rowid', [])
+    const rows = this.#rows('SELECT owner, id, hash FROM kernel_migration ORDER BY owner, rowid')
     const owners = new Set([...rows.map(([owner]) => String(owner)), ...this.#versions.keys()])
     return [...owners].sort().map(owner => {
       const own = rows.filter(row => row[0] === owner)
-      const digest = createHash('sha256')
-        .update(own.map(([, id, hash]) => `${id}:${hash}\n`).join(''))
-        .digest('hex')
+      const digest = sha256(own.map(([, id, hash]) => `${id}:${hash}\n`).join(''))
       return { owner, version: this.#versions.get(owner) ?? 0, applied: own.length, digest }
     })
   }
 
-  #apply(owner: string, { id, sql }: Migration, hash: string): void {
-    const refuse = (reason: string): StoreError =>
-      new StoreError(
-        'migration_refused',
-        `migration ${id} of ${owner}: ${reason}`,
-        'a migration only adds: CREATE TABLE, CREATE INDEX, ALTER TABLE … ADD, names with the prefix of their owner',
-      )
-    this.#core.statements.clear()
-    this.#core.atomic(() => {
+  /** A new owner may not take over the names of tables that are there. */
+  #register(owner: string): void {
+    const { owners, statements } = this.core
+    const prefix = tablePrefix(owner)
+    if (owners.get(prefix) === owner) return
+    const taken = this.#schema().find(({ table }) => owns(prefix, table, owners))
+    if (owners.has(prefix) || taken !== undefined) {
+      throw migrationRefused(owner, `tables named ${prefix}… belong to ${owners.get(prefix) ?? 'another owner'}`)
+    }
+    owners.set(prefix, owner)
+    statements.clear()
+  }
+
+  #apply(owner: string, { id, sql }: Migration): void {
+    const refuse = (reason: string): StoreError => migrationRefused(`${id} of ${owner}`, reason)
+    this.core.statements.clear()
+    this.core.atomic(() => {
       const before = this.#schema()
       this.#script(sql, refuse)
-      const reason = changeRefused(before, this.#schema(), tablePrefix(owner))
+      const reason = changeRefused(before, this.#schema(), name => owns(tablePrefix(owner), name, this.core.owners))
       if (reason !== undefined) throw refuse(reason)
-      const record = this.#core.statements.prepare(
-        'INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)',
-      )
-      this.#core.statements.run(record, [owner, id, hash, this.#now()])
+      this.#rows('INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)', [
+        owner,
+        id,
+        sha256(sql),
+        this.now(),
+      ])
     })
   }
 
   #script(sql: string, refuse: (reason: string) => StoreError): void {
-    const statements = this.#db.iterateStatements(sql)
+    const statements = this.db.iterateStatements(sql)
     try {
       // The kind is looked at before SQLite compiles the statement, for a PRAGMA takes effect then.
       for (let rest = sql; ; rest = statements.getRemainingSQL()) {
         const kind = firstWord(rest, true)
-        if (kind !== '' && kind !== 'create' && kind !== 'alter')
-          throw refuse(`${kind.toUpperCase()} is not allowed here`)
+        if (!['', 'create', 'alter'].includes(kind)) throw refuse(`${kind.toUpperCase()} is not allowed here`)
         const next = statements.next()
         if (next.done) return
         while (next.value.step());
@@ -114,50 +128,45 @@ export class Migrations {
     }
   }
 
-  #schema(): Schema {
-    return new Map(
-      this.#rows(SCHEMA, []).map(([type, name, table, root, sql, columns, parents]) => [
-        `${type} ${name}`,
-        { type, name: `${name}`, table: `${table}`, root, sql, columns: `${columns},`, parents: `${parents ?? ''}` },
-      ]),
-    )
+  #schema(): Thing[] {
+    const prepared = this.core.statements.prepare(SCHEMA)
+    return prepared.rows([]).map(row => prepared.object(row) as Thing)
   }
 
-  #rows(sql: string, params: SqlValue[]): SqlValue[][] {
-    return this.#core.statements.rows(this.#core.statements.prepare(sql), params)
+  #rows(sql: string, params: SqlValue[] = []): SqlValue[][] {
+    return this.core.statements.prepare(sql).rows(params)
   }
 }
 
-type Schema = ReadonlyMap<
-  string,
-  Readonly<
-    Record<'name' | 'table' | 'columns' | 'parents', string> & Record<'type' | 'root' | 'sql', SqlValue | undefined>
-  >
->
-
-const SCHEMA = `
-  SELECT type, name, tbl_name, rootpage, sql,
-    (SELECT group_concat(i.name || ' ' || i.type || ' ' || i."notnull") FROM pragma_table_info(s.name) AS i),
-    (SELECT group_concat(f."table") FROM pragma_foreign_key_list(s.name) AS f)
-  FROM main.sqlite_schema AS s
-  UNION ALL SELECT 'temporary ' || type, name, tbl_name, rootpage, sql, '', '' FROM temp.sqlite_schema`
-
-/** Why a change of the schema is not allowed; undefined when it only adds to tables with that prefix. */
-function changeRefused(before: Schema, after: Schema, prefix: string): string | undefined {
-  const own = (name: string): boolean => name.toLowerCase().startsWith(prefix)
-  for (const [key, old] of before) {
-    const now = after.get(key)
-    if (now === undefined) return `it removes or renames ${old.name}`
-    if (now.root !== old.root || !now.columns.startsWith(old.columns)) return `it changes ${old.name}`
-    if (now.sql !== old.sql && !own(old.table)) return `it changes ${old.name}, which belongs to another owner`
-  }
-  for (const [key, { type, name, table, root, parents }] of after) {
+/** Why a change of the schema is not allowed; undefined when it only adds to what is `own`. */
+function changeRefused(before: Thing[], after: Thing[], own: (name: string) => boolean): string | undefined {
+  const was = new Map(before.map(thing => [thing.key, thing]))
+  for (const now of after) {
+    const { key, type, name, table, root } = now
+    const old = was.get(key)
+    was.delete(key)
     // A foreign key would make the parent's owner write, or fail for, somebody else's table.
-    const foreign = own(name) ? parents.split(',').find(parent => parent !== '' && !own(parent)) : undefined
-    if (foreign !== undefined) return `${name} refers to ${foreign}, which belongs to another owner`
-    if (before.has(key) || name === 'sqlite_sequence') continue
-    if ((type !== 'table' && type !== 'index') || root === 0) return `it makes a ${type} (${name})`
-    if (!own(table) || !(own(name) || name.startsWith('sqlite_autoindex_'))) return `${name} has no prefix ${prefix}`
+    const parent = own(name) ? now.parents?.split(',').find(other => !own(other)) : undefined
+    if (parent !== undefined) return `${name} refers to ${parent}, which belongs to another owner`
+    if (old !== undefined) {
+      if (root !== old.root || !(now.columns ?? '').startsWith(old.columns ?? '')) return `it changes ${name}`
+      if (now.sql !== old.sql && !own(table)) return `it changes ${name}, which belongs to another owner`
+    } else if (name !== 'sqlite_sequence') {
+      if ((type !== 'table' && type !== 'index') || root === 0) return `it makes a ${type} (${name})`
+      const named = own(name) || name.startsWith('sqlite_autoindex_')
+      if (!own(table) || !named) return `${name} is not named as its owner`
+    }
   }
-  return undefined
+  const [gone] = was.values()
+  return gone && `it removes or renames ${gone.name}`
+}
+
+function migrationRefused(what: string, reason: string): StoreError {
+  const hint =
+    'a migration only adds: CREATE TABLE, CREATE INDEX, ALTER TABLE … ADD, names with the prefix of their owner'
+  return new StoreError('migration_refused', `migration ${what}: ${reason}`, hint)
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

@@ -1,10 +1,15 @@
 import { type Disk, writeAll } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'
+import { type Mark, MarkFinder } from './mark.js'
+import type { Note } from './note.js'
+import { Progress } from './progress.js'
 import { turn } from './turn.js'
 
-/** Where the mirror writes: open handles of the database and of its write-ahead log. */
-export type MirrorFiles = Readonly<Record<MirroredPart, number>>
+type MirroredPart = Exclude<FilePart, 'journal'>
+/** What the mirror needs: open handles of the database, its write-ahead log and its mark. */
+export type MirrorDisk = Pick<Disk, 'pwrite' | 'truncate' | 'fsync' | 'stat'>
+export type MirrorFiles = Readonly<Record<MirroredPart | 'mark', number>>
 
 /** One run of adjacent bytes; `buffer` has room for `length` and more. */
 interface WriteStep {
@@ -14,17 +19,13 @@ interface WriteStep {
   buffer: Uint8Array
   length: number
 }
-type MirroredPart = 'main' | 'wal'
 type Step =
   | WriteStep
   | { readonly kind: 'truncate'; readonly part: MirroredPart; readonly size: number }
-  /** `covers`: how many syncs of the log that SQLite asked for are done with this one. */
-  | { readonly kind: 'sync'; readonly part: MirroredPart; readonly covers: number }
-
-interface Waiter {
-  readonly need: number
-  readonly done: (error?: StoreError) => void
-}
+  /** `covers`: how many syncs of the log that SQLite asked for are done with this one; `mark`: what it says then. */
+  | { readonly kind: 'sync'; readonly part: MirroredPart; readonly covers: number; readonly mark: Mark | undefined }
+  /** The mark says nothing from here on. */
+  | { readonly kind: 'unmark' }
 
 const FIRST_BUFFER = 16 * 1024
 /** A run is written in pieces of this size at most. */
@@ -42,7 +43,6 @@ export class Mirror implements FileEvents {
   syncs = 0
   /** SQLite has removed its log, as it does when the database is closed; the owner of the files follows after `drain`. */
   walRemoved = false
-  readonly sizes: Record<MirroredPart, number>
   readonly failed: Promise<StoreError>
   failure: StoreError | undefined
   #announce: (error: StoreError) => void = () => {}
@@ -52,16 +52,18 @@ export class Mirror implements FileEvents {
   #header = false
   #wanted = false
   #asked = 0
-  #done = 0
+  readonly #progress = new Progress(0)
   #flushing = false
-  #waiters: Waiter[] = []
-  readonly #disk: Disk
-  readonly #files: MirrorFiles
+  /** What an earlier process has marked counts until it is unmarked. */
+  #marked: Mark | undefined | 'unknown' = 'unknown'
+  readonly #finder = new MarkFinder()
 
-  constructor(disk: Disk, files: MirrorFiles, sizes: Record<MirroredPart, number>) {
-    this.#disk = disk
-    this.#files = files
-    this.sizes = { ...sizes }
+  constructor(
+    readonly disk: MirrorDisk,
+    readonly files: MirrorFiles,
+    readonly sizes: Record<MirroredPart, number>,
+    readonly note: Note,
+  ) {
     this.failed = new Promise(resolve => {
       this.#announce = resolve
     })
@@ -69,49 +71,48 @@ export class Mirror implements FileEvents {
 
   /** True when all that SQLite asked to be synced is on the disk. */
   get settled(): boolean {
-    return this.#done === this.#asked
+    return this.#progress.reached === this.#asked
   }
 
   /** Calls `done` when everything asked for so far is synced, in the order of the calls, or with the error. */
-  whenSynced(done: (error?: StoreError) => void): void {
-    if (this.failure !== undefined) done(this.failure)
-    else if (this.settled) done()
-    else this.#waiters.push({ need: this.#asked, done })
+  whenSynced(done: (error?: Error) => void): void {
+    this.#progress.when(this.#asked, done)
+  }
+
+  /** The same as a promise. */
+  synced(): Promise<void> {
+    return this.#progress.reach(this.#asked)
   }
 
   write(part: FilePart, offset: number, bytes: Uint8Array): void {
-    const file = this.#touch(part)
-    if (file === undefined) return
-    if (file === 'wal' && offset === 0) {
-      // A new header makes the old frames void: they must not be overtaken by it, nor it by the new frames.
-      if (this.#dirty === 'wal') this.#barrier()
-      this.#header = true
+    if (!this.#touch(part)) return
+    if (part === 'wal') {
+      if (offset === 0) this.#beginLog()
+      this.#finder.write(offset, bytes, this.sizes.main)
     }
-    this.#dirty = file
-    this.sizes[file] = Math.max(this.sizes[file], offset + bytes.length)
-    const last = this.#steps.at(-1)
+    this.#dirty = part
+    this.sizes[part] = Math.max(this.sizes[part], offset + bytes.length)
+    let run = this.#steps.at(-1)
     if (
-      last?.kind === 'write' &&
-      last.part === file &&
-      last.offset + last.length === offset &&
-      last.length + bytes.length <= LARGEST_RUN
+      run?.kind !== 'write' ||
+      run.part !== part ||
+      run.offset + run.length !== offset ||
+      run.length + bytes.length > LARGEST_RUN
     ) {
-      append(last, bytes)
-    } else {
-      const room = file === 'wal' ? FIRST_BUFFER : bytes.length
-      const step: WriteStep = { kind: 'write', part: file, offset, buffer: new Uint8Array(room), length: 0 }
-      append(step, bytes)
-      this.#steps.push(step)
+      const buffer = new Uint8Array(part === 'wal' ? FIRST_BUFFER : bytes.length)
+      run = { kind: 'write', part, offset, buffer, length: 0 }
+      this.#steps.push(run)
     }
+    append(run, bytes)
   }
 
   truncate(part: FilePart, size: number): void {
-    const file = this.#touch(part)
     // SQLite sets the size of the database after every checkpoint, mostly to what it is.
-    if (file === undefined || this.sizes[file] === size) return
-    this.#dirty = file
-    this.sizes[file] = size
-    this.#steps.push({ kind: 'truncate', part: file, size })
+    if (!this.#touch(part) || this.sizes[part] === size) return
+    if (part === 'wal') this.#beginLog()
+    this.#dirty = part
+    this.sizes[part] = size
+    this.#steps.push({ kind: 'truncate', part, size })
   }
 
   sync(part: FilePart): void {
@@ -122,45 +123,48 @@ export class Mirror implements FileEvents {
     if (!this.#flushing) void this.#flush()
   }
 
-  close(): void {}
-
   remove(part: FilePart): void {
     this.walRemoved ||= part === 'wal'
   }
 
   /** Syncs and carries out whatever is still queued; rejects with the failure. */
-  async drain(): Promise<void> {
+  drain(): Promise<void> {
     this.sync('wal')
-    await new Promise<void>((resolve, reject) => this.whenSynced(error => (error ? reject(error) : resolve())))
+    return this.synced()
   }
 
   #fail(cause: unknown): void {
     if (this.failure !== undefined) return
-    const failure = new StoreError(
+    const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
+    this.failure = new StoreError(
       'store_failed',
       `the database can no longer be written: ${reasonOf(cause)}`,
-      'free space or repair the disk, then start the daemon again; it recovers what was acknowledged',
+      hint,
       cause,
     )
-    this.failure = failure
     this.#steps = []
-    for (const waiter of this.#waiters.splice(0)) waiter.done(failure)
-    this.#announce(failure)
+    this.#progress.fail(this.failure)
+    this.#announce(this.failure)
   }
 
-  /** Keeps the order where a file follows another; undefined when nothing is to be mirrored. */
-  #touch(part: FilePart): MirroredPart | undefined {
-    if (this.failure !== undefined) return undefined
-    if (part === 'journal') {
-      this.#fail(new Error('SQLite used a rollback journal, which is not mirrored'))
-      return undefined
-    }
+  /** Keeps the order where a file follows another; false when nothing is to be mirrored. */
+  #touch(part: FilePart): part is MirroredPart {
+    if (part === 'journal') this.#fail(new Error('SQLite used a rollback journal, which is not mirrored'))
+    if (this.failure !== undefined) return false
     if (this.#dirty !== undefined && this.#dirty !== part) this.#barrier()
-    return part
+    return true
+  }
+
+  /** The old frames become void: neither may this be overtaken by them, nor the new frames by this. */
+  #beginLog(): void {
+    if (this.#dirty === 'wal') this.#barrier()
+    this.#header = true
+    this.#finder.mark = undefined
+    this.#steps.push({ kind: 'unmark' })
   }
 
   #barrier(): void {
-    this.#steps.push({ kind: 'sync', part: this.#dirty ?? 'wal', covers: this.#asked })
+    this.#steps.push({ kind: 'sync', part: this.#dirty ?? 'wal', covers: this.#asked, mark: this.#finder.mark })
     this.#dirty = undefined
     this.#header = false
     this.#wanted = false
@@ -190,35 +194,36 @@ export class Mirror implements FileEvents {
     for (const step of steps) {
       if (this.failure !== undefined) return
       if (step.kind === 'sync') {
-        await this.#disk.fsync(this.#files[step.part])
-        this.syncs++
-        await this.#checkLink(step.part)
-        this.#settle(step.covers)
+        await this.#sync(step.part)
+        await this.#mark(step.mark, step.covers)
       } else if (step.kind === 'write') {
-        const pending = writeAll(this.#disk, this.#files[step.part], step.buffer.subarray(0, step.length), step.offset)
+        const pending = writeAll(this.disk, this.files[step.part], step.buffer.subarray(0, step.length), step.offset)
         if (pending !== undefined) await pending
         if (++writes % WRITES_A_TURN === 0) await turn()
-      } else {
-        await this.#disk.truncate(this.#files[step.part], step.size)
+      } else if (step.kind === 'truncate') {
+        await this.disk.truncate(this.files[step.part], step.size)
+      } else if (this.#marked !== undefined) {
+        await this.note.write({})
+        await this.#sync('mark')
+        this.#marked = undefined
       }
     }
   }
 
-  /** Another program that closes the database as its last user removes the log under our hands: that is a lost disk. */
-  async #checkLink(part: MirroredPart): Promise<void> {
-    const { links } = await this.#disk.stat(this.#files[part])
-    if (links === 0) throw new Error(`another program removed the ${part === 'wal' ? 'write-ahead log' : 'database'}`)
+  async #sync(part: MirroredPart | 'mark'): Promise<void> {
+    await this.disk.fsync(this.files[part])
+    this.syncs++
+    // Another program that closes the database as its last user removes the log under our hands: that is a lost disk.
+    const { links } = await this.disk.stat(this.files[part])
+    if (links === 0) throw new Error(`another program removed the ${part === 'wal' ? 'write-ahead log' : part}`)
   }
 
-  #settle(covers: number): void {
-    this.#done = Math.max(this.#done, covers)
-    let count = 0
-    for (const waiter of this.#waiters) {
-      if (waiter.need > this.#done) break
-      count++
-    }
-    // Taken out first: what a waiter does may add to the list.
-    for (const waiter of this.#waiters.splice(0, count)) waiter.done()
+  /** The mark first, so that a kill after an acknowledgement finds it. */
+  async #mark(mark: Mark | undefined, covers: number): Promise<void> {
+    const due = mark !== undefined && mark !== this.#marked && (await this.note.write(mark))
+    if (mark !== undefined) this.#marked = mark
+    this.#progress.advance(covers)
+    if (due) await this.#sync('mark')
   }
 }
 

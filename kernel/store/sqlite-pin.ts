@@ -1,29 +1,16 @@
-/** The file calls that the mirror watches; WebAssembly imports of the SQLite build. */
-export type FileCall = 'openat' | 'fd_write' | 'fd_read' | 'fd_seek' | 'fd_sync' | 'fd_close' | 'ftruncate' | 'unlink'
+/** The release build minifies its import names; `npm run sqljs:pin` finds them again for another version. */
+export const SQLITE_PIN = {
+  version: '1.16.0',
+  /** SHA-256 of sql-wasm.wasm, hex. */
+  sha256: '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf',
+  /** Name of the import module. */
+  module: 'a',
+  // biome-ignore format: one line, as the script prints it
+  imports: { openat: 'x', fd_write: 'q', fd_read: 't', fd_seek: 'E', fd_sync: 'K', fd_close: 'e', ftruncate: 'J', unlink: 'o' },
+}
 
 /** Which build of sql.js this program was made for, and how its file calls are named there. */
-export interface SqlitePin {
-  readonly version: string
-  /** SHA-256 of sql-wasm.wasm, hex. */
-  readonly sha256: string
-  /** Name of the import module. */
-  readonly module: string
-  readonly imports: Readonly<Record<FileCall, string>>
-}
+export type SqlitePin = Readonly<typeof SQLITE_PIN>
 
-/** The release build minifies its import names; `npm run sqljs:pin` finds them again for another version. */
-export const SQLITE_PIN: SqlitePin = {
-  version: '1.16.0',
-  sha256: '43bbcdd44287e5a2db3b6b5af34b1a3485a7a441285d247976c1ebe3c61f8dbf',
-  module: 'a',
-  imports: {
-    openat: 'x',
-    fd_write: 'q',
-    fd_read: 't',
-    fd_seek: 'E',
-    fd_sync: 'K',
-    fd_close: 'e',
-    ftruncate: 'J',
-    unlink: 'o',
-  },
-}
+/** The file calls that the mirror watches; WebAssembly imports of the SQLite build. */
+export type FileCall = keyof SqlitePin['imports']

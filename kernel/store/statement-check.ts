@@ -55,16 +55,24 @@ export function explain(db: SqliteDatabase, sql: string): Verdict {
   return { writes, tables: [...tables] }
 }
 
+/** Who writes tables named `<prefix>…`. */
+export interface Owner {
+  readonly name: string
+  readonly prefix: string
+}
+
+/** Whether a name belongs to that prefix: of all registered ones that it starts with, the longest has it. */
+export function owns(prefix: string, name: string, registered: ReadonlyMap<string, string>): boolean {
+  const starts = (start: string): boolean => name.toLowerCase().startsWith(start)
+  return starts(prefix) && ![...registered.keys()].some(other => other.length > prefix.length && starts(other))
+}
+
 /** Throws when the owner may not write what the statement writes. */
-export function checkOwner(verdict: Verdict, sql: string, owner: string, prefix: string): void {
-  const foreign = verdict.tables.find(table => !table.startsWith(prefix))
-  if (foreign !== undefined) {
-    throw refused(
-      sql,
-      `${owner} may write only tables named ${prefix}…, not ${foreign}`,
-      'ask the service that owns it',
-    )
-  }
+export function checkOwner(verdict: Verdict, sql: string, owner: Owner, registered: ReadonlyMap<string, string>): void {
+  const foreign = verdict.tables.find(table => !owns(owner.prefix, table, registered))
+  if (foreign === undefined) return
+  const reason = `${owner.name} may write only tables named ${owner.prefix}…, not ${foreign}`
+  throw refused(sql, reason, 'ask the service that owns it')
 }
 
 /** @returns the error for a statement that is not run. */

@@ -5,12 +5,45 @@ import { explain, type Verdict } from './statement-check.js'
 export type Row = SqlValue[]
 
 /** A prepared statement, what is known of it, and the owners it was found allowed for. */
-export interface Prepared {
-  readonly sql: string
-  readonly statement: SqliteStatement
-  readonly verdict: Verdict
-  readonly allowed: Set<string>
-  columns: readonly string[] | undefined
+export class Prepared {
+  readonly allowed = new Set<string>()
+  #columns: readonly string[] | undefined
+
+  constructor(
+    readonly sql: string,
+    readonly statement: SqliteStatement,
+    readonly verdict: Verdict,
+    readonly db: SqliteDatabase,
+  ) {}
+
+  /** Runs to its first row only: SQLite makes all changes of a statement before that. */
+  run(params: readonly SqlValue[]): { changes: number } {
+    this.rows(params, 1)
+    return { changes: this.verdict.writes ? this.db.getRowsModified() : 0 }
+  }
+
+  rows(params: readonly SqlValue[], limit = Infinity): Row[] {
+    const { statement } = this
+    const found: Row[] = []
+    try {
+      statement.bind(params)
+      while (found.length < limit && statement.step()) found.push(readRow(statement))
+      return found
+    } catch (error) {
+      throw sqlError(error, this.sql)
+    } finally {
+      // An unfinished read would hold back checkpoints.
+      statement.reset()
+    }
+  }
+
+  /** A row as an object keyed by column. */
+  object(row: Row): Record<string, SqlValue> {
+    this.#columns ??= this.statement.getColumnNames()
+    const object: Record<string, SqlValue> = {}
+    for (let i = 0; i < row.length; i++) object[this.#columns[i] as string] = row[i] as SqlValue
+    return object
+  }
 }
 
 /** Statements kept ready; beyond this the least recently used goes. */
@@ -18,87 +51,35 @@ const KEPT_STATEMENTS = 400
 
 /** The prepared statements of one database. */
 export class Statements {
-  readonly #db: SqliteDatabase
   readonly #kept = new Map<string, Prepared>()
 
-  constructor(db: SqliteDatabase) {
-    this.#db = db
-  }
+  constructor(readonly db: SqliteDatabase) {}
 
   /** Throws `statement_refused` for what no one may run, `sql_failed` for what SQLite does not understand. */
   prepare(sql: string): Prepared {
     let prepared = this.#kept.get(sql)
-    if (prepared !== undefined) {
-      this.#kept.delete(sql)
-    } else {
-      const verdict = explain(this.#db, sql)
+    if (prepared === undefined) {
+      const verdict = explain(this.db, sql)
       try {
-        prepared = { sql, statement: this.#db.prepare(sql), verdict, allowed: new Set(), columns: undefined }
+        prepared = new Prepared(sql, this.db.prepare(sql), verdict, this.db)
       } catch (error) {
         throw sqlError(error, sql)
       }
     }
+    this.#kept.delete(sql)
     this.#kept.set(sql, prepared)
     if (this.#kept.size > KEPT_STATEMENTS) {
-      const [oldest] = this.#kept
-      if (oldest !== undefined) this.#drop(oldest[1])
+      const [oldest] = this.#kept.values()
+      oldest?.statement.free()
+      this.#kept.delete(oldest?.sql ?? '')
     }
     return prepared
   }
 
-  /** Runs to its first row only: SQLite makes all changes of a statement before that. */
-  run(prepared: Prepared, params: readonly SqlValue[]): { changes: number } {
-    this.#each(prepared, params, () => false)
-    return { changes: prepared.verdict.writes ? this.#db.getRowsModified() : 0 }
-  }
-
-  row(prepared: Prepared, params: readonly SqlValue[]): Row | undefined {
-    let found: Row | undefined
-    this.#each(prepared, params, row => {
-      found = row
-      return false
-    })
-    return found
-  }
-
-  rows(prepared: Prepared, params: readonly SqlValue[]): Row[] {
-    const found: Row[] = []
-    this.#each(prepared, params, row => {
-      found.push(row)
-      return true
-    })
-    return found
-  }
-
-  /** The row as an object keyed by column. */
-  object(prepared: Prepared, row: Row): Record<string, SqlValue> {
-    prepared.columns ??= prepared.statement.getColumnNames()
-    const object: Record<string, SqlValue> = {}
-    for (let i = 0; i < row.length; i++) object[prepared.columns[i] as string] = row[i] as SqlValue
-    return object
-  }
-
   /** Forgets all: the schema changes. */
   clear(): void {
-    for (const prepared of [...this.#kept.values()]) this.#drop(prepared)
-  }
-
-  #drop(prepared: Prepared): void {
-    this.#kept.delete(prepared.sql)
-    prepared.statement.free()
-  }
-
-  #each(prepared: Prepared, params: readonly SqlValue[], take: (row: Row) => boolean): void {
-    const { statement } = prepared
-    try {
-      statement.bind(params)
-      while (statement.step() && take(readRow(statement)));
-    } catch (error) {
-      throw sqlError(error, prepared.sql)
-    } finally {
-      // An unfinished read would hold back checkpoints.
-      statement.reset()
-    }
+    for (const { statement } of this.#kept.values()) statement.free()
+    this.#kept.clear()
   }
 }
 

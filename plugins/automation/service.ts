@@ -53,7 +53,11 @@ export class AutomationService implements AutomationApi {
       this.#scheduler.refresh(job),
     )
     this.#scheduler = new Scheduler(kernel, {
-      claim: job => this.#claims.due(job),
+      claim: async job => {
+        const full = await kernel.disk.refusal()
+        if (full) throw full
+        return this.#claims.due(job)
+      },
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../cli/command-context.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import type { DbVerifyReply } from '../../schemas/daemon.js'
 
 /**

@@ -29,9 +29,6 @@ export function schemaStreams({ streams }: Pick<Store, 'streams'>): DbStatusRepl
 
 /** Room on the disk as it is now. */
 export async function diskHealth(disk: DiskRoom): Promise<DiskHealth> {
-  await disk.refusal()
-  return {
-    status: disk.writable ? 'ok' : 'full',
-    ...(Number.isFinite(disk.free) ? { free_bytes: disk.free } : {}),
-  }
+  const free = await disk.look()
+  return { status: disk.writable ? 'ok' : 'full', ...(Number.isFinite(free) ? { free_bytes: free } : {}) }
 }

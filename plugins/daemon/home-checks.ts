@@ -41,11 +41,12 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
 }
 
-/** The verdict on so many free bytes on the file system of the home. */
+/** The verdict on so many free bytes on the file system of the home; throws when that is not known. */
 export function diskItem(free: number, writable = true): DiagnosticItem {
-  const known = Number.isFinite(free)
+  if (!Number.isFinite(free))
+    throw new Error('the system does not tell how much is free on the file system of the home')
   const amount = free >= LOW ? `${(free / GIB).toFixed(1)} GiB` : `${(free / 2 ** 20).toFixed(1)} MiB`
-  const text = `${known ? amount : 'an unknown number of bytes'} are free on the file system of the home`
+  const text = `${amount} are free on the file system of the home`
   if (free >= LOW) return fine('home.disk', 'home', 'home_disk_space_ok', 'Disk space', text)
   const critical = free < CRITICAL
   return finding({

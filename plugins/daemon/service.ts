@@ -164,8 +164,8 @@ export class DaemonService implements DaemonApi {
 
   async #diskItems() {
     const { disk } = this.kernel
-    await disk.refusal()
-    return [diskItem(disk.free, disk.writable)]
+    const free = await disk.look()
+    return [diskItem(free, disk.writable)]
   }
 
   async #ownStatus(): Promise<StatusReply> {

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../cli/command-context.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 
 /** `svc resource put <kind> <id> (--file <path> | --spec <json>)`: a PUT whose body comes from a file or an option. */
 export async function run({ args, options, client, out, readFile, fault }: CommandContext): Promise<void> {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { CommandContext } from '../../cli/command-context.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import type { SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
 import { EventLines } from './event-lines.js'
 

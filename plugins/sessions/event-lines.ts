@@ -1,4 +1,4 @@
-import type { CommandOutput } from '../../cli/command-context.js'
+import type { CommandOutput } from '../../kernel/plugin.js'
 import type { SessionEvent } from '../../schemas/sessions.js'
 
 type Content = Readonly<Record<string, unknown>>

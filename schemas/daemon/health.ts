@@ -71,6 +71,14 @@ export const PersistenceHealth = v.object({
 })
 export type PersistenceHealth = v.InferOutput<typeof PersistenceHealth>
 
+/** Room on the file system of the home; `full` while new work is refused with 507. */
+export const DiskHealth = v.object({
+  status: v.picklist(['ok', 'full']),
+  /** Bytes; absent where the system does not tell. */
+  free_bytes: v.optional(Integer),
+})
+export type DiskHealth = v.InferOutput<typeof DiskHealth>
+
 /** What the last sweep removed. */
 export const RetentionHealth = v.object({
   deleted_event_summaries: Integer,
@@ -135,6 +143,7 @@ export const StatusHealth = v.object({
   activities: v.optional(v.array(HealthActivity)),
   agent_probes: v.optional(v.array(AgentProbe)),
   bridges: BridgeTotals,
+  disk: v.optional(DiskHealth),
   failures: FailureTotals,
   global_db_size_bytes: Integer,
   persistence: PersistenceHealth,

@@ -6,13 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openJournal } from '../../kernel/journal/index.js'
+import { noteBytes, readNote } from '../../kernel/store/note.js'
 import { checkAll, closed, payloads, text } from './fixtures/journals.js'
-import { codeOf, inFolder } from './store/harness.js'
+import { codeOf, inFolder, watchedDisk } from './store/harness.js'
 
-/** Makes the end unclean, as a kill does. */
+/** Makes the end unclean, as a kill does; `last` was synced. */
 async function forgetClose(dir: string, last = 0): Promise<void> {
-  const { generation } = JSON.parse(await readFile(path.join(dir, 'journal.json'), 'utf8'))
-  await writeFile(path.join(dir, 'journal.json'), JSON.stringify({ generation, clean: false, last }))
+  const file = path.join(dir, 'journal.json')
+  const { generation = 0 } = readNote<{ generation: number }>(await readFile(file)) ?? {}
+  await writeFile(file, noteBytes({ generation, clean: false, last }))
 }
 
 const newest = async (dir: string): Promise<string> => {
@@ -49,17 +51,17 @@ test('a torn tail is cut at open, wherever it is torn', () =>
     }
   }))
 
-test('damage before the last good record is loud, names file and offset, and is left as it is', () =>
+test('damage before the last synced record is loud, names file and offset, and is left as it is', () =>
   inFolder(async dir => {
     await closed(dir, 40)
     const file = await newest(dir)
     const whole = await readFile(file)
     for (let round = 0; round < 40; round++) {
-      const at = Math.floor(Math.random() * (whole.length - 150))
+      const at = Math.floor(Math.random() * whole.length)
       const damaged = Buffer.from(whole)
       damaged.writeUInt8(damaged.readUInt8(at) ^ (1 << (round % 8)), at)
       await writeFile(file, damaged)
-      await forgetClose(dir)
+      await forgetClose(dir, 40)
       const error = await openJournal({ dir }).catch(thrown => thrown)
       assert.is(error.code, 'journal_damaged', `bit of byte ${at}`)
       assert.ok(error.message.includes(file), error.message)
@@ -67,6 +69,73 @@ test('damage before the last good record is loud, names file and offset, and is 
       assert.ok(offset <= at && at < offset + 16 + whole.readUInt32LE(offset), error.message)
       assert.ok((await readFile(file)).equals(damaged))
     }
+  }))
+
+test('a hole in what was never synced is a torn tail, whatever good records follow it', () =>
+  inFolder(async dir => {
+    await closed(dir, 40)
+    const file = await newest(dir)
+    const whole = await readFile(file)
+    const starts = [0]
+    for (let at = 0; at < whole.length; starts.push(at)) at += 16 + whole.readUInt32LE(at)
+    for (const [synced, hole] of [
+      [30, 31],
+      [30, 35],
+      [0, 1],
+      [12, 13],
+    ] as const) {
+      const damaged = Buffer.from(whole)
+      damaged.fill(0, starts[hole - 1], starts[hole])
+      await writeFile(file, damaged)
+      await forgetClose(dir, synced)
+      const journal = await openJournal({ dir })
+      assert.is(journal.last, hole - 1)
+      await checkAll(journal, 1, hole - 1)
+      await journal.close()
+      // The same hole in what was synced is damage.
+      await writeFile(file, damaged)
+      await forgetClose(dir, hole)
+      assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
+    }
+  }))
+
+test('what was synced is known after a kill, without a close', () =>
+  inFolder(async dir => {
+    const journal = await openJournal({ dir })
+    journal.append(payloads(1, 10))
+    await journal.sync()
+    const file = await newest(dir)
+    const whole = await readFile(file)
+    journal.append(payloads(11, 12))
+    await journal.written()
+    await writeFile(file, whole.subarray(0, whole.length - 1))
+    assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
+    await writeFile(file, Buffer.concat([whole, Buffer.alloc(7, 1)]))
+    const again = await openJournal({ dir })
+    await checkAll(again, 1, 10)
+    assert.is(again.generation, 2)
+    await again.close()
+    await journal.close().catch(() => {})
+  }))
+
+test('errors of the disk while a journal is opened or closed have a code', () =>
+  inFolder(async dir => {
+    await closed(dir, 3)
+    let failing = 'open'
+    const disk = watchedDisk(call => {
+      if (call.name === failing) throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+    })
+    assert.is(await codeOf(() => openJournal({ dir, disk })), 'journal_failed')
+    failing = 'rename'
+    const journal = await openJournal({ dir, disk })
+    failing = ''
+    journal.append(payloads(4, 4))
+    await journal.sync()
+    failing = 'rename'
+    assert.is(await codeOf(() => journal.close()), 'journal_failed')
+    const again = await openJournal({ dir })
+    assert.equal([again.last, again.generation], [4, 2])
+    await again.close()
   }))
 
 test('after a clean end nothing may be missing: a torn tail is damage then, and so is a missing file', () =>

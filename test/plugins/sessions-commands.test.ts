@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { CommandContext } from '../../cli/command-context.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import * as commands from '../../plugins/sessions/commands.js'
 import { openWorld, type World } from '../fixtures/session-world.js'
 

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } f
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { jsonFile, textFile } from '../../../kernel/store/json-file.js'
+import { textFile } from '../../../kernel/store/json-file.js'
 import { codeOf, inFolder } from './harness.js'
 
 test('a text file is read whole and replaced whole, leaving nothing beside it', () =>
@@ -48,20 +48,6 @@ test('what cannot be read or written is told, and the next write is not held up'
     await mkdir(path.join(folder, 'sub'))
     await file.write('x')
     assert.is(await file.read(), 'x')
-  }))
-
-test('a JSON file gives what was written, also null and false, and the fallback when there is none', () =>
-  inFolder(async folder => {
-    const name = path.join(folder, 'a.json')
-    const file = jsonFile<unknown>(name, { fallback: true })
-    assert.equal(await file.read(), { fallback: true })
-    for (const value of [{ a: [1, 'ä'] }, null, false, 0, '']) {
-      await file.write(value)
-      assert.equal(await jsonFile<unknown>(name, 1).read(), value)
-    }
-    await writeFile(name, '{ not json')
-    assert.is(await codeOf(() => file.read()), 'file_invalid')
-    assert.is(await readFile(name, 'utf8'), '{ not json')
   }))
 
 test.run()

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Db, StoreError } from '../../../kernel/store/index.js'
-import { codeOf, withStore } from './harness.js'
+import { codeOf, inFolder, openAt, withStore } from './harness.js'
 
 const migration = {
   id: 'tables',
@@ -122,6 +122,36 @@ test("a service takes part in another owner's transaction with its own rights", 
     })
     assert.is(await codeOf(() => failing), 'statement_refused')
     assert.equal(kernel.rows('SELECT n FROM acme_x'), [[1]])
+  }))
+
+test('of owners whose prefixes begin alike the longest has a table, also after a restart', () =>
+  inFolder(async folder => {
+    const inner = [{ id: '1', sql: 'CREATE TABLE a_b_x (n)' }]
+    const outer = [{ id: '1', sql: 'CREATE TABLE a_y (n)' }]
+    for (const start of [1, 2]) {
+      const store = await openAt(folder)
+      if (start === 1) {
+        store.migrate('a', outer)
+        store.migrate('a-b', inner)
+        const theirs = { id: '2', sql: 'CREATE TABLE a_b_z (n)' }
+        assert.is(await codeOf(() => store.migrate('a', [...outer, theirs])), 'migration_refused')
+        // Another spelling of a name that is taken, and a name that would take over a table.
+        assert.is(await codeOf(() => store.migrate('a.b', inner)), 'migration_refused')
+        assert.is(await codeOf(() => store.migrate('a-y', [])), undefined)
+        store.migrate('c', [{ id: '1', sql: 'CREATE TABLE c_d_x (n)' }])
+        assert.is(
+          await codeOf(() => store.migrate('c.d', [{ id: '1', sql: 'CREATE TABLE c_d_y (n)' }])),
+          'migration_refused',
+        )
+      }
+      const a = store.db.bind({ name: 'a', tables: 'a' })
+      const ab = store.db.bind({ name: 'a-b', tables: 'a-b' })
+      await a.tx(t => t.run('INSERT INTO a_y VALUES (1)'))
+      await ab.tx(t => t.run('INSERT INTO a_b_x VALUES (1)'))
+      assert.is(await codeOf(() => a.tx(t => t.run('INSERT INTO a_b_x VALUES (2)'))), 'statement_refused')
+      assert.is(await codeOf(() => ab.tx(t => t.run('INSERT INTO a_y VALUES (2)'))), 'statement_refused')
+      await store.close()
+    }
   }))
 
 test('the prefix of a name with dots and hyphens has underscores', () =>

@@ -1,9 +1,9 @@
-import type { CliColumn } from '../kernel/route.js'
-import type { ServerEvent } from './sse.js'
+import type { CliColumn, Frame } from './route.js'
 
-export type { ServerEvent } from './sse.js'
-
-/** What a hand-written command is called with: `run(context)` of the module that its surface entry loads. */
+/**
+ * What a hand-written command is called with: `run(context)` of the module that its surface entry loads. It may return an
+ * exit code; without one it is 0.
+ */
 export interface CommandContext {
   /** Positional arguments by name; optional ones that were not given are absent. */
   readonly args: Readonly<Record<string, string>>
@@ -13,6 +13,8 @@ export interface CommandContext {
   readonly out: CommandOutput
   /** Absolute; relative paths of the caller count from here. */
   readonly cwd: string
+  /** Home of the daemon, absolute; it need not be there. */
+  readonly home: string
   /** A text file, relative to `cwd`; `-` is standard input. */
   readFile(path: string): Promise<string>
   stdin(): Promise<string>
@@ -27,7 +29,7 @@ export interface CommandClient {
   /** @param path absolute path and query, already encoded */
   request(method: string, path: string, body?: unknown): Promise<unknown>
   /** Goes on by itself after a cut; ends when the daemon ends the stream. */
-  stream(path: string, options?: { lastEventId?: string }): AsyncIterable<ServerEvent>
+  stream(path: string, options?: { lastEventId?: string }): AsyncIterable<Frame>
 }
 
 export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import type { Context } from './context.js'
+import { answers, makeHome, startDaemon } from './daemon.js'
+import { inTurn, median, ms, pause, perSecond, ratioOf } from './measure.js'
+import type { Row } from './report.js'
+
+const BODY = JSON.stringify({
+  scope: { kind: 'global' },
+  spec: { note: '#', text: 'x'.repeat(200) },
+  expected_version: 0,
+})
+
+/** Durable PUTs over the socket beside a bare fastify that echoes; server and load generator are processes of their own. */
+export async function benchPut(context: Context): Promise<void> {
+  const { program, temp, quick, report } = context
+  const home = makeHome(temp, 'put')
+  const daemon = await startDaemon(context, home, { gaps: true })
+  const echoSocket = path.join(temp, 'echo.sock')
+  const echo = spawn(process.execPath, [program('echo'), echoSocket], { stdio: ['ignore', 'ignore', 'inherit'] })
+  while (!(await answers(echoSocket, '/'))) await pause(20)
+  const [rounds, seconds] = quick ? [1, 0.6] : [5, 1.2]
+  const rows: Row[] = []
+  let gap = 0
+  for (const clients of [1, 16, 64]) {
+    const put = async () => {
+      await daemon.longestGap()
+      const result = await load(program('load'), home.socket, '/api/resources/bench.note/#', clients, seconds)
+      return { ...result, gap: await daemon.longestGap() }
+    }
+    const bare = async () => ({ ...(await load(program('load'), echoSocket, '/echo/#', clients, seconds)), gap: 0 })
+    const [ours = [], base = []] = (await inTurn(rounds + 1, [put, bare])).map(results => results.slice(1))
+    gap = Math.max(gap, ...ours.map(one => one.gap))
+    const told = (results: typeof ours) =>
+      `${perSecond(median(results.map(r => r.rate)))} p50 ${ms(median(results.map(r => r.p50)))}`
+    const [a, b] = [ours, base].map(results => results.map(r => r.rate)) as [number[], number[]]
+    const ratio = ratioOf(a, b)
+    rows.push({
+      what: `durable PUT, ${clients} client${clients > 1 ? 's' : ''}`,
+      ours: told(ours),
+      baseline: `bare echo: ${told(base)}`,
+      ratio,
+      ...(clients === 64 && { value: ratio, target: { atLeast: 0.3 } }),
+    })
+  }
+  rows.push({ what: "longest gap of the daemon's loop", ours: ms(gap), value: gap, target: { atMost: 50, unit: 'ms' } })
+  echo.kill()
+  await daemon.stop()
+  report.section('Requests', rows)
+}
+
+async function load(program: string, socketPath: string, url: string, clients: number, seconds: number) {
+  const args = [program, socketPath, 'PUT', url, String(clients), String(seconds), BODY]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', chunk => {
+    text += chunk
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`the load generator ended with ${code}`)
+  const result = JSON.parse(text) as { requests: number; seconds: number; p50: number; p99: number }
+  return { p50: result.p50, rate: result.requests / result.seconds }
+}

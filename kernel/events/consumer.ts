@@ -1,0 +1,124 @@
+import type { Awaitable } from '../awaitable.js'
+import { backoff } from '../reconcile/backoff.js'
+import type { Scope } from '../scope.js'
+import { turn } from '../store/turn.js'
+import type { EventFilter, GapEvent, StoredEvent } from './index.js'
+import type { EventLog } from './log.js'
+import { conditions } from './rows.js'
+
+const PAGE = 200
+
+/** One reader of the log. It holds a position and not a queue, so that a slow one costs nothing and delays only itself. */
+export class Consumer {
+  readonly #filter: EventFilter
+  #running = false
+  #saved: number
+  #saving: Promise<unknown> | undefined
+
+  /** Of a durable one `cursor` is the name; `type` is the name of an event, or `*`. */
+  constructor(
+    private readonly log: EventLog,
+    readonly scope: Scope,
+    readonly cursor: string | undefined,
+    type: string,
+    readonly fn: (event: StoredEvent) => Awaitable<void>,
+    private position: number,
+  ) {
+    this.#filter = type === '*' ? {} : { name: type }
+    this.#saved = position
+  }
+
+  /** Hands over what is there, one at a time. */
+  async pump(): Promise<void> {
+    if (this.#running) return
+    this.#running = true
+    try {
+      while (!this.#ended && this.position < this.log.last) await this.#next()
+    } catch (error) {
+      if (this.#ended) return
+      this.#report('events', error)
+      // What cannot be read does not hold up what can.
+      this.position = Math.max(this.position, this.log.first() - 1)
+    } finally {
+      this.#running = false
+    }
+  }
+
+  /** Writes the position of a durable one down. What fails is made good by the next; until then more would be repeated. */
+  async save(): Promise<void> {
+    await this.#saving
+    if (this.cursor === undefined || this.#saved === this.position) return
+    this.#saved = this.position
+    this.#saving = this.log.saveCursor(this.scope.owner, this.cursor, this.position).catch(() => {})
+    await this.#saving
+  }
+
+  get #ended(): boolean {
+    return this.scope.signal.aborted
+  }
+
+  async #next(): Promise<void> {
+    const upTo = this.log.last
+    const gap = this.cursor === undefined ? undefined : this.#gap()
+    if (gap) {
+      const { from, to } = gap.payload
+      this.#report(`cursor ${this.cursor}`, `over 7 days behind; events ${from} to ${to} are skipped`)
+      await this.#hand(gap)
+      return
+    }
+    const page = await this.log.list({ ...this.#filter, after: this.position, limit: PAGE })
+    for (const event of page) if (!(await this.#hand(event))) return
+    if (page.length < PAGE) this.position = Math.max(this.position, upTo)
+    else await turn()
+  }
+
+  /** False when it is over, or the event got too old to be tried again. */
+  async #hand(event: StoredEvent): Promise<boolean> {
+    const { clock, ids } = this.log
+    for (let attempt = 1; !this.#ended; attempt++) {
+      try {
+        await this.fn(event)
+      } catch (error) {
+        // The 1st, 2nd, 4th, 8th …: who fails for days must not crowd out the faults of others.
+        if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)
+        if (this.cursor !== undefined) {
+          const wait = backoff(attempt, () => ids.random())
+          await clock.sleep(wait, this.scope.signal).catch(() => {})
+          if (event.at < this.#oldest) return false
+          continue
+        }
+      }
+      this.position = event.seq
+      void this.save()
+      return true
+    }
+    return false
+  }
+
+  /** Time before which events are not handed over any more. */
+  get #oldest(): number {
+    return this.log.clock.now() - this.log.limits.behindMs
+  }
+
+  /** What has to be told first, when the next event is too old or may have left the table. */
+  #gap(): GapEvent | undefined {
+    const { db, clock, ids } = this.log
+    const from = this.position + 1
+    const away = Math.max(0, this.log.first() - from)
+    const next = this.log.rows(this.#filter, this.position, 1)[0]
+    if (away === 0 && !(next && next.at < this.#oldest)) return undefined
+    // Clocks are set back: what is known to be lost stays behind, whatever comes before it.
+    const lost = away > 0 ? this.position + away : next?.seq
+    const fresh = db.row('SELECT min(seq) FROM kernel_event WHERE seq > ? AND at >= ?', [lost ?? 0, this.#oldest])?.[0]
+    const to = Math.min(Number(fresh ?? Number.POSITIVE_INFINITY) - 1, this.log.last)
+    const { sql, params } = conditions(this.#filter)
+    const there = db.row(`SELECT count(*) FROM kernel_event WHERE seq BETWEEN ? AND ?${sql}`, [from, to, ...params])
+    const payload = { from, to, missed: away + Number(there?.[0]) }
+    const actor = { kind: 'daemon', id: 'kernel' } as const
+    return { seq: to, id: ids.id('evt'), at: clock.now(), name: 'gap', actor, payload }
+  }
+
+  #report(hook: string, error: unknown): void {
+    this.log.report({ owner: this.scope.owner, hook, error })
+  }
+}

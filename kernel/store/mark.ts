@@ -1,0 +1,59 @@
+import { crc32 } from 'node:zlib'
+import type { Image } from './recover.js'
+
+/** How far the log of a database was on the disk when this was written (README.md, "Damage"). */
+export interface Mark {
+  /** The header of the log, hex; its salts change each time the log begins again. */
+  readonly header: string
+  /** Frames up to the end of the last commit. */
+  readonly frames: number
+  /** The last page of that commit: number, size in bytes, CRC32. */
+  readonly page: number
+  readonly size: number
+  readonly crc: number
+  /** Bytes that the database itself had then, beside its log. */
+  readonly bytes: number
+}
+
+const HEADER_BYTES = 32
+const FRAME_HEADER_BYTES = 24
+
+/** Finds the mark by watching what SQLite writes into its log. */
+export class MarkFinder {
+  mark: Mark | undefined
+  #header = ''
+  readonly #frame = Buffer.alloc(FRAME_HEADER_BYTES)
+  #pageAt = 0
+
+  /** `main` is the size of the database. */
+  write(offset: number, bytes: Uint8Array, main: number): void {
+    if (offset === 0) {
+      this.#header = Buffer.from(bytes).toString('hex')
+    } else if (bytes.length === FRAME_HEADER_BYTES) {
+      this.#frame.set(bytes)
+      this.#pageAt = offset + FRAME_HEADER_BYTES
+    } else if (offset === this.#pageAt && this.#frame.readUInt32BE(4) !== 0) {
+      // Only the frame that ends a commit holds the size of the database.
+      const frames = (offset + bytes.length - HEADER_BYTES) / (FRAME_HEADER_BYTES + bytes.length)
+      const page = this.#frame.readUInt32BE(0)
+      this.mark = { header: this.#header, frames, page, size: bytes.length, crc: crc32(bytes), bytes: main }
+    }
+  }
+}
+
+/** What is missing of what the mark says; `recovered` is the number of frames that SQLite takes from the log. */
+export function missingFrom({ image, wal, mark }: Image, recovered: number): string | undefined {
+  if (!isMark(mark)) return undefined
+  if (wal.length === 0) {
+    // Another program may have moved the log into the database and removed it: then the page is there.
+    const page = image.subarray((mark.page - 1) * mark.size, mark.page * mark.size)
+    return crc32(page) === mark.crc ? undefined : 'its log is missing'
+  }
+  if (Buffer.from(wal.subarray(0, HEADER_BYTES)).toString('hex') !== mark.header) return 'its log is another one'
+  if (image.length < mark.bytes) return `it has ${image.length} of ${mark.bytes} bytes`
+  return recovered < mark.frames ? `its log is damaged: ${recovered} of ${mark.frames} frames are readable` : undefined
+}
+
+function isMark(note: Partial<Mark> | undefined): note is Mark {
+  return note?.header !== undefined
+}

@@ -1,0 +1,55 @@
+import { crc32 } from 'node:zlib'
+import { type Disk, writeAll } from './disk.js'
+
+/** Two places, each in a sector of its own, are written in turn: what spoils the newer note leaves the older one. */
+const SLOT_BYTES = 512
+/** One sync in so many notes: what power loss can take is bounded, and so is the price. */
+const NOTES_A_SYNC = 64
+
+/** A note as bytes: a line of JSON with its number and checksum; `number` and `sum` are its own. */
+export function noteBytes(value: object, number = 0): Buffer {
+  const numbered = { ...value, number }
+  return Buffer.from(`${JSON.stringify({ ...numbered, sum: sumOf(numbered) }).padEnd(SLOT_BYTES - 1)}\n`)
+}
+
+/** The newest note of a file that is whole; undefined when there is none. */
+export function readNote<T extends object>(bytes: Uint8Array = new Uint8Array(0)): T | undefined {
+  const notes = [0, SLOT_BYTES].flatMap(at => {
+    try {
+      const { sum, ...note } = JSON.parse(Buffer.from(bytes.subarray(at, at + SLOT_BYTES)).toString())
+      return sum === sumOf(note) ? [note] : []
+    } catch {
+      return []
+    }
+  })
+  return notes.sort((a, b) => b.number - a.number)[0]
+}
+
+/** Notes beside a log, written in place after each sync of the log: one survives a kill at once, power loss later. */
+export class Note {
+  #number: number
+
+  /** `before` is the note that the file holds. */
+  constructor(
+    readonly disk: Pick<Disk, 'pwrite' | 'fsync'>,
+    readonly handle: number,
+    before: object = {},
+  ) {
+    this.#number = 'number' in before ? Number(before.number) : 0
+  }
+
+  /** Returns true when the caller is to sync the note, after those who wait for the log have gone on. */
+  async write(value: object): Promise<boolean> {
+    this.#number++
+    await writeAll(this.disk, this.handle, noteBytes(value, this.#number), (this.#number % 2) * SLOT_BYTES)
+    return this.#number % NOTES_A_SYNC === 0
+  }
+
+  sync(): Promise<void> {
+    return this.disk.fsync(this.handle)
+  }
+}
+
+function sumOf(value: object): number {
+  return crc32(JSON.stringify(value))
+}

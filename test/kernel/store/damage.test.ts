@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { cp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { noteBytes, readNote } from '../../../kernel/store/note.js'
+import { damagedJournal, damagedStore } from '../../../scripts/prove-store/damage.js'
+import { codeOf, inFolder, openAt, rowsById, watchedDisk, writeThree } from './harness.js'
+
+// What the proof has found, one case each; `npm run prove:store` looks for more.
+
+/** Runs `use` with the files of a store of ten ids as a kill leaves them: all in the log, nothing closed. */
+function withKilled(use: (folder: string) => Promise<void>): Promise<void> {
+  return inFolder(async folder =>
+    inFolder(async copy => {
+      const store = await openAt(folder, { autocheckpointPages: 100_000 })
+      for (let id = 0; id < 10; id++) await writeThree(store, id)
+      await cp(folder, copy, { recursive: true })
+      await store.close()
+      await use(copy)
+    }),
+  )
+}
+
+/** Opens what was damaged: the code of the error, or how many ids are there. */
+async function opened(folder: string): Promise<unknown> {
+  return codeOf(async () => {
+    const store = await openAt(folder)
+    const ids = rowsById(store).size
+    await store.close()
+    throw Object.assign(new Error('opened'), { code: ids })
+  })
+}
+
+test('damage in the acknowledged part of the log is loud and changes nothing; a torn tail behind it is cut', () =>
+  withKilled(async folder => {
+    const wal = path.join(folder, 'svc.db-wal')
+    const whole = await readFile(wal)
+    const flipped = (at: number): Buffer => {
+      const copy = Buffer.from(whole)
+      copy.writeUInt8(copy.readUInt8(at) ^ 4, at)
+      return copy
+    }
+    for (const bytes of [
+      flipped(5),
+      flipped(20),
+      flipped(33),
+      flipped(5000),
+      flipped(whole.length - 1),
+      whole.subarray(0, whole.length - 1),
+      whole.subarray(0, 32),
+      Buffer.from(whole).fill(0, 4096, 4608),
+      Buffer.alloc(0),
+    ]) {
+      await writeFile(wal, bytes)
+      assert.is(await opened(folder), 'store_damaged')
+      assert.ok((await readFile(wal)).equals(bytes))
+    }
+    await rm(wal)
+    assert.is(await opened(folder), 'store_damaged')
+    await writeFile(wal, Buffer.concat([whole, Buffer.alloc(5000, 7)]))
+    assert.is(await opened(folder), 10)
+  }))
+
+test('a database that was cut beside its log is loud: SQLite fills the gap with zeros', () =>
+  withKilled(async folder => {
+    await truncate(path.join(folder, 'svc.db'), 1000)
+    assert.is(await opened(folder), 'store_damaged')
+  }))
+
+test('another program that has moved the log into the database and removed it is no damage', () =>
+  withKilled(async folder => {
+    execFileSync('sqlite3', ['svc.db', 'PRAGMA wal_checkpoint(TRUNCATE)'], { cwd: folder })
+    assert.is(await opened(folder), 10)
+  }))
+
+test('a mark that was written in part leaves the one before it, and a missing one says nothing', () =>
+  withKilled(async folder => {
+    const mark = path.join(folder, 'svc.db-mark')
+    const bytes = await readFile(mark)
+    const { number = 0 } = readNote<{ number: number }>(bytes) ?? {}
+    bytes.write('{"other', (number % 2) * 512)
+    assert.is(readNote<{ number: number }>(bytes)?.number, number - 1)
+    await writeFile(mark, bytes)
+    assert.is(await opened(folder), 10)
+    await rm(mark)
+    assert.is(await opened(folder), 10)
+    assert.is(readNote<{ crc: number }>(noteBytes({ crc: 7 }))?.crc, 7)
+  }))
+
+test('the mark is synced before the log begins again, and with every 64th sync', () =>
+  inFolder(async folder => {
+    const calls: string[] = []
+    const disk = watchedDisk(({ name, file, args }) => {
+      if (name === 'fsync') calls.push(`sync ${path.basename(file)}`)
+      if (name === 'pwrite' && file.endsWith('-wal') && args[2] === 0) calls.push('log begins')
+    })
+    const store = await openAt(folder, { disk, autocheckpointPages: 10 })
+    for (let id = 0; id < 200; id++) await writeThree(store, id)
+    await store.close()
+    const begins = calls.flatMap((call, at) => (call === 'log begins' ? [at] : []))
+    assert.ok(begins.length > 5)
+    for (const at of begins) assert.is(calls[at - 1], 'sync svc.db-mark')
+    const marks = calls.filter(call => call === 'sync svc.db-mark').length - begins.length
+    assert.ok(marks >= 3 && marks <= 12, `${marks} of ${calls.length}`)
+  }))
+
+test('damage at random', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  for (let index = 0; index < 12; index++) {
+    assert.is(await damagedStore(seed, index), undefined, `seed ${seed}, case ${index}`)
+    assert.is(await damagedJournal(seed, index), undefined, `seed ${seed}, case ${index}`)
+  }
+})
+
+test.run()
