@@ -24,7 +24,7 @@ import { RecordStore } from './records/store.js'
 import type { Door } from './route.js'
 import type { OwnedScope } from './scope.js'
 import { createSpawner } from './spawn.js'
-import { openStore } from './store/index.js'
+import { type Disk, openStore } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import type { Setting } from './surface.js'
 import type { RegistryToken } from './token.js'
@@ -47,6 +47,8 @@ export interface KernelOptions {
   readonly waitForLockMs?: number
   /** How free space is found; default: the system is asked. */
   readonly freeBytes?: FreeBytes
+  /** File calls of the database; tests delay them and let them fail. */
+  readonly disk?: Disk
   /** Checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
 }
@@ -97,7 +99,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
     undo.push(() => disk.close())
     await disk.start()
-    const store = await openStore({ path: home.database, now: () => clock.now() })
+    const store = await openStore({
+      path: home.database,
+      now: () => clock.now(),
+      ...(options.disk ? { disk: options.disk } : {}),
+    })
     undo.push(() => store.close())
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db

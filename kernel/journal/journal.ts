@@ -129,8 +129,9 @@ export class OpenJournal implements Journal {
   async #write(): Promise<void> {
     this.#writing = true
     try {
-      await turn()
       while (this.#pending.length > 0 && this.#failure === undefined) {
+        // In the loop: one who appends whenever the last write is done must not keep the event loop to himself.
+        await turn()
         let bytes = 0
         const large = this.#pending.findIndex(batch => {
           bytes += batch.bytes.length

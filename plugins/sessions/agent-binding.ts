@@ -1,5 +1,5 @@
 import { iso, messageOf } from '../../kernel/plugin.js'
-import type { AgentFailure } from './agent-process.js'
+import type { AgentFailure } from './agent-failure.js'
 import type { SessionFailure } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'

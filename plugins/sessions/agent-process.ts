@@ -4,6 +4,7 @@ import { type Clock, messageOf, type ProcessHandle, within } from '../../kernel/
 import type { PermissionMode } from '../agents/api.js'
 import { linkOf } from './acp-link.js'
 import { InitializeResult, PromptResult, SessionResult } from './acp-schemas.js'
+import { AgentFailure, type LastWords } from './agent-failure.js'
 import type { FailureKind } from './api.js'
 import type { ClientMethods } from './client-methods.js'
 import { OutputBuffer } from './output-buffer.js'
@@ -20,27 +21,6 @@ const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
   'approve-all': ['full-access', 'full_access', 'bypassPermissions', 'bypass_permissions', 'auto', 'acceptEdits'],
   'approve-reads': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
   'deny-all': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
-}
-
-/** The end of stderr, and the last lines on stdout that were no messages. */
-export interface LastWords {
-  readonly stderr: string
-  readonly junk: readonly string[]
-}
-
-/** Why an agent process cannot be used, or no longer. */
-export class AgentFailure extends Error {
-  override readonly name = 'AgentFailure'
-  /** What the process said last, when it is gone. */
-  lastWords: LastWords = { stderr: '', junk: [] }
-
-  constructor(
-    readonly kind: FailureKind,
-    message: string,
-    cause?: unknown,
-  ) {
-    super(message, cause === undefined ? undefined : { cause })
-  }
 }
 
 /** What a process is started with, once it is spawned. */

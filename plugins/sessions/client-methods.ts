@@ -1,6 +1,6 @@
-import { type ClientApp, methods } from '@agentclientprotocol/sdk'
+import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
-import { notPossible, toRequestError } from './acp-error.js'
+import { notPossible, refusalOf } from './acp-error.js'
 import * as schemas from './acp-schemas.js'
 import { readTextFile, writeTextFile } from './files.js'
 import { resolveInside, type Territory } from './paths.js'
@@ -30,7 +30,9 @@ export class ClientMethods {
           try {
             return (await handle(params, signal)) ?? {}
           } catch (error) {
-            throw toRequestError(error)
+            if (error instanceof RequestError) throw error
+            const refusal = refusalOf(error)
+            throw new RequestError(refusal.code, refusal.message, refusal.data)
           }
         },
       )

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type { AgentFailure } from './agent-process.js'
+import type { AgentFailure } from './agent-failure.js'
 import type { FailureKind, SessionFailure } from './api.js'
 import { boundText } from './bounds.js'
 import { redactEnvironment, redactText } from './redact.js'

@@ -5,9 +5,9 @@ import type { LaunchPlan } from '../agents/api.js'
 import { BUILT_IN_PROVIDER } from '../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../workspaces/api.js'
 import type { ToolCallFields } from './acp-schemas.js'
-import { AgentFailure, AgentProcess } from './agent-process.js'
+import { AgentFailure } from './agent-failure.js'
+import type { AgentProcess } from './agent-process.js'
 import type { SessionInfo, SessionStart } from './api.js'
-import { ClientMethods } from './client-methods.js'
 import type { SessionsContext } from './context.js'
 import type { EventContent } from './events.js'
 import { startableServers } from './mcp.js'
@@ -110,6 +110,11 @@ export async function launch(
     listener.signal.addEventListener('abort', abort, { once: true })
     try {
       if (listener.signal.aborted) abort()
+      // The SDK loads with the first process: a daemon that only waits does without it.
+      const [{ AgentProcess }, { ClientMethods }] = await Promise.all([
+        import('./agent-process.js'),
+        import('./client-methods.js'),
+      ])
       return await AgentProcess.connect({
         handle,
         clock,

@@ -1,6 +1,6 @@
 import { messageOf, within } from '../../kernel/plugin.js'
 import { AgentBinding, type BindingOwner } from './agent-binding.js'
-import { AgentFailure } from './agent-process.js'
+import { AgentFailure } from './agent-failure.js'
 import { SessionErrors, type SessionFailure, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure } from './crash-bundle.js'

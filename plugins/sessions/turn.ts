@@ -1,5 +1,5 @@
 import { type Clock, messageOf } from '../../kernel/plugin.js'
-import { AgentFailure } from './agent-process.js'
+import { AgentFailure } from './agent-failure.js'
 import type { SessionFailure, TurnOutcome } from './api.js'
 import type { EventContent, NewEvent } from './events.js'
 import type { SessionLimits } from './settings.js'

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../kernel/index.js'
-import { AgentFailure } from '../../plugins/sessions/agent-process.js'
+import { AgentFailure } from '../../plugins/sessions/agent-failure.js'
 import { boundText, boundValue } from '../../plugins/sessions/bounds.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../plugins/sessions/events.js'
 import { OutputBuffer } from '../../plugins/sessions/output-buffer.js'

@@ -56,7 +56,9 @@ test('an entry of the environment is found whole or not at all', () => {
 test('a process that has ended and was not waited for is ended', async () => {
   if (process.platform !== 'linux') return
   // The shell has become another program, which never waits for this child, long before it ends.
-  const child = spawn('/bin/sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn('/bin/sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 1000'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   children.push(child)
   const [chunk] = await once(child.stdout, 'data')
   const pid = Number(chunk)

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { temporaryFolder } from '../harness/kernel.js'
+
+// Storage rule 6: nothing that depends on an undurable transaction leaves the process.
+
+const SYNC_MS = 3000
+const daemon = fileURLToPath(new URL('fixtures/slow-disk-daemon.ts', import.meta.url))
+
+async function start(home: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', daemon, home, String(SYNC_MS), path.join(home, 'slow')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout!, 'data')
+  return child
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+/** The status and body of a reply, or undefined when the connection broke before one came. */
+function call(
+  home: string,
+  method: string,
+  url: string,
+  body?: unknown,
+): Promise<{ status: number; body: string } | undefined> {
+  return new Promise(resolve => {
+    const request = http.request(
+      {
+        socketPath: path.join(home, 'daemon.sock'),
+        method,
+        path: url,
+        agent: false,
+        headers: { 'content-type': 'application/json' },
+      },
+      response => {
+        let text = ''
+        response.on('data', chunk => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+        response.on('error', () => resolve(undefined))
+      },
+    )
+    request.on('error', () => resolve(undefined))
+    request.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+const put = (home: string, id: string, expected = 0) =>
+  call(home, 'PUT', `/api/resources/test.note/${id}`, {
+    scope: { kind: 'global' },
+    spec: { id },
+    expected_version: expected,
+  })
+const read = (home: string, id: string) => call(home, 'GET', `/api/resources/test.note/${id}`)
+const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+test('while a sync is under way no reply tells of what it covers: neither the write, nor a read, a list or a refusal', async () => {
+  const home = await temporaryFolder('undurable')
+  let child = await start(home)
+  await writeFile(path.join(home, 'slow'), '')
+  const answered: string[] = []
+  const watch = (name: string, reply: Promise<unknown>) => void reply.then(value => value && answered.push(name))
+  watch('put', put(home, 'a'))
+  await sleep(150)
+  watch('get', read(home, 'a'))
+  watch('list', call(home, 'GET', '/api/resources/test.note'))
+  watch('conflict', put(home, 'a'))
+  await sleep(SYNC_MS / 6)
+  assert.equal(answered, [])
+  await killed(child)
+  assert.equal(answered, [])
+
+  await rm(path.join(home, 'slow'))
+  child = await start(home)
+  const after = await read(home, 'a')
+  assert.ok(after?.status === 200 || after?.status === 404, 'all of it or nothing')
+  await killed(child)
+  await rm(home, { recursive: true })
+})
+
+test('what any reply told of is there after a kill right behind it', async () => {
+  const home = await temporaryFolder('told')
+  let child = await start(home)
+  await writeFile(path.join(home, 'slow'), '')
+  void put(home, 'b')
+  await sleep(150)
+  const told = await read(home, 'b')
+  await killed(child)
+  assert.is(told?.status, 200)
+  await rm(path.join(home, 'slow'))
+  child = await start(home)
+  assert.is((await read(home, 'b'))?.body, told?.body)
+  await killed(child)
+  await rm(home, { recursive: true })
+})
+
+test.run()
