@@ -141,7 +141,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     undo.push(() => transport.end())
     const startedAt = clock.now()
-    const view = (): HostView => ({
+    const hostView: HostView = {
       version,
       startedAt,
       pid: spawner.self,
@@ -158,8 +158,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
       },
       unownedSettings: () => config.unowned,
-    })
-    const hostView = view()
+    }
     const kernelFor = (
       plugin: Plugin,
       needs: Record<string, unknown>,

@@ -2,7 +2,7 @@ import type { Contribution } from '../hooks/index.js'
 import type { BoundReconciler } from '../reconcile/loop.js'
 import type { Registries } from './registries.js'
 
-/** The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, event or path. */
+/** The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, error, event or path. */
 export function duplicateOf(registries: Registries): { owner: string; error: string } | undefined {
   return (
     taken('kind', registries.kinds.collect(), kind => kind.name) ??
@@ -13,6 +13,7 @@ export function duplicateOf(registries: Registries): { owner: string; error: str
       ({ route }) => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`,
     ) ??
     taken('command', registries.commands.collect(), command => command.path) ??
+    taken('error', registries.errors.collect(), error => error.code) ??
     taken('event', registries.events.collect(), event => event.name) ??
     taken('setting', registries.settings.collect(), setting => setting.path)
   )

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.js'
 import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
@@ -118,7 +118,7 @@ export class Transport {
     return undefined
   }
 
-  readonly #handle = (door: Door, request: IncomingMessage, response: import('node:http').ServerResponse) => {
+  readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse) => {
     if (this.#current) {
       this.#doors.set(request, door)
       this.#current.handle(request, response)

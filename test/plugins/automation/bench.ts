@@ -36,6 +36,7 @@ export interface BenchOptions {
   readonly clock?: VirtualClock
   readonly config?: unknown
   readonly plugins?: readonly Plugin[]
+  readonly freeBytes?: () => Promise<number>
 }
 
 export const START = Date.UTC(2030, 0, 1)
@@ -50,7 +51,12 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const clock = options.clock ?? new VirtualClock(START)
   const { fake, plugin } = fakeSessions()
   const plugins = [daemon, resources, workspaces, plugin, automation, ...(options.plugins ?? [])]
-  const kernel = await boot({ home, plugins, clock: clock as Clock })
+  const kernel = await boot({
+    home,
+    plugins,
+    clock: clock as Clock,
+    ...(options.freeBytes ? { freeBytes: options.freeBytes } : {}),
+  })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
   const workspace =
     known[0]?.id ?? (await kernel.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })).body.workspace.id

@@ -193,4 +193,24 @@ test('automation that is switched off fires nothing and says so', async () => {
   await b.end()
 })
 
+test('while the disk is full nothing is claimed, and what is due runs once there is room', async () => {
+  const plenty = 1024 ** 3
+  const room = { free: plenty }
+  const b = await bench({ freeBytes: async () => room.free })
+  b.sessions.answer = () => completed
+  await b.put('demo', hourly())
+  room.free = 0
+  await b.clock.advance(HOUR)
+  await b.until(async () => b.log.some(line => /could not be claimed/.test(line.msg)), 'the claim was refused')
+  assert.equal(await b.runs('demo'), [])
+  room.free = plenty
+  const runs = await b.after(
+    10_000,
+    async () => (await b.runs('demo')).some(r => r.status === 'completed') && b.runs('demo'),
+    'it ran',
+  )
+  assert.is(runs.length, 1)
+  await b.end()
+})
+
 test.run()
