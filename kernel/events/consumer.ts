@@ -20,12 +20,19 @@ export class Consumer {
     private readonly log: EventLog,
     readonly scope: Scope,
     readonly cursor: string | undefined,
-    type: string,
+    readonly type: string,
     readonly fn: (event: StoredEvent) => Awaitable<void>,
     private position: number,
   ) {
     this.#filter = type === '*' ? {} : { name: type }
     this.#saved = position
+  }
+
+  /** An event has become durable. False: it was the next one and of another type, so there is nothing to look for. */
+  wants(seq: number, name: string): boolean {
+    if (this.type === '*' || this.type === name || this.#running || this.position !== seq - 1) return true
+    this.position = seq
+    return false
   }
 
   /** Hands over what is there, one at a time. */

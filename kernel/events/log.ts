@@ -55,6 +55,7 @@ export class EventLog {
   readonly archive: Archive
   readonly outbox: Outbox
   readonly #consumers = new Set<Consumer>()
+  readonly #waking = new Set<Consumer>()
   #durable: number
   #sweepDue: number
   #sweeping: Promise<void> | undefined
@@ -121,7 +122,7 @@ export class EventLog {
     const seq = Number(row?.[0])
     this.db.onDurable(t, () => {
       this.#durable = Math.max(this.#durable, seq)
-      for (const consumer of this.#consumers) void consumer.pump()
+      for (const consumer of this.#consumers) if (consumer.wants(seq, type.name)) this.#wake(consumer)
       if (seq >= this.#sweepDue) void this.sweep()
     })
     return { id, seq }
@@ -213,6 +214,18 @@ export class EventLog {
     await Promise.all([...this.#consumers].map(consumer => consumer.save()))
     while (!this.#closed && (await this.outbox.move(this.#durable, this.clock.now())));
     if (!this.#closed) await this.outbox.drop(this.clock.now())
+  }
+
+  /** Once for all events of a commit. */
+  #wake(consumer: Consumer): void {
+    if (this.#waking.size === 0) {
+      setImmediate(() => {
+        const waking = [...this.#waking]
+        this.#waking.clear()
+        for (const one of waking) void one.pump()
+      })
+    }
+    this.#waking.add(consumer)
   }
 
   #consume(scope: Scope, cursor: string | undefined, type: string, fn: Consumer['fn']): void {

@@ -1,4 +1,4 @@
-import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
+import { type SqliteDatabase, type SqliteStatement, type SqlValue, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 import type { Mirror } from './mirror.js'
 import { checkOwner, type Owner, refused, tablePrefix } from './statement-check.js'
@@ -43,7 +43,13 @@ interface Transaction {
   readonly durable: (() => void)[]
 }
 
-/** The one writer: runs transactions inside SQLite on the caller's turn and settles them as the mirror gets them to the disk. */
+type Settle = (error?: Error) => void
+
+/**
+ * The one writer: runs transactions inside SQLite on the caller's turn. Those of one turn, and those that come while the
+ * mirror syncs, are one commit (group commit): a page that several of them change is logged once. Each is a savepoint, so
+ * one that throws leaves the others; none has been acknowledged before their common commit is on the disk.
+ */
 export class Core {
   readonly statements: Statements
   /** All owners that have tables, by prefix. */
@@ -51,18 +57,26 @@ export class Core {
   transactions = 0
   closed = false
   current: Transaction | undefined
-  readonly #begin: Prepared['statement']
-  readonly #commit: Prepared['statement']
-  readonly #rollback: Prepared['statement']
+  /** Who waits for the commit that is open. */
+  #group: Settle[] | undefined
+  readonly #sql: Readonly<Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'undo', SqliteStatement>>
 
   constructor(
     db: SqliteDatabase,
     readonly mirror: Mirror,
   ) {
     this.statements = new Statements(db)
-    this.#begin = db.prepare('BEGIN IMMEDIATE')
-    this.#commit = db.prepare('COMMIT')
-    this.#rollback = db.prepare('ROLLBACK')
+    this.#sql = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      rollback: db.prepare('ROLLBACK'),
+      savepoint: db.prepare('SAVEPOINT one'),
+      release: db.prepare('RELEASE one'),
+      undo: db.prepare('ROLLBACK TO one'),
+    }
+    mirror.beforeFlush = () => this.commit()
+    // Those who wait for a commit that will not be mirrored any more hear of it.
+    void mirror.failed.then(() => this.commit())
   }
 
   /** Throws what stands in the way of a write: a failed or closed store, a transaction on the stack. */
@@ -74,49 +88,84 @@ export class Core {
     if (this.closed) throw new StoreError('store_closed', 'the store is closed', 'write before the store is closed')
   }
 
-  /** Runs `fn` atomically inside SQLite; durable later. */
-  atomic<T>(fn: (transaction: Transaction) => T): { transaction: Transaction; result: T } {
+  tx<T>(fn: (transaction: Transaction) => T): Promise<T> {
+    if (this.current !== undefined) this.ready()
+    return new Promise((resolve, reject) => {
+      this.ready()
+      const { transaction, result } = this.#join(fn)
+      this.whenDurable(error => {
+        if (error !== undefined) return reject(error)
+        resolve(result)
+        for (const callback of transaction.durable) isolated(callback)
+      })
+    })
+  }
+
+  /** Runs `fn` as a commit of its own; durable later. */
+  alone(fn: () => void): void {
+    this.commit()
+    this.#join(fn)
+    this.commit()
+  }
+
+  /** Commits what is open inside SQLite; the mirror does so before each flush. */
+  commit(): void {
+    const group = this.#group
+    if (group === undefined) return
+    this.#group = undefined
+    try {
+      step(this.#sql.commit)
+    } catch (error) {
+      this.mirror.fail(error)
+    }
+    this.mirror.whenSynced(error => {
+      for (const settle of group) settle(error)
+    })
+  }
+
+  /** Calls `done` when everything seen so far is on the disk, in the order of the calls, or with the error. */
+  whenDurable(done: Settle): void {
+    if (this.#group !== undefined) this.#group.push(done)
+    else this.mirror.whenSynced(done)
+  }
+
+  /** Runs `fn` atomically inside SQLite, in the commit that is open; the first opens one. */
+  #join<T>(fn: (transaction: Transaction) => T): { transaction: Transaction; result: T } {
     const transaction: Transaction = { open: true, durable: [] }
+    const first = this.#group === undefined
     this.transactions++
-    step(this.#begin)
+    step(first ? this.#sql.begin : this.#sql.savepoint)
     this.current = transaction
-    let committed = false
+    let kept = false
     try {
       const result = fn(transaction)
       if (isThenable(result)) {
         result.then(undefined, () => {})
         throw new StoreError('tx_async', 'the callback of a transaction returned a promise', 'await before or after tx')
       }
-      step(this.#commit)
-      committed = true
+      if (!first) step(this.#sql.release)
+      kept = true
       return { transaction, result }
     } finally {
       this.current = undefined
       transaction.open = false
-      if (!committed) {
-        try {
-          step(this.#rollback)
-        } catch {
-          // SQLite has rolled back by itself; the error that made it do so is the one to tell.
-        }
+      if (!kept) this.#undo(first)
+      else if (first) {
+        this.#group = []
+        this.mirror.request()
       }
     }
   }
 
-  tx<T>(fn: (transaction: Transaction) => T): Promise<T> {
-    if (this.current !== undefined) this.ready()
-    return new Promise((resolve, reject) => {
-      this.ready()
-      const { transaction, result } = this.atomic(fn)
-      const settle = (error?: Error): void => {
-        if (error === undefined) resolve(result)
-        else reject(error)
-        if (error === undefined) for (const callback of transaction.durable) isolated(callback)
-      }
-      // Not before the caller holds the promise.
-      if (this.mirror.settled) void Promise.resolve().then(() => settle(this.mirror.failure))
-      else this.mirror.whenSynced(settle)
-    })
+  #undo(first: boolean): void {
+    try {
+      step(first ? this.#sql.rollback : this.#sql.undo)
+      if (!first) step(this.#sql.release)
+    } catch (error) {
+      // SQLite has rolled back by itself. The error that made it do so is told to the caller; others of the same commit,
+      // who have seen theirs succeed, are told by the end of the store.
+      if (!first) this.mirror.fail(error)
+    }
   }
 
   /** The statement, when this owner may run it here. */
@@ -178,7 +227,7 @@ export class DbHandle extends Access implements Db {
   }
 
   durable(): Promise<void> {
-    return this.core.mirror.synced()
+    return new Promise((resolve, reject) => this.core.whenDurable(error => (error ? reject(error) : resolve())))
   }
 
   onDurable(t: Tx, fn: () => void): void {
@@ -206,7 +255,7 @@ function ended(): StoreError {
   return new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that was given it')
 }
 
-function step(statement: Prepared['statement']): void {
+function step(statement: SqliteStatement): void {
   try {
     statement.step()
   } catch (error) {

@@ -18,7 +18,7 @@ export interface Disk {
   open(file: string, mode: OpenMode, permissions?: number): Awaitable<number>
   /** Returns the number of bytes read, 0 at the end. */
   read(handle: number, into: Uint8Array, offset: number): Awaitable<number>
-  /** Returns the number of bytes written; callers treat fewer than given as an error. */
+  /** Returns the number of bytes written, fewer than given being an error; `bytes` are the caller's again after that. */
   pwrite(handle: number, bytes: Uint8Array, offset: number): Awaitable<number>
   truncate(handle: number, size: number): Awaitable<void>
   /** Data and size are on the disk when it resolves. */

@@ -21,7 +21,7 @@ export interface Heap {
 }
 
 /** A descriptor, or 0 (or nothing) for success; offsets among the arguments are bigints, which `Number` takes. */
-type FileImport = (...args: (number | undefined)[]) => number | undefined
+type FileImport = (...args: (number | bigint | undefined)[]) => number | undefined
 interface DatabaseFile {
   readonly base: string
   readonly part: FilePart
@@ -58,9 +58,9 @@ export class FileWatcher {
 
   /** The call as it is, then what it did. Named arguments: this is the hot path. */
   #observed(original: FileImport, seen: (...args: number[]) => void, gives: boolean): FileImport {
-    return (a = 0, b = 0, c = 0, d = 0) => {
+    return (a, b, c, d) => {
       const result = original(a, b, c, d)
-      if (gives ? (result ?? -1) >= 0 : !result) seen(a, b, c, d, result ?? 0)
+      if (gives ? (result ?? -1) >= 0 : !result) seen(a as number, b as number, c as number, d as number, result ?? 0)
       return result
     }
   }
@@ -79,6 +79,8 @@ export class FileWatcher {
       this.#view().set(name, at)
       this.#words[scratch >> 2] = 0o600
       const fd = this.#call('openat', -100, at, 0o102, scratch)
+      // At once: a file in memory that grows by its writes is copied again and again.
+      this.#call('ftruncate', fd, BigInt(content.length))
       for (let offset = 0; offset < content.length; offset += chunk) {
         const part = content.subarray(offset, offset + chunk)
         this.#view().set(part, at)
@@ -93,7 +95,7 @@ export class FileWatcher {
     }
   }
 
-  #call(call: FileCall, ...args: number[]): number {
+  #call(call: FileCall, ...args: (number | bigint)[]): number {
     const result = this.#original[call]?.(...args) ?? 0
     if (result < 0 || (result !== 0 && call !== 'openat')) throw new Error(`${call} in memory failed with ${result}`)
     return result

@@ -68,6 +68,9 @@ const RESERVE_BYTES = 128 * 1024 * 1024
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const disk = options.disk ?? systemDisk()
+  const reading = readFiles(disk, options.path)
+  // Whoever is refused before it is awaited has heard of something else.
+  reading.catch(() => {})
   const engine = await loadEngine(options.engine)
   await selfTest(engine)
   const handles: number[] = []
@@ -78,7 +81,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
   let db: SqliteDatabase | undefined
   try {
-    const files = await readFiles(disk, engine, options.path)
+    const files = await usable(disk, engine, options.path, await reading)
     db = recover(engine, files)
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
     const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
@@ -104,13 +107,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** The files as they stand; an empty database in their place when there is none. */
-async function readFiles(disk: Disk, engine: Engine, file: string): Promise<Image> {
+/** The files as they stand. */
+async function readFiles(disk: Disk, file: string): Promise<Image> {
   const wal = await readWhole(disk, `${file}-wal`)
   const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`))
   const journal = await readWhole(disk, `${file}-journal`)
   if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
-  let image = await readWhole(disk, file, RESERVE_BYTES)
+  return { image: await readWhole(disk, file, RESERVE_BYTES), wal, mark }
+}
+
+/** The same in WAL mode; an empty database in their place when there is none. */
+async function usable(disk: Disk, engine: Engine, file: string, { wal, mark, ...found }: Image): Promise<Image> {
+  let { image } = found
   if (image.length === 0) {
     if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
     await replaceFile(disk, file, seedImage(engine))
@@ -139,6 +147,7 @@ interface Parts {
 function serve(file: string, disk: Disk, { db, core, migrations, handles }: Parts): Store {
   const { mirror } = core
   const checkpoint = (): Promise<void> => {
+    core.commit()
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     return mirror.drain()
   }

@@ -96,7 +96,7 @@ export class Migrations {
   #apply(owner: string, { id, sql }: Migration): void {
     const refuse = (reason: string): StoreError => migrationRefused(`${id} of ${owner}`, reason)
     this.core.statements.clear()
-    this.core.atomic(() => {
+    this.core.alone(() => {
       const before = this.#schema()
       this.#script(sql, refuse)
       const reason = changeRefused(before, this.#schema(), name => owns(tablePrefix(owner), name, this.core.owners))

@@ -28,6 +28,8 @@ type Step =
   | { readonly kind: 'unmark' }
 
 const FIRST_BUFFER = 16 * 1024
+/** The buffer of a run up to this size is used again, which saves clearing and collecting one a commit. */
+const SPARE_BYTES = 256 * 1024
 /** A run is written in pieces of this size at most. */
 const LARGEST_RUN = 4 * 1024 * 1024
 /** Writes into the page cache between two turns of the event loop. */
@@ -45,8 +47,11 @@ export class Mirror implements FileEvents {
   walRemoved = false
   readonly failed: Promise<StoreError>
   failure: StoreError | undefined
+  /** Called before what is queued is carried out: what belongs with it can still be added. */
+  beforeFlush: () => void = () => {}
   #announce: (error: StoreError) => void = () => {}
   #steps: Step[] = []
+  readonly #spare: Uint8Array[] = []
   /** The file with bytes written or queued since its last sync. */
   #dirty: MirroredPart | undefined
   #header = false
@@ -99,7 +104,7 @@ export class Mirror implements FileEvents {
       run.offset + run.length !== offset ||
       run.length + bytes.length > LARGEST_RUN
     ) {
-      const buffer = new Uint8Array(part === 'wal' ? FIRST_BUFFER : bytes.length)
+      const buffer = part === 'wal' ? (this.#spare.pop() ?? new Uint8Array(FIRST_BUFFER)) : new Uint8Array(bytes.length)
       run = { kind: 'write', part, offset, buffer, length: 0 }
       this.#steps.push(run)
     }
@@ -120,6 +125,11 @@ export class Mirror implements FileEvents {
     if (part === 'wal') this.#asked++
     this.#wanted = true
     if (this.#header && part === 'wal') this.#barrier()
+    this.request()
+  }
+
+  /** Asks for a flush at the end of this turn. */
+  request(): void {
     if (!this.#flushing) void this.#flush()
   }
 
@@ -133,7 +143,8 @@ export class Mirror implements FileEvents {
     return this.synced()
   }
 
-  #fail(cause: unknown): void {
+  /** Ends the mirror; the first cause is the one that is told. */
+  fail(cause: unknown): void {
     if (this.failure !== undefined) return
     const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
     this.failure = new StoreError(
@@ -149,7 +160,7 @@ export class Mirror implements FileEvents {
 
   /** Keeps the order where a file follows another; false when nothing is to be mirrored. */
   #touch(part: FilePart): part is MirroredPart {
-    if (part === 'journal') this.#fail(new Error('SQLite used a rollback journal, which is not mirrored'))
+    if (part === 'journal') this.fail(new Error('SQLite used a rollback journal, which is not mirrored'))
     if (this.failure !== undefined) return false
     if (this.#dirty !== undefined && this.#dirty !== part) this.#barrier()
     return true
@@ -176,6 +187,7 @@ export class Mirror implements FileEvents {
     try {
       while (this.failure === undefined) {
         await turn()
+        this.beforeFlush()
         if (this.#wanted) this.#barrier()
         const steps = this.#steps
         if (!steps.some(step => step.kind === 'sync')) break
@@ -183,7 +195,7 @@ export class Mirror implements FileEvents {
         await this.#carryOut(steps)
       }
     } catch (error) {
-      this.#fail(error)
+      this.fail(error)
     } finally {
       this.#flushing = false
     }
@@ -199,6 +211,7 @@ export class Mirror implements FileEvents {
       } else if (step.kind === 'write') {
         const pending = writeAll(this.disk, this.files[step.part], step.buffer.subarray(0, step.length), step.offset)
         if (pending !== undefined) await pending
+        if (step.part === 'wal' && step.buffer.length <= SPARE_BYTES) this.#spare[0] = step.buffer
         if (++writes % WRITES_A_TURN === 0) await turn()
       } else if (step.kind === 'truncate') {
         await this.disk.truncate(this.files[step.part], step.size)

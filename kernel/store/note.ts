@@ -5,11 +5,15 @@ import { type Disk, writeAll } from './disk.js'
 const SLOT_BYTES = 512
 /** One sync in so many notes: what power loss can take is bounded, and so is the price. */
 const NOTES_A_SYNC = 64
+const NEW_LINE = 10
 
 /** A note as bytes: a line of JSON with its number and checksum; `number` and `sum` are its own. */
 export function noteBytes(value: object, number = 0): Buffer {
-  const numbered = { ...value, number }
-  return Buffer.from(`${JSON.stringify({ ...numbered, sum: sumOf(numbered) }).padEnd(SLOT_BYTES - 1)}\n`)
+  const text = JSON.stringify({ ...value, number })
+  const bytes = Buffer.alloc(SLOT_BYTES, ' ')
+  bytes.write(`${text.slice(0, -1)},"sum":${crc32(text)}}`, 'latin1')
+  bytes[SLOT_BYTES - 1] = NEW_LINE
+  return bytes
 }
 
 /** The newest note of a file that is whole; undefined when there is none. */
@@ -17,7 +21,7 @@ export function readNote<T extends object>(bytes: Uint8Array = new Uint8Array(0)
   const notes = [0, SLOT_BYTES].flatMap(at => {
     try {
       const { sum, ...note } = JSON.parse(Buffer.from(bytes.subarray(at, at + SLOT_BYTES)).toString())
-      return sum === sumOf(note) ? [note] : []
+      return sum === crc32(JSON.stringify(note)) ? [note] : []
     } catch {
       return []
     }
@@ -48,8 +52,4 @@ export class Note {
   sync(): Promise<void> {
     return this.disk.fsync(this.handle)
   }
-}
-
-function sumOf(value: object): number {
-  return crc32(JSON.stringify(value))
 }

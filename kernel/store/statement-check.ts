@@ -42,6 +42,9 @@ export function explain(db: SqliteDatabase, sql: string): Verdict {
     if ((opcode === 'Halt' || opcode === 'HaltIfNull') && p1 !== 0 && p2 === ON_CONFLICT_ROLLBACK) {
       throw refused(sql, 'ON CONFLICT ROLLBACK is not allowed here')
     }
+    if (opcode === 'FkCounter' && p1 !== 0) {
+      throw refused(sql, 'it writes a foreign key that is checked at the commit, which several transactions share')
+    }
     if (opcode === 'Transaction' && p2 !== 0) writes = true
     if (opcode !== 'OpenWrite' && opcode !== 'Clear') continue
     const [root, database] = opcode === 'Clear' ? [p1, p2] : [p2, p3]

@@ -48,16 +48,19 @@ export function lastOf(store: Pick<Store, 'db'>): number {
   return Number(store.db.row('SELECT coalesce(max(n), 0) FROM proof_change')?.[0])
 }
 
-/** Runs transaction n; resolves when it is acknowledged. Some are preceded by one that is rolled back. */
+/** Runs transaction n; resolves when it is acknowledged. Some share their commit with one before or behind them that throws. */
 export async function perform(store: Pick<Store, 'db'>, seed: number, n: number): Promise<void> {
-  if (n % 13 === 0) {
+  const rolledBack = (other: number): void => {
     const gone = store.db.tx(t => {
-      write(t, seed, n + 1)
+      write(t, seed, other)
       throw new Error('rolled back')
     })
     gone.catch(() => {})
   }
-  await store.db.tx(t => write(t, seed, n))
+  if (n % 13 === 0) rolledBack(n + 1)
+  const done = store.db.tx(t => write(t, seed, n))
+  if (n % 13 === 6) rolledBack(n + 1)
+  await done
 }
 
 function write(t: Tx, seed: number, n: number): void {
