@@ -209,6 +209,8 @@ export class OpenJournal implements Journal {
 
   /** The mark before those who wait: a kill after that finds it. */
   async #sync(handle: number): Promise<void> {
+    // One that waited for its turn behind a failed sync must not try again.
+    if (this.#failure !== undefined) throw this.#failure
     const last = this.#written.reached
     try {
       await this.disk.fsync(handle)

@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
@@ -213,5 +214,55 @@ for (const name of ['pwrite', 'fsync'] as const) {
       await again.close()
     }))
 }
+
+test('a file is not begun, nor anything written, after the sync that had to go before it has failed', () =>
+  inFolder(async dir => {
+    const calls: string[] = []
+    let fail: (() => void) | undefined
+    const disk = watchedDisk(call => {
+      if (fail !== undefined) calls.push(call.name)
+      if (call.name !== 'fsync' || !call.file.endsWith('.log')) return
+      return new Promise((_, reject) => {
+        fail = () => reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+      })
+    })
+    const journal = await openJournal({ dir, disk, segmentBytes: 1000 })
+    journal.append(payloads(1, 5), { sync: true })
+    while (fail === undefined) await new Promise(resolve => setImmediate(resolve))
+    // Does not fit into the first file: it waits for the sync.
+    const written = (journal.append([new Uint8Array(2000)]), codeOf(() => journal.written()))
+    for (let i = 0; i < 5; i++) await new Promise(resolve => setImmediate(resolve))
+    fail()
+    assert.is(await written, 'journal_failed')
+    for (let i = 0; i < 5; i++) await new Promise(resolve => setImmediate(resolve))
+    assert.equal(calls, [])
+    assert.is(await codeOf(() => journal.close()), 'journal_failed')
+  }))
+
+test('the folders made for a journal are on the disk before it is', () =>
+  inFolder(async folder => {
+    const synced: string[] = []
+    const { open } = fs.promises
+    fs.promises.open = async (...args: Parameters<typeof open>) => {
+      const handle = await open(...args)
+      const sync = handle.sync.bind(handle)
+      handle.sync = () => {
+        synced.push(path.relative(folder, String(args[0])))
+        return sync()
+      }
+      return handle
+    }
+    try {
+      const journal = await openJournal({ dir: path.join(folder, 'a', 'b', 'c') })
+      journal.append(payloads(1, 1), { sync: true })
+      await journal.sync()
+      // The names a, b and c, each in the folder above it; then the files in c.
+      assert.equal(synced.slice(0, 3).sort(), ['', 'a', 'a/b'])
+      assert.ok(synced.slice(3).includes('a/b/c'))
+      await journal.close()
+    } finally {
+      fs.promises.open = open
+    }
+  }))
 
 test.run()
