@@ -230,7 +230,8 @@ test('a file is not begun, nor anything written, after the sync that had to go b
     journal.append(payloads(1, 5), { sync: true })
     while (fail === undefined) await new Promise(resolve => setImmediate(resolve))
     // Does not fit into the first file: it waits for the sync.
-    const written = (journal.append([new Uint8Array(2000)]), codeOf(() => journal.written()))
+    journal.append([new Uint8Array(2000)])
+    const written = codeOf(() => journal.written())
     for (let i = 0; i < 5; i++) await new Promise(resolve => setImmediate(resolve))
     fail()
     assert.is(await written, 'journal_failed')
