@@ -1,0 +1,47 @@
+import { definePlugin, ok, routeOf, surfaceOf } from 'svc/plugin'
+import * as v from 'valibot'
+import { Note, NoteErrors, NotePublished, Notes } from './api.js'
+import type { NotesService } from './service.js'
+import { Signature } from './settings.js'
+
+const route = routeOf<NotesService>()
+const { reconciler } = surfaceOf<NotesService>()
+
+export default definePlugin({
+  name: 'acme.notes',
+  version: '1.0.0',
+  provides: Notes,
+  service: () => import('./service.js').then(module => module.NotesService),
+}).surface({
+  kinds: [Note],
+  events: [NotePublished],
+  errors: [NoteErrors],
+  settings: [Signature],
+  tables: [
+    { id: '001', sql: 'CREATE TABLE acme_notes_published (id TEXT PRIMARY KEY, times INTEGER NOT NULL) STRICT' },
+  ],
+  reconcilers: [reconciler({ kind: Note, run: (self, batch) => self.project(batch) })],
+  services: [{ name: 'sweep', run: (self, signal) => self.sweep(signal) }],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/ext/acme.notes/search',
+      area: 'Notes',
+      summary: 'Notes in which a word occurs',
+      query: v.object({ word: v.pipe(v.string(), v.minLength(1)) }),
+      replies: { 200: v.object({ notes: v.array(v.string()) }) },
+      cli: { path: 'note search', args: [{ name: 'word', in: 'query' }] },
+      handle: (self, { query }) => ok({ notes: self.search(query.word) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ext/acme.notes/{id}/publish',
+      area: 'Notes',
+      summary: 'Publish a note',
+      replies: { 200: v.object({ text: v.string(), times: v.number() }) },
+      errors: [404],
+      cli: { path: 'note publish', view: { text: 'text' } },
+      handle: async (self, { params, actor }) => ok(await self.publish(params.id, actor)),
+    }),
+  ],
+})

@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..')
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
+const blocks = (text: string) => [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string)
+
+/** What is wrong with a block of code: it quotes a file, named in its first line, to the letter. */
+function wrongIn(block: string): string | undefined {
+  const [, file, code] = /^\/\/ (\S+\.ts)\n([\s\S]+)$/.exec(block) ?? []
+  if (file === undefined || code === undefined) return `no file is named: ${block.slice(0, 60)}`
+  return read(file).includes(code) ? undefined : `${file} has no such lines: ${code.slice(0, 60)}`
+}
+
+for (const name of readdirSync(path.join(root, 'docs')).filter(file => file.endsWith('.md'))) {
+  const quoted = blocks(read(`docs/${name}`))
+  if (quoted.length === 0) continue
+  test(`the code in docs/${name} is code that runs`, () => {
+    assert.equal(quoted.map(wrongIn).filter(Boolean), [])
+  })
+}
+
+test('a block that quotes nothing, or wrongly, is found', () => {
+  assert.match(wrongIn('const a = 1\n') ?? '', 'no file')
+  assert.match(wrongIn('// examples/plugins/notes/index.ts\nconst a = 1\n') ?? '', 'no such lines')
+})
+
+test('every link in the documents leads somewhere', () => {
+  for (const document of ['README.md', ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`)]) {
+    for (const [, link = ''] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue
+      const target = path.resolve(root, path.dirname(document), link)
+      assert.ok(target.startsWith(root) && existsSync(target), `${document} links to ${link}, which is not there`)
+    }
+  }
+})
+
+test.run()
