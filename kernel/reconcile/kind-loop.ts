@@ -66,12 +66,9 @@ export class KindLoop {
 
   /** Marks every record. Resolves when all have been through a pass, or when one of these passes is stuck. */
   boot(): Promise<void> {
-    const rest = new Map(this.reconciler.projected?.())
-    for (const [id, version] of this.context.records.versions(this.reconciler.kind)) {
-      if (rest.get(id) !== version) this.#marked.add(id)
-      rest.delete(id)
-    }
-    for (const id of rest.keys()) this.#marked.add(id)
+    const { kind, projected } = this.reconciler
+    const { records } = this.context
+    for (const id of projected ? records.differing(kind, projected()) : records.ids(kind)) this.#marked.add(id)
     this.#first = this.#marked.size
     if (this.#first === 0) return Promise.resolve()
     return new Promise(resolve => {
@@ -88,7 +85,7 @@ export class KindLoop {
   }
 
   markAll(): void {
-    for (const id of this.context.records.versions(this.reconciler.kind).keys()) this.mark(id)
+    for (const id of this.context.records.ids(this.reconciler.kind)) this.mark(id)
   }
 
   isPending(id: string): boolean {
@@ -183,17 +180,16 @@ export class KindLoop {
 
   #read(ids: readonly string[], failures: Failures) {
     const records: StoredRecord[] = []
-    const removed: string[] = []
-    for (const id of ids) {
+    const removed = new Set(ids)
+    for (const stored of this.context.records.getAll(this.reconciler.kind, ids)) {
+      removed.delete(stored.id)
       try {
-        const record = this.context.records.decoded(this.reconciler.kind, id)
-        if (record) records.push(record)
-        else removed.push(id)
+        records.push(this.context.records.decoded(stored))
       } catch (error) {
-        failures.set(id, error)
+        failures.set(stored.id, error)
       }
     }
-    return { records, removed }
+    return { records, removed: [...removed] }
   }
 
   /** A throw is bisected down to the keys that cause it; the others go through. */

@@ -166,17 +166,34 @@ export class RecordStore implements Records {
     return most < 0 ? readable : readable.slice(0, most)
   }
 
-  /** Id and version of every record of a kind, by id. */
-  versions(kind: string): ReadonlyMap<string, number> {
+  /** Ids of all records of a kind, ascending; as one text, for 100,000 rows would take three times as long. */
+  ids(kind: string): string[] {
+    const sql = 'SELECT json_group_array(id) FROM (SELECT id FROM kernel_record WHERE kind = ? ORDER BY id)'
+    return JSON.parse(String(this.db.row(sql, [kind])?.[0]))
+  }
+
+  /** What differs from a projection that knows these versions: ids of other versions, and of no record any more. */
+  differing(kind: string, known: ReadonlyMap<string, number>): string[] {
     const rows = this.db.rows('SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id', [kind])
-    return new Map(rows as [string, number][])
+    const stored = new Map(rows as [string, number][])
+    const gone = [...known.keys()].filter(id => !stored.has(id))
+    return [...stored.keys()].filter(id => known.get(id) !== stored.get(id)).concat(gone)
+  }
+
+  /** Those of the records that there are, in no order, their specs as they are stored. */
+  getAll(kind: string, ids: readonly string[]): StoredRecord[] {
+    return this.db
+      .all<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id IN (SELECT value FROM json_each(?))', [
+        kind,
+        JSON.stringify(ids),
+      ])
+      .map(fromRow)
   }
 
   /** A record as its codec decodes it now. Throws `invalid_spec` for one that was stored before its codec came. */
-  decoded(kind: string, id: string): StoredRecord | undefined {
-    const record = this.#find(kind, id)
-    const codec = this.#kinds.get(kind)
-    return record && codec ? { ...record, spec: decodeSpec(codec, record) } : record
+  decoded(record: StoredRecord): StoredRecord {
+    const codec = this.#kinds.get(record.kind)
+    return codec ? { ...record, spec: decodeSpec(codec, record) } : record
   }
 
   /** Resolves when all that was read so far is on the disk. */
