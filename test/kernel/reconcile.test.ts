@@ -7,7 +7,7 @@ import { VirtualClock } from '../../kernel/index.js'
 import { type Batch, type KindHealth, kind, operator, type Reconciler, watch } from '../../kernel/plugin.js'
 import { backoff } from '../../kernel/reconcile/backoff.js'
 import { watchCycle } from '../../kernel/reconcile/watch-cycle.js'
-import { openStore } from '../../kernel/store/index.js'
+import { openStore, systemDisk } from '../../kernel/store/index.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { Branch, everywhere, type Garden, garden, keeper, Leaf, leaf } from './fixtures/keeper.js'
 
@@ -200,6 +200,18 @@ test('settled waits for a pass that began after the write, not for one that was 
     ],
   })
   const { kernel, put } = scene
+  await put(operator, leaf('a', 'zero'))
+  await quiet(clock)
+  let ended = false
+  const begun = kernel.reconcile.settled([key('a')]).finally(() => {
+    ended = true
+  })
+  await quiet(clock)
+  assert.is(ended, false, 'the pass with it has begun and not ended')
+  hold.open()
+  assert.is(await begun, true)
+  seen.length = 0
+  hold = gate()
   await put(operator, leaf('a', 'one'))
   await quiet(clock)
   await put(operator, leaf('a', 'two'))
@@ -387,6 +399,75 @@ test('a durable projection is handed at boot what differs from it, and what is g
     kernel.records.list({}).map(({ id, version }) => [id, version]),
   )
   await host.close()
+})
+
+test('a plugin is gone when its pass has ended, however long that takes it, and no other begins', async () => {
+  const hold = gate()
+  const passes: string[] = []
+  const late = keeper('late', {
+    reconcilers: [
+      reconciler(async ({ records }) => {
+        passes.push(records.map(({ id }) => id).join())
+        await hold.opened
+        passes.push('ended')
+        throw new Error('and it fails')
+      }),
+    ],
+  })
+  const clock = new VirtualClock()
+  const { host, put, kernel } = await garden({ clock, more: [late.plugin] })
+  await put(operator, leaf('a'))
+  await quiet(clock)
+  await put(operator, leaf('b'))
+  const waiting = kernel.reconcile.settled([key('b')])
+  let unloaded = false
+  const unloading = host.kernel.host.unload('late').finally(() => {
+    unloaded = true
+  })
+  assert.is(await waiting, true, 'nobody is left to wait for')
+  await quiet(clock)
+  assert.is(unloaded, false)
+  hold.open()
+  await unloading
+  await clock.advance(60_000)
+  assert.equal([passes, kernel.reconcile.health()], [['a', 'ended'], []])
+  await host.close()
+})
+
+test('a pass does nothing with what is not on the disk yet', async () => {
+  const disk = systemDisk()
+  const syncs: (() => void)[] = []
+  let holding = false
+  const seen: string[] = []
+  const scene = await garden({
+    disk: {
+      ...disk,
+      fsync: async handle => {
+        if (holding) await new Promise<void>(resolve => syncs.push(resolve))
+        await disk.fsync(handle)
+      },
+    },
+    reconcilers: [reconciler(({ records }) => void seen.push(...records.map(({ spec }) => spec.text)))],
+  })
+  const nextSync = async () => {
+    while (syncs.length === 0) await new Promise(setImmediate)
+    return syncs.shift() ?? (() => {})
+  }
+  holding = true
+  const one = scene.put(operator, leaf('a', 'one'))
+  const first = await nextSync()
+  const two = scene.put(operator, leaf('a', 'two'))
+  first()
+  await one
+  const second = await nextSync()
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  assert.equal(seen, [], 'the record reads as two, which may yet be lost')
+  holding = false
+  second()
+  await two
+  assert.ok(await scene.kernel.reconcile.settled([key('a')]))
+  assert.is(seen.at(-1), 'two')
+  await scene.host.close()
 })
 
 test('a kind that marks itself for ever keeps nobody else from working', async () => {
