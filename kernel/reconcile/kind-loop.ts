@@ -64,11 +64,9 @@ export class KindLoop {
     private readonly context: LoopContext,
   ) {}
 
-  /** Marks every record. Resolves when all have been through a pass, or when one of these passes is stuck. */
+  /** Marks what is due. Resolves when all of that has been through a pass, or when one of these passes is stuck. */
   boot(): Promise<void> {
-    const { kind, projected } = this.reconciler
-    const { records } = this.context
-    for (const id of projected ? records.differing(kind, projected()) : records.ids(kind)) this.#marked.add(id)
+    for (const id of this.#due()) this.#marked.add(id)
     this.#first = this.#marked.size
     if (this.#first === 0) return Promise.resolve()
     return new Promise(resolve => {
@@ -115,6 +113,18 @@ export class KindLoop {
         retryAt,
       })),
     }
+  }
+
+  /** What the boot has to hand over: all, where the projection does not know what it holds. */
+  #due(): string[] {
+    const { owner, kind, projected } = this.reconciler
+    const { records, report } = this.context
+    try {
+      if (projected) return records.differing(kind, projected())
+    } catch (error) {
+      report({ owner, hook: `projected ${kind}`, error })
+    }
+    return records.ids(kind)
   }
 
   #add(id: string): void {
