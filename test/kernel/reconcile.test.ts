@@ -267,9 +267,9 @@ test('a boot pass that does not end holds the boot for 5 s, then its kind is stu
   await loading
   assert.is(healthOf(scene).status, 'stuck')
   assert.is(await kernel.reconcile.settled([key('r0100')]), true, 'its page is through')
+  await kernel.db.tx(t => kernel.records.put(t, operator, leaf('r9')))
   hold.open()
   assert.is(await unread, true)
-  await kernel.db.tx(t => kernel.records.put(t, operator, leaf('r9')))
   await kernel.reconcile.settled([key('r9')])
   assert.equal([healthOf(scene).status, pages.slice(2)], ['healthy', ['true 500', 'false 1']])
   await host.close()
@@ -345,6 +345,8 @@ test('a poison record is tried again ever more rarely, at once on its next write
     assert.ok(ms >= Math.max(50, full * 0.8) && ms <= full, `${i}: ${ms}`)
   })
   assert.ok(pauses.length > 12)
+  const faults = scene.host.kernel.host.faults().map(({ where }) => where)
+  assert.equal(faults, ['reconcile leaf p'], 'told once, not with every try')
   const before = tries.length
   await put(operator, leaf('p', 'poison'))
   await quiet(clock)
@@ -441,6 +443,7 @@ test('a plugin is gone when its pass has ended, however long that takes it, and 
   await unloading
   await clock.advance(60_000)
   assert.equal([passes, kernel.reconcile.health()], [['a', 'ended'], []])
+  assert.equal(host.kernel.host.faults(), [], 'what ends late is nobody’s trouble')
   await host.close()
 })
 
