@@ -10,23 +10,16 @@ export function watchCycle(reconcilers: readonly Watching[]): { owner: string; p
       kind,
       watches.map(watch => watch.kind),
     )
-    const path = pathTo(kind, kind, watched, new Set())
+    const path = pathTo(kind, kind, watched)
     if (path) return { owner, path: [kind, ...path] }
   }
   return undefined
 }
 
-function pathTo(
-  goal: string,
-  from: string,
-  watched: ReadonlyMap<string, readonly string[]>,
-  seen: Set<string>,
-): string[] | undefined {
+/** Ends, for without the reconciler that is asked about there is no cycle. */
+function pathTo(goal: string, from: string, watched: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   for (const next of watched.get(from) ?? []) {
-    if (next === goal) return [next]
-    if (seen.has(next)) continue
-    seen.add(next)
-    const rest = pathTo(goal, next, watched, seen)
+    const rest = next === goal ? [] : pathTo(goal, next, watched)
     if (rest) return [next, ...rest]
   }
   return undefined
