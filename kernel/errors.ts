@@ -72,12 +72,18 @@ export const KernelErrors = defineErrors({
     status: 403,
     message: 'this route is privileged and the listener is bound beyond loopback; use the Unix socket',
   },
+  not_granted: { status: 403, message: 'this actor has no grant for this kind or scope' },
   owner_only: { status: 403, message: 'records of this kind are written by the service that owns them only' },
   source_mismatch: { status: 403, message: 'this record belongs to another source and can be changed only by it' },
   route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
   record_not_found: { status: 404, message: 'no such record' },
   version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
   record_exists: { status: 409, message: 'the record exists; send its version as expected_version to change it' },
+  source_inactive: {
+    status: 409,
+    message: 'another process speaks for this source now, or none; only the newest one publishes',
+  },
+  snapshot_stale: { status: 409, message: 'the source version has to be larger than the last published one' },
   payload_too_large: { status: 413, message: 'the body is too large' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
   misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
@@ -86,6 +92,7 @@ export const KernelErrors = defineErrors({
   invalid_scope: { status: 422, message: 'the scope binding is not valid' },
   invalid_spec: { status: 422, message: 'the spec does not match the schema of its kind' },
   invalid_version: { status: 422, message: 'expected_version is not valid here' },
+  invalid_snapshot: { status: 422, message: 'the snapshot is not valid' },
   invalid_filter: { status: 422, message: 'the filter is not valid' },
   unprocessable: { status: 422, message: 'the request does not match the schema of this route' },
   headers_too_large: { status: 431, message: 'the header fields are too large' },
@@ -107,5 +114,9 @@ export function faultOf(thrown: unknown): Fault {
 
 /** Text of anything thrown, for logs and diagnostics. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown)
+  } catch {
+    return 'something without a text was thrown'
+  }
 }

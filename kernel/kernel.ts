@@ -127,10 +127,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const report: Report = fault => host?.report(fault)
     const events = new EventLog(db, clock, ids, report, { dir: home.path('events') }, eventLimits(config))
     undo.push(() => events.close())
-    const marks: { current?: ReconcileLoop } = {}
-    const records = new RecordStore(db, clock, events, key => marks.current?.mark([key]), report)
+    const records = new RecordStore(db, clock, events, report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
-    marks.current = reconcile
+    records.follower = reconcile
     const transport = new Transport({
       clock,
       ids,

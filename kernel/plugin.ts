@@ -41,6 +41,8 @@ export {
   type Records,
   type RecordWrite,
   recordToWire,
+  type Snapshot,
+  type SnapshotResult,
   type StoredRecord,
 } from './records/index.js'
 export * from './route.js'

@@ -1,8 +1,12 @@
 import type { Contribution } from '../hooks/index.js'
-import type { BoundReconciler } from '../reconcile/loop.js'
+import type { BoundReconciler } from '../reconcile/kind-loop.js'
+import { watchCycle } from '../reconcile/watch-cycle.js'
 import type { Registries } from './registries.js'
 
-/** The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, error, event or path. */
+/**
+ * The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, error, event or path; or
+ * the reconciler with which it closes a cycle of watches.
+ */
 export function duplicateOf(registries: Registries): { owner: string; error: string } | undefined {
   return (
     taken('kind', registries.kinds.collect(), kind => kind.name) ??
@@ -15,9 +19,13 @@ export function duplicateOf(registries: Registries): { owner: string; error: str
     taken('command', registries.commands.collect(), command => command.path) ??
     taken('error', registries.errors.collect(), error => error.code) ??
     taken('event', registries.events.collect(), event => event.name) ??
-    taken('setting', registries.settings.collect(), setting => setting.path)
+    taken('setting', registries.settings.collect(), setting => setting.path) ??
+    closed(watchCycle(registries.reconcilers.collect().map(({ entry }) => entry)))
   )
 }
+
+const closed = (cycle: ReturnType<typeof watchCycle>) =>
+  cycle && { owner: cycle.owner, error: `its reconciler closes a cycle of watches: ${cycle.path.join(' → ')}` }
 
 function taken<T>(what: string, all: readonly Contribution<T>[], keyOf: (entry: T) => string) {
   const first = new Map<string, string>()

@@ -2,7 +2,7 @@ import type { ErrorEntry } from '../errors.js'
 import { errorsOf } from '../errors.js'
 import type { EventType } from '../events/index.js'
 import { type Hook, Registry, type Report, type Tapper } from '../hooks/index.js'
-import type { BoundReconciler } from '../reconcile/loop.js'
+import type { BoundReconciler } from '../reconcile/kind-loop.js'
 import type { StoredRecord } from '../records/index.js'
 import type { Kind } from '../records/kind.js'
 import type { Route } from '../route.js'
@@ -87,7 +87,7 @@ export class Registries {
     )
     add(
       this.reconcilers,
-      surface.reconcilers?.map(({ kind, after = [], watches = [], run }) => ({
+      surface.reconcilers?.map(({ kind, after = [], watches = [], projected, run }) => ({
         owner: tapper.owner,
         kind: kind.name,
         after: after.map(k => k.name),
@@ -95,6 +95,7 @@ export class Registries {
           kind: watch.kind.name,
           keys: (record: StoredRecord) => watch.keys(self, record),
         })),
+        ...(projected ? { projected: () => projected(self) } : {}),
         run: ((batch, signal) => run(self, batch, signal)) as BoundReconciler['run'],
       })),
     )

@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import type { Actor } from '../actor.js'
-import { type Fault, KernelErrors } from '../errors.js'
+import { Fault, KernelErrors, messageOf } from '../errors.js'
+import { checkSource, type Way } from './authority.js'
 import { canonicalJson } from './canonical.js'
 import type { RecordWrite, StoredRecord } from './index.js'
 import { KIND_NAME, type Kind, type RecordScope } from './kind.js'
 
-/** Bytes of a spec of a kind without a codec, and of every direct write (Behaviour 2.5). */
+/** Bytes of a spec of a kind without a codec, and of every write that is not a service's (Behaviour 2.5). */
 const RAW_LIMIT = 256 * 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
@@ -29,24 +30,37 @@ export function checkScope(scope: RecordScope): RecordScope {
   return { kind: scope.kind }
 }
 
-export function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope): string {
-  let spec = write.spec
-  if (spec === undefined) throw KernelErrors.invalid_spec('the record has no spec')
-  if (kind) {
-    const decoded = v.safeParse(kind.spec, spec)
-    if (!decoded.success) throw specFault(name, decoded.issues)
-    spec = decoded.output
-    const wrong = kind.check?.({ id: write.id, scope, spec })
-    if (wrong) throw KernelErrors.invalid_spec(`the spec of ${name} ${write.id} is not valid: ${wrong}`)
+/**
+ * The spec as the codec of its kind decodes it. Throws `invalid_spec`, also when the codec itself fails: what cannot be judged
+ * is not let through, and a broken codec hurts its own records only.
+ */
+export function decodeSpec(kind: Kind, record: Pick<StoredRecord, 'id' | 'scope' | 'spec'>): unknown {
+  const { id, scope } = record
+  try {
+    const decoded = v.safeParse(kind.spec, record.spec)
+    if (!decoded.success) throw specFault(kind.name, decoded.issues)
+    const wrong = kind.check?.({ id, scope, spec: decoded.output })
+    if (wrong) throw KernelErrors.invalid_spec(`the spec of ${kind.name} ${id} is not valid: ${wrong}`)
+    return decoded.output
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw KernelErrors.invalid_spec(`the codec of ${kind.name} fails for ${id}: ${messageOf(error)}`, { cause: error })
   }
+}
+
+/** Canonical JSON of a spec, decoded by the codec of its kind where it has one. Throws `invalid_spec`, `payload_too_large`. */
+export function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope, way: Way): string {
+  if (write.spec === undefined) throw KernelErrors.invalid_spec('the record has no spec')
+  const spec = kind ? decodeSpec(kind, { id: write.id, scope, spec: write.spec }) : write.spec
   let text: string
+  let bytes: number
   try {
     text = canonicalJson(spec)
+    bytes = Buffer.byteLength(text)
   } catch {
     throw KernelErrors.invalid_spec('the spec cannot be written as JSON, or is nested too deeply')
   }
-  const limit = Math.min(kind?.maxBytes ?? RAW_LIMIT, write.direct ? RAW_LIMIT : Number.POSITIVE_INFINITY)
-  const bytes = Buffer.byteLength(text)
+  const limit = Math.min(kind?.maxBytes ?? RAW_LIMIT, way === 'service' ? Number.POSITIVE_INFINITY : RAW_LIMIT)
   if (bytes > limit)
     throw KernelErrors.payload_too_large(`the spec has ${bytes} bytes, at most ${limit} are allowed for ${name}`)
   return text
@@ -59,31 +73,28 @@ function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault
   return KernelErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
 }
 
-export function checkSource(actor: Actor, before: StoredRecord | undefined): void {
-  if (!before) return
-  if (before.source.kind === actor.source.kind && before.source.id === actor.source.id) return
-  throw KernelErrors.source_mismatch(
-    `this record comes from ${before.source.kind}/${before.source.id} and can be changed only by it`,
-  )
+/** A version that no record can have, before anything is looked up. */
+export function checkExpected(expected: number | undefined): void {
+  if (expected === undefined || (expected >= 0 && Number.isSafeInteger(expected))) return
+  throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
 }
 
 /** 404 or 409 for presence first, then whose it is, then its version: the order of "The way of a record". */
 export function checkVersion(
+  actor: Actor,
   kind: string,
   id: string,
   before: StoredRecord | undefined,
   expected: number | undefined,
-  whose: () => void,
-) {
-  if (expected !== undefined && (expected < 0 || !Number.isSafeInteger(expected))) {
-    throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
+): void {
+  if (!before) {
+    if (expected) throw KernelErrors.record_not_found(`there is no ${kind} record ${id} at version ${expected}`)
+    return
   }
-  if (!before && expected)
-    throw KernelErrors.record_not_found(`there is no ${kind} record ${id} at version ${expected}`)
-  if (before && expected === 0)
+  if (expected === 0)
     throw KernelErrors.record_exists(`${kind} ${id} exists at version ${before.version}; send that as expected_version`)
-  whose()
-  if (before && expected !== undefined && expected !== before.version) {
+  checkSource(actor, before)
+  if (expected !== undefined && expected !== before.version) {
     throw KernelErrors.version_conflict(
       `${kind} ${id} is at version ${before.version}, not ${expected}; read it again and repeat`,
     )

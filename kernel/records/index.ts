@@ -3,9 +3,11 @@ import type { Fault } from '../errors.js'
 import type { Hook } from '../hooks/index.js'
 import type { Tx } from '../store/index.js'
 import type { Kind, RecordScope } from './kind.js'
+import type { Snapshot, SnapshotResult } from './snapshot.js'
 
 export { canonicalJson } from './canonical.js'
 export { KIND_NAME, type Kind, kind, type RecordScope } from './kind.js'
+export type { Snapshot, SnapshotResult } from './snapshot.js'
 export { RecordStore } from './store.js'
 export { recordToWire } from './wire.js'
 
@@ -32,7 +34,7 @@ export interface RecordWrite {
   readonly expectedVersion?: number | undefined
   /** Through the record routes: kinds that belong to a service refuse. */
   readonly direct?: boolean
-  /** Who owns it; default the actor's owner. Daemon actors only. */
+  /** Who owns it; default the actor's owner. Actors of kind `daemon` only, others are refused (403). */
   readonly owner?: Party
   /** A snapshot or a reconciler's write: an equal canonical spec, scope and owner keeps version and times, marks nothing. */
   readonly quiet?: boolean
@@ -50,6 +52,8 @@ export interface RecordFilter {
   readonly scope?: { readonly kind: string; readonly id?: string }
   readonly owner?: Party
   readonly source?: Party
+  /** Who reads: what this actor may not read is left out, before the limit counts. Absent: the daemon itself. */
+  readonly as?: Actor
   /** Absent or 0: all. */
   readonly limit?: number
 }
@@ -59,19 +63,42 @@ export type RecordChange =
   | { readonly verb: 'put'; readonly actor: Actor; readonly before?: StoredRecord; readonly after: StoredRecord }
   | { readonly verb: 'delete'; readonly actor: Actor; readonly before: StoredRecord }
 
-/** The record verbs; synchronous inside a transaction. Every refusal throws a fault and the transaction writes nothing. */
+/**
+ * The record verbs; synchronous inside a transaction, so that several in one are done together or not at all. Every refusal
+ * throws a fault: let it leave the transaction, and nothing is written.
+ */
 export interface Records {
-  /** Checks in the order of the design (kind, writer, scope, codec, there, source, version, guards), then writes record and event. */
+  /**
+   * Checks in the order of the design, then writes record and event: key (422), who may write the kind (403), version, scope
+   * and codec (422, 413), grant for the scope (403), scope exists (422), presence (404, 409), source (403), version (409),
+   * guards. Extension actors are refused with 403.
+   */
   put<T>(t: Tx, actor: Actor, write: RecordWrite & { readonly kind: Kind<T> }): PutResult<T>
   put(t: Tx, actor: Actor, write: RecordWrite): PutResult<unknown>
+  /** In the same order. */
   delete(t: Tx, actor: Actor, what: RecordDelete): void
-  get<T>(kind: Kind<T>, id: string): StoredRecord<T> | undefined
-  get(kind: string, id: string): StoredRecord | undefined
+  /**
+   * Makes the records of an extension's source exactly those given (Behaviour 2.4): new ones are made, changed ones written,
+   * equal ones left alone, others removed. Refused with 403 for other actors and missing grants, 422 for a record named twice
+   * or with a version, 413 beyond its limits, 409 when the actor's nonce is not the active one (`source_inactive`), when the
+   * source version is not larger than the last one (`snapshot_stale`) and when an id belongs to another source.
+   *
+   * Only records that changed are reconciled: the loop is level-triggered, and another pass over an equal record would find
+   * the runtime as it left it.
+   */
+  applySnapshot(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult
+  /** Lets one process speak for a source, and no other from now on; its source versions count from 1 again. */
+  activateSource(t: Tx, source: Party, nonce: string): void
+  /** Removes all records of a source and lets nobody speak for it; guards may refuse. `actor` is who asks. */
+  resetSource(t: Tx, actor: Actor, source: Party): void
+  /** With `as` only what that actor may read. */
+  get<T>(kind: Kind<T>, id: string, as?: Actor): StoredRecord<T> | undefined
+  get(kind: string, id: string, as?: Actor): StoredRecord | undefined
   /** By kind, then id, both ascending. */
   list<T>(filter: RecordFilter & { readonly kind: Kind<T> }): StoredRecord<T>[]
   list(filter: RecordFilter): StoredRecord[]
-  /** Refuses a direct write of a kind that belongs to a service, and invalid kind names, before a body is looked at. */
-  checkWriter(kind: string, id: string): void
+  /** What a route can refuse before it looks at a body: invalid names (422), then actors and kinds that write elsewhere (403). */
+  checkWriter(actor: Actor, kind: string, id: string): void
   /** Says whether a record scope of kind `workspace` may be used; the plugin that owns those taps it. */
   readonly scopeGuard: Hook<(t: Tx, scope: RecordScope) => Fault | undefined>
   readonly writeGuard: Hook<(t: Tx, change: RecordChange) => Fault | undefined>

@@ -1,12 +1,13 @@
 import * as v from 'valibot'
-import { type Actor, operator } from '../actor.js'
+import type { Actor, Party } from '../actor.js'
 import type { Clock } from '../clock.js'
 import { KernelErrors } from '../errors.js'
 import { event } from '../events/index.js'
 import type { EventLog } from '../events/log.js'
 import { Guard, type Report } from '../hooks/index.js'
-import type { Db, Migration, SqlValue, Tx } from '../store/index.js'
-import { checkKey, checkScope, checkSource, checkVersion, encode, nameOf, same } from './checks.js'
+import type { Db, Migration, Tx } from '../store/index.js'
+import { checkActor, checkGrant, isFrom, ownerOf, reads, readsAll, type Way } from './authority.js'
+import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
 import type {
   PutResult,
   RecordChange,
@@ -17,29 +18,30 @@ import type {
   StoredRecord,
 } from './index.js'
 import type { Kind, RecordScope } from './kind.js'
+import { conditions, fromRow, NOT_FROM_OPERATOR, NOT_OWNED_BY_OPERATOR, type Row } from './rows.js'
+import { checkBytes, checkSnapshot, keyOf, type Snapshot, type SnapshotResult } from './snapshot.js'
+import { Sources } from './sources.js'
 
 const changed = v.object({ kind: v.string(), id: v.string(), version: v.number(), created: v.optional(v.boolean()) })
 export const RecordPut = event('record.put', changed)
 export const RecordDeleted = event('record.deleted', changed)
 
-type Row = {
-  kind: string
-  id: string
-  scope_kind: RecordScope['kind']
-  scope_id: string | null
-  owner_kind: string
-  owner_id: string
-  source_kind: string
-  source_id: string
-  spec: string
-  version: number
-  created_at: number
-  updated_at: number
+/** Who projects records; told of what is durable. */
+export interface RecordFollower {
+  /** A record was written or removed; `versions` are what it was before and is now, where there is such a one. */
+  changed(kind: string, id: string, versions: readonly StoredRecord[]): void
+  /** Records of this kind are decoded otherwise than before. */
+  recoded(kind: string): void
 }
 
-// Most records are the operator's: an index of those finds nothing faster, and two pages more go into every write.
-const NOT_OWNED_BY_OPERATOR = `owner_id <> '${operator.owner.id}'`
-const NOT_FROM_OPERATOR = `source_id <> '${operator.source.id}'`
+/** A write that has passed all checks which need no look at the catalog. */
+interface ReadyWrite {
+  readonly kind: string
+  readonly id: string
+  readonly scope: RecordScope
+  readonly owner: Party
+  readonly spec: string
+}
 
 /** Records over the catalog. Every verb is synchronous inside the transaction that it is handed. */
 export class RecordStore implements Records {
@@ -56,35 +58,37 @@ export class RecordStore implements Records {
       CREATE INDEX kernel_record_owner ON kernel_record (owner_kind, owner_id) WHERE ${NOT_OWNED_BY_OPERATOR};
       CREATE INDEX kernel_record_source ON kernel_record (source_kind, source_id) WHERE ${NOT_FROM_OPERATOR};`,
     },
+    Sources.migration,
   ]
 
   readonly scopeGuard: Guard<[RecordScope]>
   readonly writeGuard: Guard<[RecordChange]>
+  follower: RecordFollower | undefined
+  readonly #sources: Sources
   #kinds: ReadonlyMap<string, Kind> = new Map()
 
   constructor(
     private readonly db: Db,
     private readonly clock: Clock,
     private readonly events: EventLog,
-    private readonly mark: (key: { kind: string; id: string }) => void,
     report: Report,
   ) {
     this.scopeGuard = new Guard('records.scope', report)
     this.writeGuard = new Guard('records.write', report)
+    this.#sources = new Sources(db)
   }
 
   /** Replaces the known kinds; records of others stay as they are. */
   setKinds(kinds: ReadonlyMap<string, Kind>): void {
+    const before = this.#kinds
     this.#kinds = kinds
+    for (const [name, kind] of kinds) if (before.get(name) !== kind) this.follower?.recoded(name)
   }
 
-  kindOf(name: string): Kind | undefined {
-    return this.#kinds.get(name)
-  }
-
-  checkWriter(kind: string, id: string): void {
+  checkWriter(actor: Actor, kind: string, id: string, way: Way = 'route'): void {
     checkKey(kind, id)
-    if (this.#kinds.get(kind)?.writers === 'owner') {
+    checkActor(actor, kind, way)
+    if (way !== 'service' && this.#kinds.get(kind)?.writers === 'owner') {
       throw KernelErrors.owner_only(
         `records of kind ${kind} are written by the service that owns them; they can be read here`,
       )
@@ -92,24 +96,151 @@ export class RecordStore implements Records {
   }
 
   put(t: Tx, actor: Actor, write: RecordWrite): PutResult<never> {
-    const name = nameOf(write.kind)
-    if (write.direct) this.checkWriter(name, write.id)
-    else checkKey(name, write.id)
-    const scope = checkScope(write.scope)
-    const kind = this.#kinds.get(name)
-    const spec = encode(kind, name, write, scope)
-    this.scopeGuard.check(t, scope)
-    const before = this.get(name, write.id) as StoredRecord | undefined
-    checkVersion(name, write.id, before, write.expectedVersion, () => checkSource(actor, before))
+    const ready = this.#ready(actor, write, write.direct ? 'route' : 'service')
+    this.scopeGuard.check(t, ready.scope)
+    const before = this.#find(ready.kind, ready.id)
+    checkVersion(actor, ready.kind, ready.id, before, write.expectedVersion)
+    return this.#write(t, actor, before, ready, write.quiet)
+  }
 
-    const owner = write.owner ?? actor.owner
-    const now = this.clock.now()
-    if (before && write.quiet && same(before, scope, owner, spec)) {
+  delete(t: Tx, actor: Actor, what: RecordDelete): void {
+    const name = nameOf(what.kind)
+    this.checkWriter(actor, name, what.id, what.direct ? 'route' : 'service')
+    checkExpected(what.expectedVersion)
+    if (what.expectedVersion === 0 || (what.direct && what.expectedVersion === undefined)) {
+      throw KernelErrors.invalid_version('a delete needs the current version, a positive number, as expected_version')
+    }
+    const before = this.#find(name, what.id)
+    if (!before) throw KernelErrors.record_not_found(`there is no ${name} record ${what.id}`)
+    checkVersion(actor, name, what.id, before, what.expectedVersion)
+    this.#erase(t, actor, before)
+  }
+
+  applySnapshot(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult {
+    if (actor.kind !== 'extension')
+      throw KernelErrors.forbidden('snapshots are for extensions; others put and delete single records')
+    checkSnapshot(snapshot)
+    const wanted = snapshot.records.map(write => this.#ready(actor, write, 'snapshot'))
+    checkBytes(wanted.map(({ spec }) => spec))
+    this.#sources.advance(t, actor, snapshot.sourceVersion)
+    const keys = new Set(wanted.map(({ kind, id }) => keyOf(kind, id)))
+    const missing = this.list({ source: actor.source }).filter(({ kind, id }) => !keys.has(keyOf(kind, id)))
+    // Before the others, for a record may take the place of one that goes.
+    for (const record of missing) this.#erase(t, actor, record)
+    const count = { created: 0, updated: 0, unchanged: 0, deleted: missing.length }
+    for (const ready of wanted) {
+      this.scopeGuard.check(t, ready.scope)
+      const before = this.#find(ready.kind, ready.id)
+      if (before && !isFrom(before, actor.source))
+        throw KernelErrors.record_exists(`${ready.kind} ${ready.id} exists and comes from another source`)
+      const done = this.#write(t, actor, before, ready, true)
+      count[done.created ? 'created' : done.event ? 'updated' : 'unchanged']++
+    }
+    return count
+  }
+
+  activateSource(t: Tx, source: Party, nonce: string): void {
+    this.#sources.activate(t, source, nonce)
+  }
+
+  resetSource(t: Tx, actor: Actor, source: Party): void {
+    this.#sources.forget(t, source)
+    for (const record of this.list({ source })) this.#erase(t, actor, record)
+  }
+
+  get(kind: string | Kind, id: string, as?: Actor): StoredRecord<never> | undefined {
+    const record = this.#find(nameOf(kind), id)
+    return record && (!as || reads(as, record)) ? (record as StoredRecord<never>) : undefined
+  }
+
+  list(filter: RecordFilter): StoredRecord<never>[] {
+    const { where, params } = conditions(filter)
+    const { as, limit } = filter
+    const most = limit && limit > 0 ? limit : -1
+    const all = (sqlLimit: number) =>
+      this.db
+        .all<Row>(`SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`, [...params, sqlLimit])
+        .map(row => fromRow(row) as StoredRecord<never>)
+    if (!as || readsAll(as)) return all(most)
+    const readable = all(-1).filter(record => reads(as, record))
+    return most < 0 ? readable : readable.slice(0, most)
+  }
+
+  /** Ids of all records of a kind, ascending; as one text, for 100,000 rows would take three times as long. */
+  ids(kind: string): string[] {
+    const sql = 'SELECT json_group_array(id) FROM (SELECT id FROM kernel_record WHERE kind = ? ORDER BY id)'
+    return JSON.parse(String(this.db.row(sql, [kind])?.[0]))
+  }
+
+  /** What differs from a projection that knows these versions: ids of other versions, and of no record any more. */
+  differing(kind: string, known: ReadonlyMap<string, number>): string[] {
+    const rows = this.db.rows('SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id', [kind])
+    const stored = new Map(rows as [string, number][])
+    const gone = [...known.keys()].filter(id => !stored.has(id))
+    return [...stored.keys()].filter(id => known.get(id) !== stored.get(id)).concat(gone)
+  }
+
+  /** Those of the records that there are, in no order, their specs as they are stored. */
+  getAll(kind: string, ids: readonly string[]): StoredRecord[] {
+    return this.db
+      .all<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id IN (SELECT value FROM json_each(?))', [
+        kind,
+        JSON.stringify(ids),
+      ])
+      .map(fromRow)
+  }
+
+  /** A record as its codec decodes it now. Throws `invalid_spec` for one that was stored before its codec came. */
+  decoded(record: StoredRecord): StoredRecord {
+    const codec = this.#kinds.get(record.kind)
+    return codec ? { ...record, spec: decodeSpec(codec, record) } : record
+  }
+
+  /** Resolves when all that was read so far is on the disk. */
+  durable(): Promise<void> {
+    return this.db.durable()
+  }
+
+  kinds(): { name: string; registered: boolean; count: number }[] {
+    const counts = new Map(
+      this.db
+        .all<{ kind: string; n: number }>('SELECT kind, count(*) AS n FROM kernel_record GROUP BY kind')
+        .map(row => [row.kind, row.n]),
+    )
+    const names = [...new Set([...this.#kinds.keys(), ...counts.keys()])].sort()
+    return names.map(name => ({ name, registered: this.#kinds.has(name), count: counts.get(name) ?? 0 }))
+  }
+
+  #find(kind: string, id: string): StoredRecord | undefined {
+    const row = this.db.get<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id = ?', [kind, id])
+    return row && fromRow(row)
+  }
+
+  #ready(actor: Actor, write: RecordWrite, way: Way): ReadyWrite {
+    const kind = nameOf(write.kind)
+    this.checkWriter(actor, kind, write.id, way)
+    const owner = ownerOf(actor, write)
+    checkExpected(write.expectedVersion)
+    const scope = checkScope(write.scope)
+    const spec = encode(this.#kinds.get(kind), kind, write, scope, way)
+    checkGrant(actor, kind, scope)
+    return { kind, id: write.id, scope, owner, spec }
+  }
+
+  #write(
+    t: Tx,
+    actor: Actor,
+    before: StoredRecord | undefined,
+    { kind, id, scope, owner, spec }: ReadyWrite,
+    quiet = false,
+  ): PutResult<never> {
+    if (before && quiet && same(before, scope, owner, spec)) {
       return { record: before as StoredRecord<never>, created: false }
     }
+    const now = this.clock.now()
     const after: StoredRecord = {
-      id: write.id,
-      kind: name,
+      id,
+      kind,
       scope,
       owner,
       source: actor.source,
@@ -126,8 +257,8 @@ export class RecordStore implements Records {
          owner_kind = excluded.owner_kind, owner_id = excluded.owner_id, source_kind = excluded.source_kind,
          source_id = excluded.source_id, spec = excluded.spec, version = excluded.version, updated_at = excluded.updated_at`,
       [
-        name,
-        write.id,
+        kind,
+        id,
         scope.kind,
         scope.id ?? null,
         owner.kind,
@@ -140,101 +271,24 @@ export class RecordStore implements Records {
         now,
       ],
     )
-    const { id: eventId } = this.#announce(t, RecordPut, actor, after, !before)
+    const { id: eventId } = this.#announce(t, RecordPut, actor, after, before ? [before, after] : [after])
     return { record: after as StoredRecord<never>, created: !before, event: eventId }
   }
 
-  delete(t: Tx, actor: Actor, what: RecordDelete): void {
-    const name = nameOf(what.kind)
-    if (what.direct) {
-      this.checkWriter(name, what.id)
-      if (what.expectedVersion === undefined || what.expectedVersion <= 0) {
-        throw KernelErrors.invalid_version('a delete needs the current version, a positive number, as expected_version')
-      }
-    }
-    const before = this.get(name, what.id) as StoredRecord | undefined
-    if (!before) throw KernelErrors.record_not_found(`there is no ${name} record ${what.id}`)
-    checkVersion(name, what.id, before, what.expectedVersion, () => checkSource(actor, before))
+  #erase(t: Tx, actor: Actor, before: StoredRecord): void {
     this.writeGuard.check(t, { verb: 'delete', actor, before })
-    this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [name, what.id])
-    this.#announce(t, RecordDeleted, actor, before, false)
+    this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [before.kind, before.id])
+    this.#announce(t, RecordDeleted, actor, before, [before])
   }
 
-  get(kind: string | Kind, id: string): StoredRecord<never> | undefined {
-    const row = this.db.get<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id = ?', [nameOf(kind), id])
-    return row && (fromRow(row) as StoredRecord<never>)
-  }
-
-  list(filter: RecordFilter): StoredRecord<never>[] {
-    const { where, params } = conditions(filter)
-    const limit = filter.limit && filter.limit > 0 ? filter.limit : -1
-    return this.db
-      .all<Row>(`SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`, [...params, limit])
-      .map(row => fromRow(row) as StoredRecord<never>)
-  }
-
-  /** A page of one kind in key order, for the boot of its reconciler. */
-  page(kind: string, afterId: string, limit: number): StoredRecord[] {
-    return this.db
-      .all<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id > ? ORDER BY id LIMIT ?', [kind, afterId, limit])
-      .map(fromRow)
-  }
-
-  kinds(): { name: string; registered: boolean; count: number }[] {
-    const counts = new Map(
-      this.db
-        .all<{ kind: string; n: number }>('SELECT kind, count(*) AS n FROM kernel_record GROUP BY kind')
-        .map(row => [row.kind, row.n]),
-    )
-    const names = [...new Set([...this.#kinds.keys(), ...counts.keys()])].sort()
-    return names.map(name => ({ name, registered: this.#kinds.has(name), count: counts.get(name) ?? 0 }))
-  }
-
-  #announce(t: Tx, type: typeof RecordPut, actor: Actor, record: StoredRecord, created: boolean) {
+  #announce(t: Tx, type: typeof RecordPut, actor: Actor, record: StoredRecord, versions: readonly StoredRecord[]) {
     const { kind, id, version } = record
-    this.db.onDurable(t, () => this.mark({ kind, id }))
+    this.db.onDurable(t, () => this.follower?.changed(kind, id, versions))
     return this.events.emit(
       t,
       type,
-      { kind, id, version, ...(created ? { created } : {}) },
+      { kind, id, version, ...(type === RecordPut && version === 1 ? { created: true } : {}) },
       { actor, scope: record.scope.id, subject: `${kind}/${id}` },
     )
-  }
-}
-
-function conditions(filter: RecordFilter): { where: string; params: SqlValue[] } {
-  const where: string[] = []
-  const params: SqlValue[] = []
-  const add = (sql: string, ...values: SqlValue[]) => {
-    where.push(sql)
-    params.push(...values)
-  }
-  if (filter.kind) add('kind = ?', nameOf(filter.kind))
-  if (filter.scope?.kind === 'workspace') {
-    add("scope_kind = 'workspace'")
-    if (filter.scope.id !== undefined) add('scope_id = ?', filter.scope.id)
-  } else if (filter.scope) add("scope_kind IN ('user', 'global')")
-  if (filter.owner) {
-    add('owner_kind = ? AND owner_id = ?', filter.owner.kind, filter.owner.id)
-    if (filter.owner.id !== operator.owner.id) add(NOT_OWNED_BY_OPERATOR)
-  }
-  if (filter.source) {
-    add('source_kind = ? AND source_id = ?', filter.source.kind, filter.source.id)
-    if (filter.source.id !== operator.source.id) add(NOT_FROM_OPERATOR)
-  }
-  return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }
-}
-
-function fromRow(row: Row): StoredRecord {
-  return {
-    id: row.id,
-    kind: row.kind,
-    scope: row.scope_id === null ? { kind: row.scope_kind } : { kind: row.scope_kind, id: row.scope_id },
-    owner: { kind: row.owner_kind, id: row.owner_id },
-    source: { kind: row.source_kind, id: row.source_id },
-    spec: JSON.parse(row.spec),
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
   }
 }

@@ -69,7 +69,7 @@ export default definePlugin({
           empty: 'no records',
         },
       },
-      handle: (self, { query }) => ok(self.list(query)),
+      handle: (self, { query, actor }) => ok(self.list(actor, query)),
     }),
     route({
       method: 'GET',
@@ -81,7 +81,7 @@ export default definePlugin({
       replies: { 200: ListRecordsReply },
       errors: [403, 422, 500],
       before: (self, { params }) => self.checkKind(params.kind),
-      handle: (self, { params, query }) => ok(self.list(query, params.kind)),
+      handle: (self, { params, query, actor }) => ok(self.list(actor, query, params.kind)),
     }),
     route({
       method: 'GET',
@@ -112,7 +112,7 @@ export default definePlugin({
         },
       },
       before: (self, { params }) => self.checkKind(params.kind),
-      handle: (self, { params }) => ok(self.get(params.kind, params.id)),
+      handle: (self, { params, actor }) => ok(self.get(actor, params.kind, params.id)),
     }),
     route({
       method: 'PUT',
@@ -124,7 +124,7 @@ export default definePlugin({
       bodyLimit: PUT_LIMIT,
       replies: { 200: RecordReply, 201: RecordReply },
       errors: [400, 403, 404, 409, 413, 422, 429, 500],
-      before: (self, { params }) => self.checkWriter(params.kind, params.id),
+      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, { params, body, actor, signal }) => {
         const stored = await self.put(params, body, actor, signal)
         const reply = { record: recordToWire(stored.record) }
@@ -143,7 +143,7 @@ export default definePlugin({
       replies: { 204: null },
       errors: [400, 403, 404, 409, 422, 429, 500],
       cli: { path: 'resource delete', done: 'deleted {kind} {id}' },
-      before: (self, { params }) => self.checkWriter(params.kind, params.id),
+      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, { params, body, actor, signal }) => {
         await self.delete(params, body, actor, signal)
         return noContent()

@@ -37,9 +37,9 @@ export class ResourcesService {
     if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind()
   }
 
-  /** What is refused before the body is looked at: `invalid_kind` and `invalid_id` (422), then `owner_only` (403). */
-  checkWriter(kind: string, id: string): void {
-    this.kernel.records.checkWriter(kind, id)
+  /** What is refused before the body is looked at: `invalid_kind` and `invalid_id` (422), then the writer (403). */
+  checkWriter(actor: Actor, kind: string, id: string): void {
+    this.kernel.records.checkWriter(actor, kind, id)
     if (SERVICE_OWNED.includes(kind)) {
       throw KernelErrors.owner_only(
         `records of kind ${kind} are written by the service that owns them; they can be read here`,
@@ -47,14 +47,14 @@ export class ResourcesService {
     }
   }
 
-  list(query: ListRecordsQuery, pathKind?: string): ListRecordsReply {
+  list(as: Actor, query: ListRecordsQuery, pathKind?: string): ListRecordsReply {
     const filter = filterOf(query, pathKind)
     if (filter.kind !== undefined) this.checkKind(filter.kind as string)
-    return { records: this.kernel.records.list(filter).map(recordToWire) }
+    return { records: this.kernel.records.list({ ...filter, as }).map(recordToWire) }
   }
 
-  get(kind: string, id: string): RecordReply {
-    const record = this.kernel.records.get(kind, id)
+  get(as: Actor, kind: string, id: string): RecordReply {
+    const record = this.kernel.records.get(kind, id, as)
     if (!record) {
       const next = `svc resource list ${kind}`
       throw KernelErrors.record_not_found(`there is no ${kind} record ${JSON.stringify(id.slice(0, 80))}`, { next })
