@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../errors.js'
+import { issueText } from '../issue-text.js'
 import type { Route } from '../route.js'
 
 /** Decodes the query; parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
@@ -31,7 +32,7 @@ function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, v
   const decoded = v.safeParse(schema, value)
   if (decoded.success) return decoded.output
   const details: Record<string, string> = {}
-  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issue.message
+  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issueText(issue)
   throw refusal(
     part === 'body' && decoded.issues.some(cannotBeDecoded) ? { ...route, invalid: 400 } : route,
     part,

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../clock.js'
 import { messageOf } from '../errors.js'
 import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
+import { issueText } from '../issue-text.js'
 import type { StoredRecord } from '../records/index.js'
 import type { RecordStore } from '../records/store.js'
 import { backoff } from './backoff.js'
@@ -241,7 +242,10 @@ export class ReconcileLoop implements Reconcile {
     const decoded = v.safeParse(kind.spec, record.spec)
     if (decoded.success) return [{ ...record, spec: decoded.output }]
     const issue = decoded.issues[0]
-    failed.set(record.id, new Error(`the stored spec is not valid: ${v.getDotPath(issue) ?? 'spec'}: ${issue.message}`))
+    failed.set(
+      record.id,
+      new Error(`the stored spec is not valid: ${v.getDotPath(issue) ?? 'spec'}: ${issueText(issue)}`),
+    )
     return []
   }
 
