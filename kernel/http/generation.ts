@@ -174,8 +174,8 @@ function admit(scope: FastifyInstance, owner: string, { admission, again }: Gene
     const call = admission.enter(owner)
     request.call = call
     reply.raw.once('close', () => {
-      // After a whole reply nobody is left to be told.
-      if (!reply.raw.writableFinished) call.abort(KernelErrors.unavailable('the caller hung up'))
+      // After the reply nobody is left to be told.
+      if (!reply.raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
       call.leave()
     })
     done()
