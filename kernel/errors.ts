@@ -106,7 +106,7 @@ export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   if ((thrown as { code?: unknown } | null)?.code === 'store_failed')
     return KernelErrors.store_failed(undefined, { cause: thrown })
-  return KernelErrors.internal(undefined, { cause: thrown })
+  return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }
 
 /** Text of anything thrown, for logs and diagnostics. */

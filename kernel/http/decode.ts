@@ -25,6 +25,9 @@ export function decodeBody(route: Route, body: unknown): unknown {
     if (route.bodyOptional) return undefined
     throw refusal({ ...route, invalid: 400 }, 'body', { body: 'missing; send JSON with content-type application/json' })
   }
+  // For the schema of an object an array would do, as one without members.
+  if ('entries' in route.body && Array.isArray(body))
+    throw refusal({ ...route, invalid: 400 }, 'body', { body: 'an object is expected, not an array' })
   return decode(route, 'body', route.body, body)
 }
 

@@ -224,7 +224,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         return reply.send(result.body)
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
-        throw call.signal.aborted ? call.signal.reason : error
+        throw faultOf(call.signal.aborted ? call.signal.reason : error)
       } finally {
         call.leave()
       }
