@@ -219,6 +219,8 @@ export class Host {
     const tapper = { owner: plugin.name, rank: this.#rank++, scope }
     slot.scope = scope
     try {
+      // The document of what is in the tree is written when it is built.
+      if (plugin.name.includes('.')) (await import('../http/openapi.js')).checkDescribable(plugin.surface.routes ?? [])
       if (plugin.surface.tables) this.options.store.migrate(plugin.name, plugin.surface.tables)
       const kernel = this.options.kernelFor(plugin, resolveNeeds(plugin, this.#services), tapper)
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))

@@ -3,12 +3,14 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import plugin from 'fastify-plugin'
 import { type Actor, operator } from '../actor.js'
 import type { Awaitable } from '../awaitable.js'
-import { Fault, faultOf, KernelErrors } from '../errors.js'
+import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
 import type { Door, Frame, Route } from '../route.js'
 import type { Admission, Call } from './admission.js'
 import { decodeBody, decodeQuery } from './decode.js'
+import { errorBody, translated } from './fault-reply.js'
+import { readJson } from './json-body.js'
 import type { StreamHub } from './streams.js'
 
 /** What a generation needs of its transport. */
@@ -115,33 +117,15 @@ function noCompiler(): never {
   throw new Error('a route has a schema of Fastify; schemas here are valibot, in the route definition')
 }
 
-/** Levels of nesting that what walks over a value can take. */
-const JSON_DEPTH = 100
-
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some(member => isDeeper(member, levels - 1)))
-
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
-  app.removeAllContentTypeParsers()
-  const strict = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    let text: string
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    } catch {
-      return done(KernelErrors.malformed_json('the body is not valid UTF-8'))
-    }
-    if (/^\s*$/.test(text)) return done(null, undefined)
-    strict(request, text, (error, value) => {
-      const deep = !error && isDeeper(value, JSON_DEPTH)
-      done(deep ? KernelErrors.malformed_json(`the body is nested deeper than ${JSON_DEPTH} levels`) : error, value)
-    })
-  })
+  readJson(app)
   // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
   app.addHook('onRequest', (request, _reply, done) => done(context.guard(request.raw, context.doorOf(request.raw))))
-  app.setErrorHandler((error, request, reply) => sendFault(translated(error), request, reply, context))
+  app.setErrorHandler((error, request, reply) => {
+    // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
+    const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
+    return sendFault(fault, request, reply, context)
+  })
   app.setNotFoundHandler((request, reply) =>
     sendFault(
       KernelErrors.route_not_found(`no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
@@ -291,23 +275,6 @@ function checkReply(route: Route, result: { status: number; body?: unknown }): v
   throw KernelErrors.reply_invalid(`${route.method} ${route.path} ${result.status}: ${at}: ${issues[0].message}`)
 }
 
-/** What Fastify refuses by itself, in our words: its own may repeat what was sent. */
-const REFUSALS: Readonly<Record<string, () => Fault>> = {
-  FST_ERR_BAD_URL: () => KernelErrors.invalid_request('the path is not validly percent-encoded'),
-  FST_ERR_CTP_BODY_TOO_LARGE: () => KernelErrors.payload_too_large(),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => KernelErrors.unsupported_media_type(),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => KernelErrors.invalid_request('the body is not as long as Content-Length'),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => KernelErrors.malformed_json(),
-}
-
-function translated(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  const refusal = REFUSALS[code]
-  if (refusal) return refusal()
-  return code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error)
-}
-
 async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply, context: GenerationContext) {
   const owner = (request.routeOptions.config as { owner?: string } | undefined)?.owner ?? 'kernel'
   if (fault.status >= 500 && fault.cause !== undefined)
@@ -319,10 +286,4 @@ async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyRe
     .code(fault.status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(errorBody(fault)))
-}
-
-/** The error body of all routes (Behaviour 1.8). */
-export function errorBody(fault: Fault) {
-  const details = { ...fault.details, ...(fault.next ? { next: fault.next } : {}) }
-  return { error: fault.message, code: fault.code, ...(Object.keys(details).length > 0 ? { details } : {}) }
 }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../errors.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Door } from '../route.js'
-import { errorBody } from './generation.js'
+import { errorBody } from './fault-reply.js'
 
 /** Milliseconds and bytes that a request may take to arrive. */
 export const LIMITS = {

@@ -57,15 +57,8 @@ const CASES: readonly (readonly [what: string, head: readonly string[], body: st
     ],
     ['a head without end', [GET, 'HOST', `x: ${'y'.repeat(20_000)}`], '', 431, 'headers_too_large'],
     [
-      'many headers',
-      [GET, 'HOST', ...Array.from({ length: 1500 }, (_, i) => `x${i}: ${i}`)],
-      '',
-      431,
-      'headers_too_large',
-    ],
-    [
       'bytes that are no UTF-8',
-      [PUT, 'HOST', JSON_HEAD, 'content-length: 12'],
+      [PUT, 'HOST', JSON_HEAD, 'content-length: 11'],
       '{"token":"\xff',
       400,
       'malformed_json',
