@@ -56,7 +56,11 @@ export async function buildDocument(routes: readonly Route[], version: string): 
     }
   })
   await app.ready()
-  const document = app.swagger()
+  const document = app.swagger() as { paths: Record<string, Record<string, { requestBody?: { required: boolean } }>> }
+  for (const { path, method, bodyOptional } of routes) {
+    const body = document.paths[path]?.[method.toLowerCase()]?.requestBody
+    if (body && bodyOptional) body.required = false
+  }
   await app.close()
   return document
 }
