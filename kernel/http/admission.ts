@@ -33,8 +33,6 @@ export class Admission {
   readonly #holds = new Map<string, Hold>()
   readonly #running = new Map<string, Set<Running>>()
   readonly #emptied = new Set<() => void>()
-  /** Until when a request waits, over all the holds that it meets. */
-  readonly #patience = new WeakMap<ServerResponse, number>()
 
   constructor(private readonly clock: Clock) {}
 
@@ -77,10 +75,9 @@ export class Admission {
     return this.#holds.has(owner)
   }
 
-  /** Resolves when nothing holds the owner; rejects with `reloading` after five seconds of waiting altogether. */
+  /** Resolves when nothing holds the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
   async wait(owner: string, response: ServerResponse): Promise<void> {
-    const until = this.#patience.get(response) ?? this.clock.monotonic() + WAIT_MS
-    this.#patience.set(response, until)
+    const until = this.clock.monotonic() + WAIT_MS
     for (let hold = this.#holds.get(owner); hold; hold = this.#holds.get(owner)) {
       const late = new AbortController()
       response.once('close', () => late.abort())

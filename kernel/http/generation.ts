@@ -45,11 +45,12 @@ export interface InjectReply {
   readonly body: string
 }
 
-/** One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. */
+/**
+ * One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. It
+ * holds no socket, timer or hook, so nobody closes it (a closing one would refuse requests in its own words): it is gone
+ * when its last request is.
+ */
 export class Generation {
-  #inside = 0
-  #retired = false
-
   private constructor(
     readonly routes: readonly BoundRoute[],
     private readonly app: FastifyInstance,
@@ -84,32 +85,18 @@ export class Generation {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#inside++
-    response.once('close', () => this.#left())
     this.app.routing(request, response)
   }
 
   async inject(request: InjectRequest): Promise<InjectReply> {
     const payload = request.body === undefined ? {} : { payload: JSON.stringify(request.body) }
-    this.#inside++
-    const injected = this.app.inject({
+    const reply = await this.app.inject({
       method: request.method as 'GET',
       url: request.url,
       headers: { ...(request.body === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
       ...payload,
     })
-    const reply = await injected.finally(() => this.#left())
     return { status: reply.statusCode, headers: reply.headers, body: reply.body }
-  }
-
-  /** Closes when its requests are done, for a closing instance refuses those that are on their way into it. */
-  retire(): void {
-    this.#retired = true
-    if (this.#inside === 0) void this.app.close()
-  }
-
-  #left(): void {
-    if (--this.#inside === 0 && this.#retired) void this.app.close()
   }
 }
 

@@ -108,7 +108,6 @@ export class Transport {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
     this.streams.end()
-    this.#current?.retire()
     this.#current = undefined
   }
 
@@ -147,7 +146,6 @@ export class Transport {
       failed: this.options.failed,
       checkReplies: this.options.checkReplies,
     })
-    this.#current?.retire()
     this.#current = next
     this.#admission.letIn(over)
   }

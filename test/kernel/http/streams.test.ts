@@ -3,7 +3,15 @@ import net from 'node:net'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { defineErrors, definePlugin, type Frame, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import {
+  defineErrors,
+  definePlugin,
+  type Frame,
+  type Plugin,
+  routeOf,
+  streamed,
+  VirtualClock,
+} from '../../../kernel/index.js'
 import { type Doors, openDoors, pause, until } from './doors.js'
 
 const Errors = defineErrors({ source_gone: { status: 404, message: 'the source is gone' } })
@@ -221,6 +229,26 @@ test('no id, name or data can forge a frame', async () => {
     { id: '1 event: forged', event: 'a  id: 9', data: JSON.stringify('b\n\nevent: forged') },
     { data: 'null' },
   ])
+  await doors.close()
+})
+
+test('a silent stream is kept alive by the clock of the kernel', async () => {
+  const clock = new VirtualClock()
+  const doors = await openDoors([streaming('numbers', new World())], clock)
+  let text = ''
+  const socket = net.connect(doors.socketPath)
+  socket.on('data', data => {
+    text += data
+  })
+  socket.write('GET /api/numbers/deaf HTTP/1.1\r\nhost: x\r\n\r\n')
+  await until(() => text.includes('data: 1'))
+  await clock.advance(14_999)
+  await pause(20)
+  assert.not.match(text, '\n: keep-alive')
+  await clock.advance(15_001)
+  await until(() => text.split('\n: keep-alive').length === 3)
+  socket.destroy()
+  await until(() => Object.keys(doors.kernel.host.streams()).length === 0)
   await doors.close()
 })
 
