@@ -5,11 +5,12 @@ import { buildDocument } from '../kernel/http/openapi.js'
 import type { Plugin } from '../kernel/plugin.js'
 import { version } from '../kernel/version.js'
 import { inTree } from '../plugins/index.js'
+import { clientTypes, type Document } from './client-types.js'
 import type { CommandData, ModuleCommand } from './command-data.js'
 import { describeRoutes } from './describe-commands.js'
 import { localCommands } from './local.js'
 
-// Runs after the code is built: writes commands.json beside itself and schemas/openapi.json, from the surfaces alone.
+// Runs after the code is built: writes commands.json beside itself, schemas/openapi.json and client/operations.ts, from the surfaces alone.
 const dist = dirname(fileURLToPath(import.meta.url))
 
 /**
@@ -52,7 +53,6 @@ const data: CommandData = {
 }
 refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
 put(join(dist, 'commands.json'), `${JSON.stringify(data)}\n`)
-put(
-  join(dist, '..', 'schemas', 'openapi.json'),
-  `${JSON.stringify(await buildDocument(routes, version), undefined, 2)}\n`,
-)
+const document = await buildDocument(routes, version)
+put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)
+put(join(dist, '..', 'client', 'operations.ts'), clientTypes(document as Document))

@@ -1,20 +1,8 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { StringDecoder } from 'node:string_decoder'
+import type { IncomingMessage } from 'node:http'
+import { type Exchange, exchange, readEvents, readText, resuming } from '../client/exchange.js'
+import type { ServerEvent } from '../client/sse.js'
 import { type Address, unreachableFault } from './address.js'
 import { CliFault, exitCodes, replyFault } from './fault.js'
-import { type ServerEvent, SseParser } from './sse.js'
-
-/** How long a cut stream is tried again before the command gives up, in milliseconds. */
-const resumeMs = 15_000
-const resumePauseMs = 200
-
-interface Exchange {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly signal: AbortSignal
-}
 
 /** HTTP and JSON over the daemon's Unix socket. Every failure is a {@link CliFault}. */
 export class Client {
@@ -35,12 +23,11 @@ export class Client {
     body?: unknown,
     options: { signal?: AbortSignal } = {},
   ): Promise<unknown> {
-    const text = body === undefined ? undefined : JSON.stringify(body)
     const response = await this.#send({
       method,
       path,
-      headers: { accept: 'application/json', ...(text !== undefined && { 'content-type': 'application/json' }) },
-      ...(text !== undefined && { body: text }),
+      headers: { accept: 'application/json' },
+      body,
       signal: options.signal ?? this.signal,
     })
     const reply = await readText(response)
@@ -59,32 +46,15 @@ export class Client {
    * A server-sent stream. When it is cut, or the daemon says `closing`, it goes on after the last id; it ends when the
    * daemon ends it.
    */
-  async *stream(path: string, options: { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
-    let lastEventId = options.lastEventId
-    /** When the stream was cut, in milliseconds since 1970; undefined while it flows. */
-    let cutAt: number | undefined
-    for (;;) {
-      try {
-        for await (const frame of this.#readStream(path, lastEventId)) {
-          cutAt = undefined
-          lastEventId = frame.id ?? lastEventId
-          yield frame
-        }
-        return
-      } catch (error) {
-        if (this.signal.aborted || !(error instanceof StreamCut || (cutAt !== undefined && mayComeBack(error))))
-          throw error
-        if (cutAt === undefined) this.notice('the stream was cut; waiting for the daemon')
-        cutAt ??= Date.now()
-        if (Date.now() - cutAt > resumeMs) {
-          throw new CliFault('stream_cut', 'the stream was cut and the daemon did not come back', {
-            exit: 3,
-            cause: error,
-          })
-        }
-        await pause(resumePauseMs, this.signal)
-      }
-    }
+  stream(path: string, options: { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
+    return resuming(lastEventId => this.#readStream(path, lastEventId), {
+      ...options,
+      signal: this.signal,
+      mayPass: mayComeBack,
+      onCut: () => this.notice('the stream was cut; waiting for the daemon'),
+      givenUp: cause =>
+        new CliFault('stream_cut', 'the stream was cut and the daemon did not come back', { exit: 3, cause }),
+    })
   }
 
   async *#readStream(path: string, lastEventId: string | undefined): AsyncGenerator<ServerEvent> {
@@ -96,39 +66,15 @@ export class Client {
     })
     const status = response.statusCode ?? 0
     if (status >= 400) throw replyFault(status, await readText(response))
-    const decoder = new StringDecoder('utf8')
-    const parser = new SseParser()
-    try {
-      for await (const chunk of response) {
-        for (const frame of parser.push(decoder.write(chunk))) {
-          if (frame.event === 'closing') throw new StreamCut('the daemon closes the stream for now')
-          yield frame
-        }
-      }
-    } catch (error) {
-      if (this.signal.aborted || error instanceof StreamCut) throw error
-      throw new StreamCut('the connection was cut', { cause: error })
-    }
-    if (!response.complete) throw new StreamCut('the connection was cut')
+    yield* readEvents(response, this.signal)
   }
 
-  async #send({ method, path, headers, body, signal }: Exchange): Promise<IncomingMessage> {
+  async #send(request: Exchange): Promise<IncomingMessage> {
     const address = await this.address()
     try {
-      return await new Promise((resolve, reject) => {
-        const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-        const options = {
-          socketPath: address.socket,
-          method,
-          path,
-          headers: { host: 'localhost', ...headers, ...length },
-        }
-        httpRequest({ ...options, agent: false, signal }, resolve)
-          .on('error', reject)
-          .end(body)
-      })
+      return await exchange({ socket: address.socket }, request)
     } catch (error) {
-      if (signal.aborted) throw error
+      if (request.signal?.aborted) throw error
       if (isUnreachable(error)) throw await unreachableFault(address, error)
       throw new CliFault('connection', `the connection to the daemon failed: ${(error as Error).message}`, {
         cause: error,
@@ -136,8 +82,6 @@ export class Client {
     }
   }
 }
-
-class StreamCut extends Error {}
 
 const unreachableCodes = ['ENOENT', 'ECONNREFUSED', 'EACCES', 'EPERM', 'ENOTSOCK', 'ENOTDIR']
 
@@ -151,22 +95,4 @@ function mayComeBack(error: unknown): boolean {
     error instanceof CliFault &&
     [exitCodes.noDaemon, exitCodes.unavailable, exitCodes.failed].some(code => code === error.exit)
   )
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
 }

@@ -84,6 +84,7 @@ export const KernelErrors = defineErrors({
     message: 'another process speaks for this source now, or none; only the newest one publishes',
   },
   snapshot_stale: { status: 409, message: 'the source version has to be larger than the last published one' },
+  request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   payload_too_large: { status: 413, message: 'the body is too large' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
   misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
@@ -95,10 +96,13 @@ export const KernelErrors = defineErrors({
   invalid_snapshot: { status: 422, message: 'the snapshot is not valid' },
   invalid_filter: { status: 422, message: 'the filter is not valid' },
   unprocessable: { status: 422, message: 'the request does not match the schema of this route' },
+  expectation_failed: { status: 417, message: 'the only expectation that is met is 100-continue' },
   headers_too_large: { status: 431, message: 'the header fields are too large' },
   internal: { status: 500, message: 'an internal error; the daemon log has the details' },
+  frame_too_large: { status: 500, message: 'a frame of the stream is too large' },
   reply_invalid: { status: 500, message: 'the reply does not match its schema' },
   unavailable: { status: 503, message: 'this part of the daemon is not available now; try again' },
+  reloading: { status: 503, message: 'the part of the daemon that serves this is being replaced; try again' },
   shutting_down: { status: 503, message: 'the daemon is stopping' },
   store_failed: { status: 503, message: 'the store failed and accepts no writes; the daemon has to be restarted' },
   disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
@@ -109,7 +113,7 @@ export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   if ((thrown as { code?: unknown } | null)?.code === 'store_failed')
     return KernelErrors.store_failed(undefined, { cause: thrown })
-  return KernelErrors.internal(undefined, { cause: thrown })
+  return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }
 
 /** Text of anything thrown, for logs and diagnostics. */

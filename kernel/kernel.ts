@@ -131,6 +131,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const reconcile = new ReconcileLoop(records, clock, ids, report)
     records.follower = reconcile
     const transport = new Transport({
+      routes: () => host?.registries.routes.collect().map(({ entry }) => entry) ?? [],
       clock,
       ids,
       durable: () => db.durable(),
@@ -147,6 +148,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.plugins() ?? [],
       listeners: () => transport.listeners(),
+      streams: () => transport.streams.counts(),
       settings: () => host?.registries.settings.collect() ?? [],
       commands: () => host?.registries.commands.collect() ?? [],
       faults: () => host?.faults() ?? [],

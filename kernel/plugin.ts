@@ -25,6 +25,7 @@ export {
 export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
 export type { AttributedFault, HostView, ListenerInfo, PluginInfo, PluginState } from './host/view.js'
 export type { Ids } from './ids.js'
+export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
 export type { Contributed, Home, HookFactory, Log, PluginKernel } from './plugin-kernel.js'
 export * from './reconcile/types.js'

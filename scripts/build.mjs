@@ -33,6 +33,7 @@ function entries() {
     index: 'kernel/index.ts',
     plugin: 'kernel/plugin.ts',
     plugins: 'plugins/index.ts',
+    client: 'client/index.ts',
     svc: 'cli/svc.ts',
     daemon: 'cli/daemon.ts',
     'build-data': 'cli/build-data.ts',
@@ -153,10 +154,14 @@ function removeStale(current) {
   put({ path: notes, contents: Buffer.from(JSON.stringify(after)), mode: 0o644 })
 }
 
-/** dist/commands.json and schemas/openapi.json, by what was just built. */
+/** dist/commands.json, schemas/openapi.json and client/operations.ts, by what was just built. */
 async function buildData(made) {
   if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
+  const operations = () => readFileSync(join(root, 'client/operations.ts'), 'utf8')
+  const before = operations()
   await run('dist/build-data.js')
+  // The client was built with the operations as they had been.
+  if (operations() !== before) await buildCode()
 }
 
 async function checkAndDeclare() {
@@ -165,7 +170,7 @@ async function checkAndDeclare() {
   const fresh = join(dist, `types.${process.pid}.tmp`)
   try {
     await run(compiler, '--noEmit')
-    if (!['kernel', 'schemas', 'plugins'].some(folder => existsSync(join(root, folder)))) return
+    if (!['kernel', 'schemas', 'plugins', 'client'].some(folder => existsSync(join(root, folder)))) return
     await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
     rmSync(types, { recursive: true, force: true })
     renameSync(fresh, types)

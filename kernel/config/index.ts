@@ -1,6 +1,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import * as v from 'valibot'
 import { Fault } from '../errors.js'
+import { issueText } from '../issue-text.js'
 import type { Setting } from '../surface.js'
 
 const setting = <T>(path: string, section: string, schema: v.GenericSchema<unknown, T>, fallback: T): Setting<T> => ({
@@ -60,7 +61,7 @@ export class Config {
         const entry = byPath.get(at)
         if (entry) {
           const decoded = v.safeParse(entry.schema, plain(value))
-          if (!decoded.success) throw bad(value.offset, `${at}: ${decoded.issues[0].message}`)
+          if (!decoded.success) throw bad(value.offset, `${at}: ${issueText(decoded.issues[0])}`)
           values.set(at, decoded.output)
         } else if (!sections.has(at.split('.')[0])) unowned.push(at)
         else if (value.type === 'object' && known.some(other => other.path.startsWith(`${at}.`))) walk(value, at)

@@ -1,4 +1,5 @@
 import type { Contribution } from '../hooks/index.js'
+import { operationId } from '../http/operation-id.js'
 import type { BoundReconciler } from '../reconcile/kind-loop.js'
 import { watchCycle } from '../reconcile/watch-cycle.js'
 import type { Registries } from './registries.js'
@@ -16,6 +17,7 @@ export function duplicateOf(registries: Registries): { owner: string; error: str
       registries.routes.collect(),
       ({ route }) => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`,
     ) ??
+    taken('operation', registries.routes.collect(), ({ route }) => operationId(route)) ??
     taken('command', registries.commands.collect(), command => command.path) ??
     taken('error', registries.errors.collect(), error => error.code) ??
     taken('event', registries.events.collect(), event => event.name) ??

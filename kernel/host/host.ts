@@ -55,7 +55,6 @@ export class Host {
   readonly #services = new Map<string, unknown>()
   readonly #faults: AttributedFault[] = []
   #rank = 0
-  #booted = false
   #change: Promise<unknown> = Promise.resolve()
 
   constructor(private readonly options: HostOptions) {
@@ -110,8 +109,8 @@ export class Host {
       throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
     }
     await this.#collect()
+    await this.options.transport.publish()
     await this.#reconcileNew()
-    this.#booted = true
   }
 
   startServices(): void {
@@ -119,8 +118,8 @@ export class Host {
   }
 
   /** Loads a plugin into the running host; those that waited for it start too. */
-  load(plugin: Plugin): Promise<PluginState> {
-    return this.#serially(async () => {
+  async load(plugin: Plugin): Promise<PluginState> {
+    const state = await this.#serially(async () => {
       if (this.#slots.get(plugin.name)?.scope) throw new Error(`${plugin.name} is loaded already`)
       const plan = makePlan([
         ...[...this.#slots.values()].map(slot => slot.plugin).filter(p => p.name !== plugin.name),
@@ -142,21 +141,28 @@ export class Host {
       this.options.changed(plugin.name, slot.state)
       return slot.state
     })
+    // Not in the queue of changes: those that come meanwhile share the generation.
+    await this.options.transport.publish()
+    return state
   }
 
   /** Unloads a plugin and those that require it, dependents first; dependents then wait for it. */
-  unload(name: string): Promise<void> {
-    return this.#serially(async () => {
+  async unload(name: string): Promise<void> {
+    const gone = await this.#serially(async () => {
       const root = this.#slots.get(name)
       if (!root) throw new Error(`no plugin is named ${name}`)
       const leaving = this.#dependents(root)
       for (const slot of leaving) await this.quiesce(slot.plugin.name, RELEASE_MS)
+      const gone = this.options.transport.hold(leaving.map(slot => slot.plugin.name))
       for (const slot of leaving) await this.#release(slot)
+      await this.#collect()
       this.#slots.delete(name)
       for (const slot of leaving)
         if (slot !== root) slot.state = { status: 'waiting', missing: [root.plugin.provides?.id ?? name] }
       this.options.changed(name, { status: 'disabled' })
+      return gone
     })
+    await gone()
   }
 
   /** Runs the quiesce entries of one plugin or of one phase; errors are reported, the rest runs. */
@@ -213,6 +219,8 @@ export class Host {
     const tapper = { owner: plugin.name, rank: this.#rank++, scope }
     slot.scope = scope
     try {
+      // The document of what is in the tree is written when it is built.
+      if (plugin.name.includes('.')) (await import('../http/openapi.js')).checkDescribable(plugin.surface.routes ?? [])
       if (plugin.surface.tables) this.options.store.migrate(plugin.name, plugin.surface.tables)
       const kernel = this.options.kernelFor(plugin, resolveNeeds(plugin, this.#services), tapper)
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
@@ -231,7 +239,7 @@ export class Host {
     await this.#release(slot, true)
   }
 
-  /** Taking a name that is taken fails the later plugin, and all that need it; then the routes are published. */
+  /** Taking a name that is taken fails the later plugin, and all that need it. */
   async #collect(): Promise<void> {
     for (;;) {
       const duplicate = duplicateOf(this.registries)
@@ -246,7 +254,6 @@ export class Host {
       }
     }
     this.options.records.setKinds(new Map(this.registries.kinds.collect().map(({ entry }) => [entry.name, entry])))
-    await this.options.transport.publish(this.registries.routes.collect().map(({ entry }) => entry))
   }
 
   async #reconcileNew(): Promise<void> {
@@ -268,20 +275,11 @@ export class Host {
     if (plugin.provides) this.#services.delete(plugin.provides.id)
     delete slot.scope
     delete slot.service
-    if (!shuttingDown) {
-      await this.#withoutRoutesOf(plugin.name)
-      await this.options.transport.drain(plugin.name, DRAIN_MS)
-    }
+    if (!shuttingDown) await this.options.transport.drain(plugin.name, DRAIN_MS)
     this.options.transport.streams.end(plugin.name)
     const errors = await scope.release(RELEASE_MS)
     for (const error of errors) this.report({ owner: plugin.name, hook: 'release', error })
-    if (this.#booted && !shuttingDown) await this.#collect()
     return errors
-  }
-
-  async #withoutRoutesOf(owner: string): Promise<void> {
-    const rest = this.registries.routes.collect().filter(contribution => contribution.owner !== owner)
-    await this.options.transport.publish(rest.map(({ entry }) => entry))
   }
 
   #dependents(root: Slot): Slot[] {

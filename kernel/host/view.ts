@@ -40,6 +40,8 @@ export interface HostView {
   readonly userHome: string
   plugins(): PluginInfo[]
   listeners(): ListenerInfo[]
+  /** Open event streams by plugin. */
+  streams(): Readonly<Record<string, number>>
   settings(): { readonly owner: string; readonly entry: Setting }[]
   commands(): { readonly owner: string; readonly entry: Command }[]
   faults(): readonly AttributedFault[]

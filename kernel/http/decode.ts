@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../errors.js'
+import { issueText } from '../issue-text.js'
 import type { Route } from '../route.js'
 
 /** Decodes the query; parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
@@ -24,6 +25,9 @@ export function decodeBody(route: Route, body: unknown): unknown {
     if (route.bodyOptional) return undefined
     throw refusal({ ...route, invalid: 400 }, 'body', { body: 'missing; send JSON with content-type application/json' })
   }
+  // For the schema of an object an array would do, as one without members.
+  if ('entries' in route.body && Array.isArray(body))
+    throw refusal({ ...route, invalid: 400 }, 'body', { body: 'an object is expected, not an array' })
   return decode(route, 'body', route.body, body)
 }
 
@@ -31,7 +35,7 @@ function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, v
   const decoded = v.safeParse(schema, value)
   if (decoded.success) return decoded.output
   const details: Record<string, string> = {}
-  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issue.message
+  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issueText(issue)
   throw refusal(
     part === 'body' && decoded.issues.some(cannotBeDecoded) ? { ...route, invalid: 400 } : route,
     part,

@@ -2,17 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { type Actor, operator } from '../actor.js'
-import { Fault, faultOf, KernelErrors } from '../errors.js'
+import type { Awaitable } from '../awaitable.js'
+import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
 import type { Door, Frame, Route } from '../route.js'
+import type { Admission, Call } from './admission.js'
 import { decodeBody, decodeQuery } from './decode.js'
+import { errorBody, translated } from './fault-reply.js'
+import { readJson } from './json-body.js'
 import type { StreamHub } from './streams.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext {
   readonly ids: Ids
   readonly streams: StreamHub
+  readonly admission: Admission
+  /** Serves a request that waited, by what is the current generation then. */
+  readonly again: (request: IncomingMessage, response: ServerResponse) => void
   readonly doorOf: (request: IncomingMessage) => Door
   readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
   /** Privileged routes are refused over TCP beyond loopback. */
@@ -20,8 +27,6 @@ export interface GenerationContext {
   readonly durable: () => Promise<void>
   /** Why nothing new is written now, when the disk is full. */
   readonly full: () => Promise<Fault | undefined>
-  /** Counts a handler of a plugin as running until the returned function is called. */
-  readonly enter: (owner: string) => () => void
   readonly failed: (owner: string, where: string, error: unknown) => void
   /** Replies are checked against their schema: tests and development. */
   readonly checkReplies: boolean
@@ -40,9 +45,16 @@ export interface InjectReply {
   readonly body: string
 }
 
-/** One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. */
+/**
+ * One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. It
+ * holds no socket, timer or hook, so nobody closes it (a closing one would refuse requests in its own words): it is gone
+ * when its last request is.
+ */
 export class Generation {
-  private constructor(private readonly app: FastifyInstance) {}
+  private constructor(
+    readonly routes: readonly BoundRoute[],
+    private readonly app: FastifyInstance,
+  ) {}
 
   static async build(routes: readonly BoundRoute[], context: GenerationContext): Promise<Generation> {
     const app = fastify({
@@ -62,13 +74,14 @@ export class Generation {
     await app.register(plugin(async instance => crossScopes(instance, context), { name: 'kernel' }))
     const owners = new Map<string, BoundRoute[]>()
     for (const bound of routes) owners.set(bound.owner, [...(owners.get(bound.owner) ?? []), bound])
-    for (const bounds of owners.values()) {
+    for (const [owner, bounds] of owners) {
       await app.register(async scope => {
+        admit(scope, owner, context)
         for (const bound of bounds) addRoute(scope, bound, context)
       })
     }
     await app.ready()
-    return new Generation(app)
+    return new Generation(routes, app)
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -85,10 +98,6 @@ export class Generation {
     })
     return { status: reply.statusCode, headers: reply.headers, body: reply.body }
   }
-
-  async close(): Promise<void> {
-    await this.app.close()
-  }
 }
 
 function noCompiler(): never {
@@ -96,23 +105,52 @@ function noCompiler(): never {
 }
 
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
-  app.removeAllContentTypeParsers()
-  const strict = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
-    if (/^\s*$/.test(text)) done(null, undefined)
-    else strict(request, text, done)
-  })
+  readJson(app)
   // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
   app.addHook('onRequest', (request, _reply, done) => done(context.guard(request.raw, context.doorOf(request.raw))))
-  app.setErrorHandler((error, request, reply) => sendFault(translated(error), request, reply, context))
+  app.setErrorHandler((error, request, reply) => {
+    // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
+    const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
+    return sendFault(fault, request, reply, context)
+  })
   app.setNotFoundHandler((request, reply) =>
     sendFault(
-      KernelErrors.route_not_found(`no route ${request.method} ${request.url.split('?')[0]}`),
+      KernelErrors.route_not_found(`no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
       request,
       reply,
       context,
     ),
   )
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a request for a route of a plugin, once it is let in. */
+    call: Call | null
+  }
+}
+
+/** What stands before the routes of one plugin: requests wait here while it is being replaced, and are counted. */
+function admit(scope: FastifyInstance, owner: string, { admission, again }: GenerationContext): void {
+  scope.decorateRequest('call', null)
+  scope.addHook('onRequest', (request, reply, done) => {
+    if (admission.mustWait(owner)) {
+      const goOn = () => {
+        reply.hijack()
+        again(request.raw, reply.raw)
+      }
+      admission.wait(owner, reply.raw).then(goOn, done)
+      return
+    }
+    const call = admission.enter(owner)
+    request.call = call
+    reply.raw.once('close', () => {
+      // After the reply nobody is left to be told.
+      if (!reply.raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
+      call.leave()
+    })
+    done()
+  })
 }
 
 function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, context: GenerationContext): void {
@@ -129,15 +167,10 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
       await route.before?.(self, { params: request.params, actor: actorOf(request) } as never)
     },
     handler: async (request, reply) => {
-      const leave = context.enter(owner)
-      const hangUp = new AbortController()
-      let streaming = false
-      // After a whole reply nobody is left to be told, but a source of frames waits for it.
-      reply.raw.once('close', () => {
-        if (streaming || !reply.raw.writableFinished) hangUp.abort(new Error('the caller hung up'))
-      })
+      const call = request.call ?? context.admission.enter(owner)
       try {
-        const result = (await route.handle(self, {
+        call.signal.throwIfAborted()
+        const handled = route.handle(self, {
           params: request.params,
           query: decodeQuery(route, request.query),
           body: decodeBody(route, request.body),
@@ -145,25 +178,26 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           actor: actorOf(request),
           door: context.doorOf(request.raw),
           id: request.id,
-          signal: hangUp.signal,
-        } as never)) as {
+          signal: call.signal,
+        } as never) as Awaitable<{
           status: number
           body?: unknown
           headers?: Record<string, string>
           stream?: AsyncIterable<Frame>
-        }
-        if (result.stream) {
-          streaming = true
-          return await openStream(owner, result.stream, request, reply, context)
-        }
+        }>
+        const result = await call.orLeaving(handled)
+        if (result.stream) return await openStream(owner, result.stream, call, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
         for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
         if (route.contentType && result.status < 300) reply.type(route.contentType)
         return reply.send(result.body)
+      } catch (error) {
+        // What a handler throws because it was told to stop is nobody's failure.
+        throw faultOf(call.signal.aborted ? call.signal.reason : error)
       } finally {
-        leave()
+        call.leave()
       }
     },
   })
@@ -172,17 +206,22 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
 async function openStream(
   owner: string,
   source: AsyncIterable<Frame>,
+  call: Call,
   request: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
   await context.durable()
   reply.hijack()
+  const failed = (error: unknown): Frame => {
+    const fault = faultOf(error)
+    if (fault.status >= 500) context.failed(owner, `stream ${request.routeOptions.url}`, fault.cause ?? fault)
+    return { event: 'error', data: errorBody(fault) }
+  }
   // Not awaited: the stream belongs to the hub from here on, the handler is over.
-  void context.streams.serve(owner, reply.raw, source, error => {
-    context.failed(owner, `stream ${request.url}`, error)
-    return { event: 'error', data: errorBody(faultOf(error)) }
-  })
+  void context.streams
+    .serve(owner, reply.raw, source, failed)
+    .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
   return reply
 }
 
@@ -223,20 +262,6 @@ function checkReply(route: Route, result: { status: number; body?: unknown }): v
   throw KernelErrors.reply_invalid(`${route.method} ${route.path} ${result.status}: ${at}: ${issues[0].message}`)
 }
 
-/** What Fastify refuses by itself, in our words. */
-function translated(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  const { code, statusCode, message } = error as { code?: string; statusCode?: number; message: string }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return KernelErrors.payload_too_large()
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return KernelErrors.unsupported_media_type()
-  if (error instanceof SyntaxError || code === 'FST_ERR_CTP_INVALID_JSON_BODY') {
-    return KernelErrors.malformed_json(`the body is not valid JSON: ${message}`)
-  }
-  if (code?.startsWith('FST_') && statusCode !== undefined && statusCode < 500)
-    return KernelErrors.invalid_request(message)
-  return faultOf(error)
-}
-
 async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply, context: GenerationContext) {
   const owner = (request.routeOptions.config as { owner?: string } | undefined)?.owner ?? 'kernel'
   if (fault.status >= 500 && fault.cause !== undefined)
@@ -248,10 +273,4 @@ async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyRe
     .code(fault.status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(errorBody(fault)))
-}
-
-/** The error body of all routes (Behaviour 1.8). */
-export function errorBody(fault: Fault) {
-  const details = { ...fault.details, ...(fault.next ? { next: fault.next } : {}) }
-  return { error: fault.message, code: fault.code, ...(Object.keys(details).length > 0 ? { details } : {}) }
 }

@@ -1,17 +1,21 @@
 import { chmod, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../errors.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Door } from '../route.js'
-import { errorBody } from './generation.js'
+import { errorBody } from './fault-reply.js'
 
-const SERVER = {
+/** Milliseconds and bytes that a request may take to arrive. */
+export const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
+  connectionsCheckingInterval: 2000,
   keepAliveTimeout: 5000,
   maxHeaderSize: 16 * 1024,
 } as const
+
+export type Limits = { readonly [K in keyof typeof LIMITS]: number }
 
 export type Handler = (door: Door, request: IncomingMessage, response: ServerResponse) => void
 
@@ -23,9 +27,9 @@ export class Listener {
   ) {}
 
   /** Listens on a Unix socket, 0600; an old socket file is removed, for the caller holds the lock of the home. */
-  static async socket(path: string, handler: Handler): Promise<Listener> {
+  static async socket(path: string, handler: Handler, limits: Limits = LIMITS): Promise<Listener> {
     await rm(path, { force: true })
-    const server = makeServer('socket', handler)
+    const server = makeServer('socket', handler, limits)
     await listening(server, { path })
     await chmod(path, 0o600)
     return new Listener({ door: 'socket', path }, server)
@@ -33,7 +37,7 @@ export class Listener {
 
   /** Listens on TCP; port 0 means any. Throws `http_port_in_use`. */
   static async tcp(host: string, port: number, handler: Handler): Promise<Listener> {
-    const server = makeServer('tcp', handler)
+    const server = makeServer('tcp', handler, LIMITS)
     try {
       // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
       await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
@@ -63,21 +67,38 @@ export class Listener {
   }
 }
 
-function makeServer(door: Door, handler: Handler): Server {
-  const server = http.createServer(SERVER, (request, response) => handler(door, request, response))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    const large = error.code === 'HPE_HEADER_OVERFLOW'
-    const fault = large
-      ? KernelErrors.headers_too_large()
-      : KernelErrors.invalid_request('the request is not valid HTTP')
+function makeServer(door: Door, handler: Handler, limits: Limits): Server {
+  // Node would refuse a request without Host in its own words; over TCP the guard does it in ours.
+  const server = http.createServer({ ...limits, requireHostHeader: false }, (request, response) => {
+    answering.set(request.socket, response)
+    handler(door, request, response)
+  })
+  server.on('checkExpectation', (_request, response) => {
+    const fault = KernelErrors.expectation_failed()
+    response.writeHead(fault.status, { 'content-type': JSON_TYPE, connection: 'close' })
+    response.end(JSON.stringify(errorBody(fault)))
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const response = answering.get(socket)
+    // Into the middle of a reply no other one can be written.
+    const midway = response?.headersSent === true && !response.writableFinished
+    if (midway || !socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    const fault = BAD_REQUESTS[error.code ?? '']?.() ?? KernelErrors.invalid_request('the request is not valid HTTP')
     const body = JSON.stringify(errorBody(fault))
-    const head = `HTTP/1.1 ${fault.status} ${large ? 'Request Header Fields Too Large' : 'Bad Request'}`
-    socket.end(
-      `${head}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    )
+    const head = `HTTP/1.1 ${fault.status} ${http.STATUS_CODES[fault.status]}\r\ncontent-type: ${JSON_TYPE}\r\n`
+    socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)
   })
   return server
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const answering = new WeakMap<Duplex, ServerResponse>()
+
+/** What Node's parser refuses, by the code of its error; the rest is no HTTP. */
+const BAD_REQUESTS: Readonly<Record<string, () => Fault>> = {
+  HPE_HEADER_OVERFLOW: KernelErrors.headers_too_large,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: KernelErrors.payload_too_large,
+  ERR_HTTP_REQUEST_TIMEOUT: KernelErrors.request_timeout,
 }
 
 function listening(server: Server, options: { path: string } | { host: string; port: number }): Promise<void> {

@@ -2,7 +2,9 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import fastify from 'fastify'
 import type * as v from 'valibot'
 import { ErrorBody } from '../../schemas/kernel/error.js'
+import { messageOf } from '../errors.js'
 import type { Route } from '../route.js'
+import { operationId } from './operation-id.js'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
@@ -17,6 +19,17 @@ export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 're
   return converted
 }
 
+/** Throws an error that names the first of these routes of which the document could not tell, and why. */
+export function checkDescribable(routes: readonly Route<never>[]): void {
+  for (const route of routes) {
+    try {
+      describe(route as Route)
+    } catch (error) {
+      throw new Error(`${route.method} ${route.path} has a schema that is no JSON Schema: ${messageOf(error)}`)
+    }
+  }
+}
+
 /** The OpenAPI document of these routes. A Fastify instance is booted for it and thrown away: serving needs none of it. */
 export async function buildDocument(routes: readonly Route[], version: string): Promise<unknown> {
   const { default: swagger } = await import('@fastify/swagger')
@@ -28,26 +41,31 @@ export async function buildDocument(routes: readonly Route[], version: string): 
       openapi: '3.1.0',
       info: { title: 'svc', version, description: 'The same contract on the Unix socket and over HTTP.' },
     },
+    refResolver: { buildLocalReference: json => String(json.$id) },
   })
-  const error = jsonSchema(ErrorBody, 'reply')
+  app.addSchema({ $id: 'Error', ...jsonSchema(ErrorBody, 'reply') })
   const sorted = [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))
   await app.register(async scope => {
     for (const route of sorted) {
       scope.route({
         method: route.method,
         url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
-        schema: describe(route, error),
+        schema: describe(route),
         handler: async () => null,
       })
     }
   })
   await app.ready()
-  const document = app.swagger()
+  const document = app.swagger() as { paths: Record<string, Record<string, { requestBody?: { required: boolean } }>> }
+  for (const { path, method, bodyOptional } of routes) {
+    const body = document.paths[path]?.[method.toLowerCase()]?.requestBody
+    if (body && bodyOptional) body.required = false
+  }
   await app.close()
   return document
 }
 
-function describe(route: Route, error: Record<string, unknown>): Record<string, unknown> {
+function describe(route: Route): Record<string, unknown> {
   const names = [...route.path.matchAll(/\{([^}]+)\}/g)].map(match => match[1] as string)
   const object = (properties: Record<string, unknown>, required: readonly string[]) => ({
     type: 'object',
@@ -72,11 +90,11 @@ function describe(route: Route, error: Record<string, unknown>): Record<string, 
         }
       : {}),
     ...(route.body ? { body: jsonSchema(route.body, 'body') } : {}),
-    response: responses(route, error),
+    response: responses(route),
   }
 }
 
-function responses(route: Route, error: Record<string, unknown>): Record<string, unknown> {
+function responses(route: Route): Record<string, unknown> {
   const all: Record<string, unknown> = {}
   for (const [status, schema] of Object.entries(route.replies)) {
     if (schema === null) all[status] = { description: 'Done, no body', type: 'null' }
@@ -87,21 +105,12 @@ function responses(route: Route, error: Record<string, unknown>): Record<string,
     }
   }
   for (const status of new Set([...COMMON, ...(route.errors ?? [])])) {
-    all[status] ??= { description: 'Refused or failed', content: { 'application/json': { schema: error } } }
+    all[status] ??= {
+      description: 'Refused or failed',
+      content: { 'application/json': { schema: { $ref: 'Error#' } } },
+    }
   }
   return all
 }
 
 const key = (route: Route) => `${route.path} ${route.method}`
-
-/** Stable: derived from method and path alone, `getThingsByIdParts`. */
-export function operationId(route: Route): string {
-  const words = route.path
-    .replace(/^\/api\//, '')
-    .split(/[^A-Za-z0-9{}]+/)
-    .map(part => (part.startsWith('{') ? `by_${part.slice(1, -1)}` : part))
-    .join('_')
-    .split('_')
-    .filter(Boolean)
-  return route.method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
-}

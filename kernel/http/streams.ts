@@ -1,12 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../clock.js'
+import { KernelErrors } from '../errors.js'
 import type { Frame } from '../route.js'
 
 const HEARTBEAT_MS = 15_000
+/** Characters of one frame's data: room for the largest record of a journal and what is put around it. */
+const FRAME_LIMIT = 32 * 1024 * 1024
 
 interface OpenStream {
   readonly owner: string
-  end(closing: boolean): void
+  close(): void
 }
 
 /**
@@ -21,59 +24,67 @@ export class StreamHub {
     private readonly durable: () => Promise<void>,
   ) {}
 
-  get size(): number {
-    return this.#open.size
+  /** Open streams by owner. */
+  counts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    for (const { owner } of this.#open) counts[owner] = (counts[owner] ?? 0) + 1
+    return counts
   }
 
-  /** Writes frames until the source ends, the caller hangs up or the owner goes. Never rejects. */
+  /**
+   * Writes frames until the source ends or throws, the caller hangs up or the owner goes. Never rejects, and settles at
+   * once when the caller or the owner is gone, whatever the source is doing.
+   */
   async serve(
     owner: string,
     response: ServerResponse,
     source: AsyncIterable<Frame>,
     failed: (error: unknown) => Frame,
   ): Promise<void> {
+    let over = 'no' as 'no' | 'closing' | 'gone'
+    let end: () => void = () => {}
+    const ended = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const stop = (how: 'closing' | 'gone') => {
+      if (over === 'no') over = how
+      end()
+    }
+    const stream: OpenStream = { owner, close: () => stop('closing') }
+    this.#open.add(stream)
+    response.once('close', () => stop('gone'))
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     })
     response.flushHeaders()
-    const iterator = source[Symbol.asyncIterator]()
-    let over: () => void = () => {}
-    const ended = new Promise<void>(resolve => {
-      over = resolve
-    })
-    const stream: OpenStream = {
-      owner,
-      end: closing => {
-        if (closing && response.writable) response.write('event: closing\ndata: {}\n\n')
-        over()
-      },
-    }
-    this.#open.add(stream)
-    response.once('close', over)
     const beat = this.#heartbeat(response)
+    const iterator = source[Symbol.asyncIterator]()
     try {
-      for (;;) {
+      while (over === 'no') {
         const next = await Promise.race([iterator.next(), ended])
-        if (!next || next.done || response.destroyed) break
-        await this.durable()
-        if (!response.write(encode(next.value))) await Promise.race([drained(response), ended])
+        if (!next || next.done) break
+        const frame = encode(next.value)
+        await Promise.race([this.durable(), ended])
+        // A frame after `closing` would be lost: the reader has gone to ask again for what follows the last id it has.
+        if (over === 'no' && !response.write(frame)) await Promise.race([drained(response), ended])
       }
     } catch (error) {
-      if (response.writable) response.write(encode(failed(error)))
-    } finally {
-      beat.stop()
-      this.#open.delete(stream)
-      // Not awaited: a source that waits for its next frame returns only when its signal aborts.
-      void Promise.resolve(iterator.return?.()).catch(() => {})
-      response.end()
+      // The source may throw because it was told to stop; that is nobody's failure.
+      if (over === 'no') response.write(encode(failed(error)))
     }
+    beat.stop()
+    this.#open.delete(stream)
+    // Not awaited: a source that waits for its next frame returns only when its signal aborts.
+    void Promise.resolve(iterator.return?.()).catch(() => {})
+    if (over === 'closing') response.write('event: closing\ndata: {}\n\n')
+    response.end()
   }
 
   /** Ends the streams of one owner, or all; readers resume elsewhere with Last-Event-ID. */
   end(owner?: string): void {
-    for (const stream of [...this.#open]) if (owner === undefined || stream.owner === owner) stream.end(true)
+    for (const stream of [...this.#open]) if (owner === undefined || stream.owner === owner) stream.close()
   }
 
   #heartbeat(response: ServerResponse): { stop(): void } {
@@ -91,6 +102,8 @@ const drained = (response: ServerResponse) => new Promise<void>(resolve => respo
 
 /** A frame in the wire format; line breaks cannot occur in JSON text, and are taken out of the id and the name. */
 function encode({ id, event, data }: Frame): string {
-  const line = (name: string, value: string) => `${name}: ${value.replace(/[\r\n]/g, ' ')}\n`
-  return `${id === undefined ? '' : line('id', id)}${event === undefined ? '' : line('event', event)}data: ${JSON.stringify(data)}\n\n`
+  const line = (name: string, value: string) => `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`
+  const text = JSON.stringify(data) ?? 'null'
+  if (text.length > FRAME_LIMIT) throw KernelErrors.frame_too_large()
+  return `${id === undefined ? '' : line('id', id)}${event === undefined ? '' : line('event', event)}data: ${text}\n\n`
 }

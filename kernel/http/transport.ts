@@ -5,12 +5,19 @@ import type { BoundRoute } from '../host/registries.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Ids } from '../ids.js'
 import type { Door } from '../route.js'
-import { errorBody, Generation, type InjectReply, type InjectRequest } from './generation.js'
-import { isLoopback, tcpRefusal } from './guards.js'
+import { Admission } from './admission.js'
+import { errorBody } from './fault-reply.js'
+import { Generation, type InjectReply, type InjectRequest } from './generation.js'
+import { isLoopback, requestRefusal, tcpRefusal } from './guards.js'
 import { Listener } from './listeners.js'
 import { StreamHub } from './streams.js'
 
+/** Milliseconds in which changes of the routes are gathered for one generation. */
+const GATHER_MS = 50
+
 export interface TransportOptions {
+  /** Everything that is to be routed now. */
+  readonly routes: () => readonly BoundRoute[]
   readonly clock: Clock
   readonly ids: Ids
   readonly durable: () => Promise<void>
@@ -22,40 +29,47 @@ export interface TransportOptions {
 /** Two listeners, one current generation, the stream hub. Publishing builds a generation beside the old one and swaps. */
 export class Transport {
   readonly streams: StreamHub
+  readonly #admission: Admission
   readonly #listeners: Listener[] = []
   readonly #doors = new WeakMap<IncomingMessage, Door>()
-  readonly #running = new Map<string, number>()
-  readonly #quiet = new Set<() => void>()
+  readonly #ended = new AbortController()
   #current: Generation | undefined
+  #gathering: Promise<void> | undefined
+  #building: Promise<void> = Promise.resolve()
 
   constructor(private readonly options: TransportOptions) {
     this.streams = new StreamHub(options.clock, options.durable)
+    this.#admission = new Admission(options.clock)
   }
 
   listeners(): ListenerInfo[] {
     return this.#listeners.map(listener => listener.info)
   }
 
-  /** Boots a generation of these routes and swaps it in. When it does not boot, the current one stays. */
-  async publish(routes: readonly BoundRoute[]): Promise<void> {
-    const next = await Generation.build(routes, {
-      ids: this.options.ids,
-      streams: this.streams,
-      doorOf: request => this.#doors.get(request) ?? 'inject',
-      guard: (request, door) => {
-        const tcp = door === 'tcp' ? this.#tcp() : undefined
-        return tcp && tcpRefusal(request, tcp)
-      },
-      privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
-      durable: this.options.durable,
-      full: this.options.full,
-      enter: owner => this.#enter(owner),
-      failed: this.options.failed,
-      checkReplies: this.options.checkReplies,
-    })
-    const old = this.#current
-    this.#current = next
-    await old?.close()
+  /**
+   * Boots a generation of the routes as they are then and swaps it in; the changes of 50 ms share one. Resolves when it
+   * serves. When it does not boot, the current one stays and this rejects.
+   */
+  publish(): Promise<void> {
+    this.#gathering ??= this.#gather()
+    return this.#gathering
+  }
+
+  /**
+   * From now on requests for routes of these plugins wait for what comes after, at most five seconds, then 503. To be
+   * called back when that is there, or when nothing comes: it publishes, and the requests are served by that generation.
+   */
+  hold(owners: readonly string[]): () => Promise<void> {
+    const release = this.#admission.hold(owners)
+    return () => {
+      release()
+      return this.publish()
+    }
+  }
+
+  /** Resolves when no handler of the plugin runs; after `ms` the signals of the rest abort, and they are answered with 503. */
+  drain(owner: string, ms: number): Promise<void> {
+    return this.#admission.drain(owner, ms)
   }
 
   async listenSocket(path: string): Promise<void> {
@@ -79,22 +93,6 @@ export class Transport {
     return this.#current.inject(request)
   }
 
-  /** Resolves when no handler of the plugin runs, at the latest after `ms`. */
-  async drain(owner: string, ms: number): Promise<void> {
-    if (!this.#running.has(owner)) return
-    await new Promise<void>(resolve => {
-      const timer = this.options.clock.timeout(ms, done)
-      const look = () => this.#running.has(owner) || done()
-      this.#quiet.add(look)
-      const quiet = this.#quiet
-      function done() {
-        timer.cancel()
-        quiet.delete(look)
-        resolve()
-      }
-    })
-  }
-
   /** Closes the listeners of one door: streams end, idle connections at once, requests get `graceMs`. */
   async close(door: Door, graceMs: number): Promise<void> {
     const mine = this.#listeners.filter(listener => listener.info.door === door)
@@ -107,10 +105,49 @@ export class Transport {
   }
 
   async end(): Promise<void> {
+    this.#ended.abort(KernelErrors.shutting_down())
+    await this.#building.catch(() => {})
     this.streams.end()
-    const last = this.#current
     this.#current = undefined
-    await last?.close()
+  }
+
+  async #gather(): Promise<void> {
+    try {
+      // The first is what the boot waits for.
+      if (this.#current) await this.options.clock.sleep(GATHER_MS, this.#ended.signal)
+      await this.#building.catch(() => {})
+    } finally {
+      this.#gathering = undefined
+    }
+    this.#building = this.#build()
+    await this.#building
+  }
+
+  async #build(): Promise<void> {
+    this.#ended.signal.throwIfAborted()
+    const routes = this.options.routes()
+    const { held, over } = this.#admission.holds()
+    for (const { owner } of routes) held.delete(owner)
+    // What is held and not there now is being replaced: its routes stay, for requests to wait at.
+    const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner)) ?? []
+    const next = await Generation.build([...routes, ...waiting], {
+      ids: this.options.ids,
+      streams: this.streams,
+      admission: this.#admission,
+      again: (request, response) => this.#serve(request, response),
+      doorOf: request => this.#doors.get(request) ?? 'inject',
+      guard: (request, door) => {
+        const tcp = door === 'tcp' ? this.#tcp() : undefined
+        return (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)
+      },
+      privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
+      durable: this.options.durable,
+      full: this.options.full,
+      failed: this.options.failed,
+      checkReplies: this.options.checkReplies,
+    })
+    this.#current = next
+    this.#admission.letIn(over)
   }
 
   #tcp() {
@@ -119,24 +156,15 @@ export class Transport {
   }
 
   readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse) => {
-    if (this.#current) {
-      this.#doors.set(request, door)
-      this.#current.handle(request, response)
-      return
-    }
-    response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1' })
-    response.end(JSON.stringify(errorBody(KernelErrors.shutting_down())))
+    this.#doors.set(request, door)
+    this.#serve(request, response)
   }
 
-  #enter(owner: string): () => void {
-    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
-    return () => {
-      const left = (this.#running.get(owner) ?? 1) - 1
-      if (left > 0) this.#running.set(owner, left)
-      else {
-        this.#running.delete(owner)
-        for (const look of [...this.#quiet]) look()
-      }
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#current) this.#current.handle(request, response)
+    else {
+      response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1' })
+      response.end(JSON.stringify(errorBody(KernelErrors.shutting_down())))
     }
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Actor } from '../actor.js'
 import { Fault, KernelErrors, messageOf } from '../errors.js'
+import { issueText } from '../issue-text.js'
 import { checkSource, type Way } from './authority.js'
 import { canonicalJson } from './canonical.js'
 import type { RecordWrite, StoredRecord } from './index.js'
@@ -68,7 +69,7 @@ export function encode(kind: Kind | undefined, name: string, write: RecordWrite,
 
 function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault {
   const details: Record<string, string> = {}
-  for (const issue of issues.slice(0, 20)) details[v.getDotPath(issue) ?? 'spec'] = issue.message
+  for (const issue of issues.slice(0, 20)) details[v.getDotPath(issue) ?? 'spec'] = issueText(issue)
   const [[path, text] = ['spec', 'invalid']] = Object.entries(details)
   return KernelErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { parse as parseToml } from 'smol-toml'
 import * as v from 'valibot'
 import { parseDocument } from 'yaml'
-import { messageOf } from '../../kernel/plugin.js'
+import { issueText, messageOf } from '../../kernel/plugin.js'
 import type { AgentDefinition } from './api.js'
 import { splitCommand } from './command.js'
 import { Frontmatter, RESERVED_NAMES } from './frontmatter.js'
@@ -122,7 +122,7 @@ function parseHead(head: string): unknown {
 const firstLine = (text: string) => text.split('\n', 1)[0] ?? text
 
 function describe(issue: v.BaseIssue<unknown>): string {
-  return issue.type === 'strict_object' && issue.expected === 'never' ? 'unknown field' : issue.message
+  return issue.type === 'strict_object' && issue.expected === 'never' ? 'unknown field' : issueText(issue)
 }
 
 /** Only the members that have a value. */

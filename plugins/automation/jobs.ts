@@ -3,6 +3,7 @@ import {
   type Actor,
   type Fault,
   iso,
+  issueText,
   type PluginKernel,
   type RecordChange,
   type RecordScope,
@@ -135,7 +136,7 @@ export class Jobs {
     const decoded = v.safeParse(JobSpec, spec)
     if (!decoded.success) {
       const [issue] = decoded.issues
-      throw AutomationErrors.job_invalid(`${v.getDotPath(issue) ?? 'job'}: ${issue.message}`)
+      throw AutomationErrors.job_invalid(`${v.getDotPath(issue) ?? 'job'}: ${issueText(issue)}`)
     }
     const problem = jobProblem(decoded.output, scope)
     if (problem?.of === 'loop') throw AutomationErrors.loop_invalid(problem.text)

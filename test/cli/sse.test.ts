@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SseParser } from '../../cli/sse.js'
+import { SseParser } from '../../client/sse.js'
 import { FakeDaemon, runCli } from './fake-daemon.js'
 
 const text =

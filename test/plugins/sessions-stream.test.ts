@@ -2,7 +2,7 @@ import { type ClientRequest, request as httpRequest } from 'node:http'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type ServerEvent, SseParser } from '../../cli/sse.js'
+import { type ServerEvent, SseParser } from '../../client/sse.js'
 import { eventually, openWorld, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 

@@ -1,0 +1,297 @@
+import http from 'node:http'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import type { BoundRoute } from '../../../kernel/host/registries.js'
+import { Transport } from '../../../kernel/http/transport.js'
+import {
+  definePlugin,
+  type InjectReply,
+  ok,
+  type Plugin,
+  type Route,
+  type RouteRequest,
+  routeOf,
+  systemIds,
+  VirtualClock,
+} from '../../../kernel/index.js'
+import { token } from '../../../kernel/plugin.js'
+import { ask, openDoors, pause, until } from './doors.js'
+
+type Asked = RouteRequest<string, undefined, undefined>
+
+const route = routeOf<unknown>()
+const answer = (path: string, handle: (request: Asked) => unknown): Route =>
+  route({
+    method: 'GET',
+    path,
+    area: 'Test',
+    summary: path,
+    replies: { 200: v.object({ version: v.string() }) },
+    handle: async (_self, request) => ok((await handle(request as never)) as { version: string }),
+  }) as Route
+
+/** A plugin whose one route says which version of it answered; a released one says so, which no caller may ever see. */
+function versioned(name: string, version: string, extra: readonly Route[] = []): Plugin {
+  return definePlugin({
+    name,
+    version,
+    provides: token<object>(`${name}@1`),
+    service: async () =>
+      class {
+        released = false
+        constructor(kernel: { scope: { defer(label: string, release: () => void): unknown } }) {
+          kernel.scope.defer('service', () => {
+            this.released = true
+          })
+        }
+      },
+  }).surface({
+    routes: [
+      routeOf<{ released: boolean }>()({
+        method: 'GET',
+        path: `/api/${name}`,
+        area: 'Test',
+        summary: name,
+        replies: { 200: v.object({ version: v.string() }) },
+        handle: async self => {
+          await pause(1)
+          return ok({ version: self.released ? 'released' : version })
+        },
+      }),
+      ...extra,
+    ] as never,
+  }) as Plugin
+}
+
+/** A transport without a kernel, on a clock that stands still. */
+function bench(first: readonly BoundRoute[]) {
+  const clock = new VirtualClock()
+  const faults: string[] = []
+  const state = { routes: first, generations: 0 }
+  const transport = new Transport({
+    clock,
+    ids: systemIds(),
+    routes: () => {
+      state.generations++
+      return state.routes
+    },
+    durable: async () => {},
+    full: async () => undefined,
+    failed: (owner, where, error) => faults.push(`${owner} ${where}: ${error}`),
+    checkReplies: true,
+  })
+  return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
+}
+
+const bound = (owner: string, handle: (request: Asked) => unknown = () => ({ version: owner })): BoundRoute => ({
+  owner,
+  self: {},
+  route: answer(`/api/${owner.split(' ')[0]}`, handle),
+})
+const said = (reply: InjectReply) => (reply.status === 200 ? JSON.parse(reply.body).version : reply.status)
+
+test('a burst of changes makes one generation, the first is made at once', async () => {
+  const { clock, transport, state, get } = bench([bound('a')])
+  await transport.publish()
+  assert.is(state.generations, 1)
+  state.routes = [bound('a'), bound('b')]
+  const published = Array.from({ length: 100 }, () => transport.publish())
+  await clock.advance(49)
+  assert.is(said(await get('/api/b')), 404)
+  await clock.advance(1)
+  await Promise.all(published)
+  assert.is(state.generations, 2)
+  assert.is(said(await get('/api/b')), 'b')
+  await transport.end()
+})
+
+test('a generation that does not boot leaves the current one, and the next that does takes its place', async () => {
+  const { clock, transport, state, get } = bench([bound('a')])
+  await transport.publish()
+  state.routes = [bound('a'), bound('a')]
+  const broken = transport.publish().then(
+    () => 'published',
+    error => String(error),
+  )
+  await clock.advance(50)
+  assert.match(await broken, /already declared/)
+  assert.is(said(await get('/api/a')), 'a')
+  state.routes = [bound('a'), bound('c')]
+  const mended = transport.publish()
+  await clock.advance(50)
+  await mended
+  assert.is(said(await get('/api/c')), 'c')
+  await transport.end()
+})
+
+test('requests for what is held wait and are served by the new version, others go on, what does not return is 404', async () => {
+  const { clock, transport, state, get } = bench([bound('a'), bound('b'), bound('c')])
+  await transport.publish()
+  const replaced = transport.hold(['a', 'c'])
+  const [a, c] = [get('/api/a'), get('/api/c')]
+  assert.is(said(await get('/api/b')), 'b')
+  // Something else is published meanwhile: what is being replaced is still waited for.
+  state.routes = [bound('b', () => ({ version: 'b2' }))]
+  const other = transport.publish()
+  await clock.advance(50)
+  await other
+  assert.is(said(await get('/api/b')), 'b2')
+  const later = get('/api/a')
+  state.routes = [bound('a', () => ({ version: 'a2' })), bound('b')]
+  // Changed once more before the generation of the first change is there.
+  const first = replaced()
+  const done = transport.hold(['a', 'c'])()
+  await clock.advance(50)
+  await Promise.all([first, done])
+  assert.equal([said(await a), said(await later), said(await c)], ['a2', 'a2', 404])
+  await transport.end()
+})
+
+test('who waits longer than five seconds gets 503 and is told when to come again', async () => {
+  const { clock, transport, get } = bench([bound('a')])
+  await transport.publish()
+  const replaced = transport.hold(['a'])
+  const waiting = get('/api/a')
+  await clock.advance(3000)
+  // A second change after the first does not make anybody wait longer.
+  const done = replaced()
+  const again = transport.hold(['a'])
+  await clock.advance(1999)
+  let settled = false
+  void waiting.then(() => {
+    settled = true
+  })
+  await pause(5)
+  assert.not.ok(settled)
+  await clock.advance(1)
+  const reply = await waiting
+  assert.is(reply.status, 503)
+  assert.is(JSON.parse(reply.body).code, 'reloading')
+  assert.is(reply.headers['retry-after'], '1')
+  await done
+  const back = again()
+  await clock.advance(50)
+  await back
+  assert.is(said(await get('/api/a')), 'a')
+  assert.is(clock.pending, 0)
+  await transport.end()
+})
+
+test('a drain waits for the handlers of its plugin alone; after its time their signals abort and callers get 503', async () => {
+  const ends = new Map<string, (value: unknown) => void>()
+  const reasons: unknown[] = []
+  const slow = (name: string) =>
+    bound(name, ({ signal }) => {
+      signal.addEventListener('abort', () => reasons.push(signal.reason.code))
+      return new Promise(resolve => ends.set(name, resolve))
+    })
+  const { clock, transport, faults, get } = bench([slow('a'), slow('b'), slow('deaf')])
+  await transport.publish()
+  const [a, b, deaf] = [get('/api/a'), get('/api/b'), get('/api/deaf')]
+  await until(() => ends.size === 3)
+  let drained = false
+  const done = transport.drain('a', 5000).then(() => {
+    drained = true
+  })
+  await clock.advance(4999)
+  assert.not.ok(drained)
+  ends.get('a')?.({ version: 'whole' })
+  await done
+  assert.is(said(await a), 'whole')
+  assert.equal(reasons, [])
+  const late = transport.drain('deaf', 5000)
+  await clock.advance(5000)
+  await late
+  assert.equal(reasons, ['reloading'])
+  assert.is(JSON.parse((await deaf).body).code, 'reloading')
+  ends.get('b')?.({ version: 'b' })
+  assert.is(said(await b), 'b')
+  assert.equal(faults, [])
+  await transport.drain('b', 5000)
+  assert.is(clock.pending, 0)
+  await transport.end()
+})
+
+test('under load, one plugin replaced hundreds of times fails no request of others, and its own are answered by a living version', async () => {
+  const doors = await openDoors([versioned('steady', '1'), versioned('other', '1'), versioned('moving', '0')])
+  const { host } = doors.kernel
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 12 })
+  const seen = { steady: 0, other: 0, moving: 0 }
+  const wrong: string[] = []
+  let on = true
+  let current = 0
+  const load = async (name: keyof typeof seen) => {
+    while (on) {
+      const asked = current
+      const { status, text, body } = await ask(doors.where.socket, `/api/${name}`, { agent })
+      if (status !== 200) wrong.push(`${name} ${status} ${text}`)
+      else if (name !== 'moving' && body.version !== '1') wrong.push(`${name} ${text}`)
+      else if (name === 'moving' && !(Number(body.version) >= asked - 1)) wrong.push(`${text} after ${asked}`)
+      else seen[name]++
+    }
+  }
+  const loads = (['steady', 'other', 'moving', 'steady', 'other', 'moving'] as const).map(load)
+  for (let round = 0; round < 25; round++) {
+    const changes: Promise<unknown>[] = []
+    for (let i = 0; i < 10; i++) {
+      changes.push(host.unload('moving'), host.load(versioned('moving', String(current + i + 1))))
+    }
+    await Promise.all(changes)
+    current += 10
+  }
+  on = false
+  await Promise.all(loads)
+  agent.destroy()
+  assert.equal(wrong, [])
+  assert.ok(seen.steady > 10 && seen.other > 10 && seen.moving > 3, JSON.stringify(seen))
+  assert.equal((await ask(doors.where.tcp, '/api/moving')).body, { version: '250' })
+  await host.unload('moving')
+  assert.is((await ask(doors.where.tcp, '/api/moving')).status, 404)
+  assert.equal(doors.kernel.host.faults(), [])
+  await doors.close()
+})
+
+test('a request whose body is still coming when its plugin leaves gets 503 and never reaches the released plugin', async () => {
+  const clock = new VirtualClock()
+  let handled = 0
+  const taker = definePlugin({ name: 'taker', version: '1', service: async () => class {} }).surface({
+    routes: [
+      route({
+        method: 'POST',
+        path: '/api/taker',
+        area: 'Test',
+        summary: 'Takes',
+        body: v.unknown(),
+        replies: { 200: v.object({}) },
+        handle: () => {
+          handled++
+          return ok({})
+        },
+      }),
+    ],
+  }) as Plugin
+  const doors = await openDoors([taker], clock)
+  const request = http.request({ ...doors.where.socket, method: 'POST', path: '/api/taker', agent: false })
+  const answered = new Promise<http.IncomingMessage>(resolve => request.on('response', resolve))
+  request.setHeader('content-type', 'application/json')
+  request.setHeader('content-length', '2')
+  request.write('{')
+  await ask(doors.where.socket, '/api/nothing')
+  let gone = false
+  const unloaded = doors.kernel.host.unload('taker').then(() => {
+    gone = true
+  })
+  while (!gone) {
+    await clock.advance(500)
+    await pause(1)
+  }
+  await unloaded
+  request.end('}')
+  assert.is((await answered).statusCode, 503)
+  assert.is(handled, 0)
+  assert.equal(doors.kernel.host.faults(), [])
+  await doors.close()
+})
+
+test.run()
