@@ -2,8 +2,15 @@ import type { Contribution } from '../hooks/index.js'
 import type { BoundReconciler } from '../reconcile/loop.js'
 import type { Registries } from './registries.js'
 
-/** The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, error, event or path. */
-export function duplicateOf(registries: Registries): { owner: string; error: string } | undefined {
+/** What two plugins have both taken, in plan order. */
+export interface Duplicate {
+  /** `route GET /api/things` */
+  readonly what: string
+  readonly owners: readonly [string, string]
+}
+
+/** The first kind, reconciler, route, command, error, event or path that is taken twice. */
+export function duplicateOf(registries: Registries): Duplicate | undefined {
   return (
     taken('kind', registries.kinds.collect(), kind => kind.name) ??
     taken('reconciler of', registries.reconcilers.collect(), reconciler => reconciler.kind) ??
@@ -19,12 +26,12 @@ export function duplicateOf(registries: Registries): { owner: string; error: str
   )
 }
 
-function taken<T>(what: string, all: readonly Contribution<T>[], keyOf: (entry: T) => string) {
+function taken<T>(what: string, all: readonly Contribution<T>[], keyOf: (entry: T) => string): Duplicate | undefined {
   const first = new Map<string, string>()
   for (const { owner, entry } of all) {
     const key = keyOf(entry)
     const holder = first.get(key)
-    if (holder !== undefined) return { owner, error: `the ${what} ${key} belongs to ${holder} already` }
+    if (holder !== undefined) return { what: `${what} ${key}`, owners: [holder, owner] }
     first.set(key, owner)
   }
   return undefined
