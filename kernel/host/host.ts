@@ -41,10 +41,7 @@ export interface HostOptions extends SlotOptions {
   readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
 }
 
-/**
- * Runs plugins and knows none by name. Every change is the same two steps: who has to go leaves, dependents first, and then
- * all is settled: planned anew, and whoever can start is applied.
- */
+/** Runs plugins and knows none by name. A change is two steps: who has to go leaves, dependents first, and all is settled. */
 export class Host {
   readonly registries: Registries
   readonly slots: Slots
@@ -179,7 +176,9 @@ export class Host {
     const scope = new OwnedScope(plugin.name, this.options.clock)
     slot.scope = scope
     try {
-      if (plugin.surface.tables) this.options.store.migrate(plugin.name, plugin.surface.tables)
+      // What is there of the one that it replaces must be among what it brings, also when it brings nothing.
+      const tables = plugin.surface.tables ?? (slot.by ? [] : undefined)
+      if (tables) this.options.store.migrate(plugin.name, tables)
       const needs = resolveNeeds(plugin, this.#services)
       const kernel = this.options.kernelFor(plugin, needs, { owner: plugin.name, depth, scope })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
