@@ -199,11 +199,11 @@ export class Host {
   /** Taking a name that is taken fails the plugin that came later. */
   async #failDuplicates(fresh: ReadonlySet<string>): Promise<void> {
     for (;;) {
-      const duplicate = duplicateOf(this.registries)
-      if (!duplicate) return
-      const [first, second] = duplicate.owners
+      const { what, owners: [first, second] = ['', ''] } = duplicateOf(this.registries) ?? {}
       const [loser, holder] = fresh.has(first) && !fresh.has(second) ? [first, second] : [second, first]
-      await this.#fail(this.slots.get(loser) as Slot, `the ${duplicate.what} belongs to ${holder} already`)
+      const slot = this.slots.get(loser)
+      if (!slot?.scope) return
+      await this.#fail(slot, `the ${what} belongs to ${holder} already`)
     }
   }
 
