@@ -797,6 +797,51 @@ export interface Operations {
       }
     }
   }
+  /** Plugins: which run, which do not and why: GET /api/plugins */
+  getPlugins: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly plugins: readonly {
+          readonly name: string
+          readonly version: string
+          readonly state: "active" | "waiting" | "failed" | "disabled"
+          readonly reason?: string | undefined
+          readonly replaced_by?: string | undefined
+          readonly holds: number
+          readonly faults: number
+        }[]
+      }
+    }
+  }
+  /** One plugin: what it requires, provides and holds, and what it did wrong: GET /api/plugins/{name} */
+  getPluginsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly plugin: {
+          readonly name: string
+          readonly version: string
+          readonly state: "active" | "waiting" | "failed" | "disabled"
+          readonly reason?: string | undefined
+          readonly replaced_by?: string | undefined
+          readonly requires: readonly string[]
+          readonly provides?: string | undefined
+          readonly holds: readonly string[]
+          readonly faults: readonly {
+            readonly at: string
+            readonly count: number
+            readonly where: string
+            readonly error: string
+          }[]
+        }
+      }
+    }
+  }
   /** Records, by kind and id: GET /api/resources */
   getResources: {
     input: {
@@ -1875,6 +1920,8 @@ export const routes = {
   getDbVerify: { method: 'GET', path: '/api/db/verify' },
   getDoctor: { method: 'GET', path: '/api/doctor' },
   getOpenapiJson: { method: 'GET', path: '/api/openapi.json' },
+  getPlugins: { method: 'GET', path: '/api/plugins' },
+  getPluginsByName: { method: 'GET', path: '/api/plugins/{name}' },
   getResources: { method: 'GET', path: '/api/resources' },
   getResourcesByKind: { method: 'GET', path: '/api/resources/{kind}' },
   getResourcesByKindById: { method: 'GET', path: '/api/resources/{kind}/{id}' },

@@ -154,7 +154,7 @@ function sleepOn(timeout: (ms: number, fn: () => void) => Timer, ms: number, sig
   })
 }
 
-/** Resolves when everything that waited for a settled promise has run, and what that settled in turn. */
+/** Resolves when all that waited for a settled promise has run, what that settled in turn, and what was put off a turn. */
 function promisesSettled(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
+  return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 }

@@ -8,8 +8,9 @@ import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
 import { EventLog, event, eventLimits } from './events/index.js'
 import { checkSocketPath, prepareHome } from './home.js'
-import { Gate, Guard, type Hook, Notify, Pipeline, type Report, type Tapper } from './hooks/index.js'
+import { type Hook, hookFactory, type Report, type Tapper } from './hooks/index.js'
 import { Host } from './host/host.js'
+import { quiesceAll } from './host/quiesce.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
 import { Transport } from './http/transport.js'
@@ -35,6 +36,8 @@ export interface KernelOptions {
   readonly plugins: readonly Plugin[]
   /** Names without which the boot stops. */
   readonly critical?: readonly string[]
+  /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
+  readonly replace?: readonly string[]
   /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
   readonly quiesceOrder?: readonly string[]
   /** Doors to open; default none, `inject` alone. */
@@ -55,7 +58,7 @@ export interface KernelOptions {
 
 /** A running kernel. */
 export interface Kernel {
-  readonly host: HostView & Pick<Host, 'load' | 'unload'>
+  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'>
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
   inject(request: InjectRequest): Promise<InjectReply>
@@ -146,12 +149,13 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       startedAt,
       pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
-      plugins: () => host?.plugins() ?? [],
+      plugins: () => host?.slots.view() ?? [],
       listeners: () => transport.listeners(),
       streams: () => transport.streams.counts(),
       settings: () => host?.registries.settings.collect() ?? [],
       commands: () => host?.registries.commands.collect() ?? [],
       faults: () => host?.faults() ?? [],
+      unknownPlugins: () => host?.slots.unknown() ?? [],
       store: () => store.status(),
       checkpoint: () => store.checkpoint(),
       document: async () => {
@@ -181,12 +185,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       events: events.bind(plugin.name, tapper.scope),
       reconcile,
       host: hostView,
-      hooks: {
-        notify: name => new Notify(`${plugin.name}.${name}`, report),
-        pipeline: name => new Pipeline(`${plugin.name}.${name}`, report),
-        gate: name => new Gate(`${plugin.name}.${name}`, report),
-        guard: name => new Guard(`${plugin.name}.${name}`, report),
-      },
+      hooks: hookFactory(plugin.name, report, clock),
       spawn: async request => {
         const handle = await spawner.spawn({ ...request, owner: plugin.name })
         const release = tapper.scope.defer(`process ${handle.pid}`, () => handle.stop())
@@ -228,6 +227,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       reconcile,
       transport,
       disabled: config.get(KernelSettings.disabled),
+      replace: [...config.get(KernelSettings.replace), ...(options.replace ?? [])],
       critical: options.critical ?? [],
       kernelFor,
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
@@ -261,12 +261,16 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const order = options.quiesceOrder ?? ['http', 'socket']
     let closing: Promise<readonly Error[]> | undefined
     const shutDown = async () => {
-      await quiesceAll(running, transport, order, clock)
+      await quiesceAll(running, transport, order, clock, SHUTDOWN_MS)
       await rollback()
       return errors
     }
     return {
-      host: Object.assign(hostView, { load: running.load.bind(running), unload: running.unload.bind(running) }),
+      host: Object.assign(hostView, {
+        load: running.load.bind(running),
+        unload: running.unload.bind(running),
+        reload: running.reload.bind(running),
+      }),
       home,
       inject: request => transport.inject(request),
       close: () => {
@@ -278,18 +282,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   } catch (error) {
     await rollback()
     throw error instanceof Fault || !(error instanceof Error) ? error : Object.assign(error, { undone: errors })
-  }
-}
-
-/** First pass of a shutdown: what runs is ended in the specification's order, in ten seconds altogether. */
-async function quiesceAll(host: Host, transport: Transport, order: readonly string[], clock: Clock): Promise<void> {
-  const until = clock.monotonic() + SHUTDOWN_MS
-  const phases = [...order, ...host.phases().filter(phase => !order.includes(phase))]
-  for (const phase of phases) {
-    const left = Math.max(0, until - clock.monotonic())
-    if (phase === 'http') await transport.close('tcp', Math.min(left, 2000))
-    else if (phase === 'socket') await transport.close('socket', Math.min(left, 2000))
-    await host.quiesce({ phase }, left)
   }
 }
 

@@ -77,13 +77,18 @@ export interface PluginKernel<N extends Needs = Needs> {
   /** Taps the registries of the kernel with everything on a surface; `self` is what its functions are called with. */
   register<S>(surface: Surface<S>, self: S): void
   /** Taps a hook; the tap goes with the scope. */
-  tap<F>(hook: Hook<F>, fn: F): void
+  tap<F>(hook: Hook<F>, fn: NoInfer<F>): void
+}
+
+export interface HookOptions {
+  /** Milliseconds that each tap has, 5000 unless given; `Infinity` where a person may have to answer. */
+  readonly deadlineMs?: number
 }
 
 /** Makes the hooks that a service offers; failures of taps are attributed to their owners. */
 export interface HookFactory {
-  notify<A extends readonly unknown[]>(name: string): Notify<A>
-  pipeline<V, A extends readonly unknown[] = []>(name: string): Pipeline<V, A>
-  gate<A extends readonly unknown[]>(name: string): Gate<A>
+  notify<A extends readonly unknown[]>(name: string, options?: HookOptions): Notify<A>
+  pipeline<V, A extends readonly unknown[] = []>(name: string, options?: HookOptions): Pipeline<V, A>
+  gate<A extends readonly unknown[]>(name: string, options?: HookOptions): Gate<A>
   guard<A extends readonly unknown[]>(name: string): Guard<A>
 }

@@ -23,11 +23,18 @@ export {
   type StoredEvent,
 } from './events/index.js'
 export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
-export type { AttributedFault, HostView, ListenerInfo, PluginInfo, PluginState } from './host/view.js'
+export {
+  type AttributedFault,
+  type HostView,
+  type ListenerInfo,
+  type PluginInfo,
+  type PluginState,
+  reasonOf,
+} from './host/view.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
-export type { Contributed, Home, HookFactory, Log, PluginKernel } from './plugin-kernel.js'
+export type { Contributed, Home, HookFactory, HookOptions, Log, PluginKernel } from './plugin-kernel.js'
 export * from './reconcile/types.js'
 export {
   canonicalJson,
@@ -60,6 +67,8 @@ export interface Plugin {
   readonly version: string
   readonly requires: Needs
   readonly provides?: Token<unknown>
+  /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it brings its tables. */
+  readonly replaces?: string
   /** Plain data, readable without running anything. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   readonly surface: Surface<any>
@@ -75,6 +84,7 @@ export interface PluginHead<N extends Needs, S extends T, T> {
   readonly requires?: N
   /** The token under which others find the service. */
   readonly provides?: Token<T>
+  readonly replaces?: string
   /** Loads the service's class; the only thing of a plugin that is not loaded with its surface. */
   readonly service: () => Promise<ServiceClass<N, S>>
 }
@@ -91,6 +101,7 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       version: head.version,
       requires: head.requires ?? {},
       ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
+      ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
       surface,
       async apply(kernel: PluginKernel<N>) {
         const Service = await head.service()

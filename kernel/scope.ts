@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js'
+import type { Clock, Timer } from './clock.js'
 import { messageOf } from './errors.js'
 
 type Release = () => unknown
@@ -63,14 +63,21 @@ export class OwnedScope implements Scope {
 }
 
 /** Settles like `work`, or rejects after `ms` milliseconds; the work itself is not stopped. */
-export async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
-  let timer: { cancel(): void } | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = clock.timeout(ms, () => reject(new Error(`no end within ${ms} ms`)))
+export function within<T>(clock: Clock, ms: number, work: PromiseLike<T>): Promise<T> {
+  const due = clock.monotonic() + ms
+  return new Promise((resolve, reject) => {
+    let timer: Timer | undefined
+    // Most work has ended when this turn is over, and a timer costs more than such work.
+    const turn = setImmediate(() => {
+      timer = clock.timeout(due - clock.monotonic(), () => reject(new Error(`no end within ${ms} ms`)))
+    })
+    const settle = <V>(how: (value: V) => void) => {
+      return (value: V) => {
+        clearImmediate(turn)
+        timer?.cancel()
+        how(value)
+      }
+    }
+    work.then(settle(resolve), settle(reject))
   })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    timer?.cancel()
-  }
 }

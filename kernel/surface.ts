@@ -87,8 +87,8 @@ export interface Surface<S> {
 /** The surface of a service of type `S`: typed constructors for what needs to know it. */
 export interface SurfaceOf<S> {
   reconciler<T>(entry: Reconciler<S, T>): Reconciler<S, T>
-  contribute<T>(to: RegistryToken<T>, entries: (self: S) => readonly T[]): Contribute<S>
-  tap<T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => F): Tap<S>
+  contribute<T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]): Contribute<S>
+  tap<T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S>
 }
 
 /** Typed constructors of surface entries for a service of type `S`; routes have their own, `routeOf<S>()`. */

@@ -20,6 +20,7 @@ import { CountMap, Integer, queryBoolean, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
 
 export * from './daemon/health.js'
+export * from './daemon/plugins.js'
 export * from './daemon/status.js'
 
 /** GET /api/status; a workspace narrows the diagnostics of skills. */

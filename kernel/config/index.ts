@@ -26,6 +26,7 @@ export const KernelSettings = {
   maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),
   redact: setting('redact.enabled', 'general', v.boolean(), true),
   disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
+  replace: setting<string[]>('plugins.replace', 'general', v.array(v.string()), []),
 }
 
 /** The configuration file, decoded: values by dotted path, and paths that nobody here owns. */

@@ -1,28 +1,33 @@
-import type { Contribution } from '../hooks/index.js'
+import type { Contribution, Registry } from '../hooks/index.js'
 import { operationId } from '../http/operation-id.js'
 import type { BoundReconciler } from '../reconcile/kind-loop.js'
 import { watchCycle } from '../reconcile/watch-cycle.js'
 import type { Registries } from './registries.js'
 
 /**
- * The first thing that a later plugin takes although it is taken: a kind, reconciler, route, command, error, event or path; or
- * the reconciler with which it closes a cycle of watches.
+ * The first thing that a plugin takes although it is taken (a kind, reconciler, route, command, error, event or path), or the
+ * reconciler that closes a cycle of watches. Of two the later loses: those that are `fresh` come after all others.
  */
-export function duplicateOf(registries: Registries): { owner: string; error: string } | undefined {
+export function duplicateOf(
+  registries: Registries,
+  fresh: ReadonlySet<string>,
+): { owner: string; error: string } | undefined {
+  const all = <T>(registry: Registry<T>) => {
+    const entries = registry.collect()
+    return [...entries.filter(({ owner }) => !fresh.has(owner)), ...entries.filter(({ owner }) => fresh.has(owner))]
+  }
+  const routes = all(registries.routes)
+  const reconcilers = all(registries.reconcilers)
   return (
-    taken('kind', registries.kinds.collect(), kind => kind.name) ??
-    taken('reconciler of', registries.reconcilers.collect(), reconciler => reconciler.kind) ??
-    taken(
-      'route',
-      registries.routes.collect(),
-      ({ route }) => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`,
-    ) ??
-    taken('operation', registries.routes.collect(), ({ route }) => operationId(route)) ??
-    taken('command', registries.commands.collect(), command => command.path) ??
-    taken('error', registries.errors.collect(), error => error.code) ??
-    taken('event', registries.events.collect(), event => event.name) ??
-    taken('setting', registries.settings.collect(), setting => setting.path) ??
-    closed(watchCycle(registries.reconcilers.collect().map(({ entry }) => entry)))
+    taken('kind', all(registries.kinds), kind => kind.name) ??
+    taken('reconciler of', reconcilers, reconciler => reconciler.kind) ??
+    taken('route', routes, ({ route }) => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`) ??
+    taken('operation', routes, ({ route }) => operationId(route)) ??
+    taken('command', all(registries.commands), command => command.path) ??
+    taken('error', all(registries.errors), error => error.code) ??
+    taken('event', all(registries.events), event => event.name) ??
+    taken('setting', all(registries.settings), setting => setting.path) ??
+    closed(watchCycle(reconcilers.map(({ entry }) => entry)))
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js'
-import { messageOf } from '../errors.js'
+import { Fault, messageOf } from '../errors.js'
 import type { Report, Tapper } from '../hooks/index.js'
 import type { Transport } from '../http/transport.js'
 import type { Ids } from '../ids.js'
@@ -10,31 +10,28 @@ import type { RecordStore } from '../records/store.js'
 import { OwnedScope, within } from '../scope.js'
 import type { Store } from '../store/index.js'
 import { duplicateOf, kindOrder } from './duplicates.js'
-import { dependentsOf, hardNeeds, makePlan, needsOf, resolveNeeds } from './plan.js'
-import { type BoundService, Registries } from './registries.js'
+import { FaultLog } from './fault-log.js'
+import { dependentsOf, needsOf, resolveNeeds } from './plan.js'
+import { quiesce } from './quiesce.js'
+import { Registries } from './registries.js'
+import type { Seat } from './seat.js'
 import { keepRunning } from './service-loop.js'
-import type { AttributedFault, PluginInfo, PluginState } from './view.js'
+import { type Slot, type SlotOptions, Slots } from './slots.js'
+import { type AttributedFault, type PluginState, reasonOf } from './view.js'
+
+type LetIn = () => Promise<void>
 
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000
 const DRAIN_MS = 5000
-const FAULTS_KEPT = 200
 
-interface Slot {
-  readonly plugin: Plugin
-  state: PluginState
-  scope?: OwnedScope
-  service?: unknown
-}
-
-export interface HostOptions {
+export interface HostOptions extends SlotOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly store: Store
   readonly records: RecordStore
   readonly reconcile: ReconcileLoop
   readonly transport: Transport
-  readonly disabled: readonly string[]
   /** Plugins without which the boot stops. */
   readonly critical: readonly string[]
   /** Makes what a plugin is handed. */
@@ -44,216 +41,241 @@ export interface HostOptions {
     tapper: Tapper & { scope: OwnedScope },
   ) => PluginKernel
   readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
-  /** Says that a plugin changed state, for the event log. */
-  readonly changed: (name: string, state: PluginState) => void
 }
 
-/** Runs plugins: plans, applies, collects what they registered, starts and ends them. It knows no plugin by name. */
+/** Runs plugins and knows none by name. A change is two steps: who has to go leaves, dependents first, and all is settled. */
 export class Host {
   readonly registries: Registries
-  readonly #slots = new Map<string, Slot>()
+  readonly slots: Slots
   readonly #services = new Map<string, unknown>()
-  readonly #faults: AttributedFault[] = []
-  #rank = 0
-  #change: Promise<unknown> = Promise.resolve()
+  readonly #faults = new FaultLog()
+  /** Lets in the requests that wait for routes of those who left; called when the change is over. */
+  #held: LetIn[] = []
+  #queue: Promise<void> = Promise.resolve()
 
   constructor(private readonly options: HostOptions) {
     this.registries = new Registries(this.report)
+    this.slots = new Slots(options)
   }
 
   /** Remembers a failure and whose it is; it hurts nobody else. */
   readonly report: Report = ({ owner, hook, error }) => {
-    this.#faults.push({ at: this.options.clock.now(), owner, where: hook, error: messageOf(error) })
-    if (this.#faults.length > FAULTS_KEPT) this.#faults.shift()
-    this.options.log('warn', `${owner} failed in ${hook}`, { plugin: owner, error: messageOf(error) })
+    const text = messageOf(error)
+    if (this.#faults.add({ at: this.options.clock.now(), owner, where: hook, error: text }))
+      this.options.log('warn', `${owner} failed in ${hook}`, { plugin: owner, error: text })
   }
 
   faults(): readonly AttributedFault[] {
-    return this.#faults
-  }
-
-  plugins(): PluginInfo[] {
-    return [...this.#slots.values()]
-      .map(({ plugin, state, scope }) => ({
-        name: plugin.name,
-        version: plugin.version,
-        state,
-        requires: needsOf(plugin).map(({ id, hard }) => (hard ? id : `${id}?`)),
-        ...(plugin.provides ? { provides: plugin.provides.id } : {}),
-        holds: scope?.held() ?? [],
-      }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    return this.#faults.list()
   }
 
   /** plan → migrate → apply → collect → publish → boot reconcile. Loops start with {@link startServices}. */
   async boot(plugins: readonly Plugin[]): Promise<void> {
-    const enabled = plugins.filter(plugin => !this.options.disabled.includes(plugin.name))
-    for (const plugin of plugins)
-      if (!enabled.includes(plugin)) this.#slots.set(plugin.name, { plugin, state: { status: 'disabled' } })
-    const plan = makePlan(enabled)
-    for (const plugin of enabled) {
-      const failed = plan.failed.get(plugin.name)
-      const missing = plan.waiting.get(plugin.name)
-      if (this.#slots.has(plugin.name)) continue
-      if (failed !== undefined) this.#settle({ plugin, state: { status: 'failed', error: failed } })
-      else this.#settle({ plugin, state: { status: 'waiting', missing: missing ?? [] } })
+    for (const plugin of plugins) {
+      const refused = this.slots.admit(plugin)
+      if (refused !== undefined) this.report({ owner: plugin.name, hook: 'plan', error: refused })
     }
-    for (const plugin of plan.order) {
-      const slot = this.#slots.get(plugin.name)
-      if (slot) await this.#apply(slot)
-    }
+    await this.#settle(new Set())
     for (const name of this.options.critical) {
-      const slot = this.#slots.get(name)
+      const slot = this.slots.get(name)
       if (slot?.state.status === 'active') continue
-      const why = slot?.state.status === 'failed' ? slot.state.error : (slot?.state.status ?? 'absent')
+      const why = slot ? reasonOf(slot.state) : 'it is absent'
       throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
     }
-    await this.#collect()
-    await this.options.transport.publish()
+    await this.#publish()
     await this.#reconcileNew()
+    this.slots.booted = true
   }
 
-  startServices(): void {
-    for (const { owner, entry } of this.registries.services.collect()) this.#startService(owner, entry)
+  startServices(owners: ReadonlySet<string> = new Set(this.slots.names())): void {
+    const { clock, ids } = this.options
+    for (const { owner, entry } of this.registries.services.collect()) {
+      const scope = this.slots.get(owner)?.scope
+      if (scope && owners.has(owner)) keepRunning(owner, entry, scope, clock, ids, this.report)
+    }
   }
 
-  /** Loads a plugin into the running host; those that waited for it start too. */
-  async load(plugin: Plugin): Promise<PluginState> {
-    const state = await this.#serially(async () => {
-      if (this.#slots.get(plugin.name)?.scope) throw new Error(`${plugin.name} is loaded already`)
-      const plan = makePlan([
-        ...[...this.#slots.values()].map(slot => slot.plugin).filter(p => p.name !== plugin.name),
-        plugin,
-      ])
-      const failed = plan.failed.get(plugin.name)
-      const slot: Slot = { plugin, state: { status: 'waiting', missing: plan.waiting.get(plugin.name) ?? [] } }
-      this.#slots.set(plugin.name, slot)
-      if (failed !== undefined) slot.state = { status: 'failed', error: failed }
-      else {
-        const started = plan.order.filter(p => this.#slots.get(p.name)?.state.status === 'waiting')
-        for (const next of started) await this.#apply(this.#slots.get(next.name) as Slot)
-        await this.#collect()
-        await this.#reconcileNew()
-        const names = new Set(started.map(p => p.name))
-        for (const { owner, entry } of this.registries.services.collect())
-          if (names.has(owner)) this.#startService(owner, entry)
-      }
-      this.options.changed(plugin.name, slot.state)
+  /**
+   * Loads a plugin into the running host; those that waited for it start too. One that replaces a plugin that runs takes its
+   * place as {@link reload} does.
+   */
+  load(plugin: Plugin): Promise<PluginState> {
+    return this.#change(async () => {
+      const seat = this.slots.seatOf(plugin)
+      const before = this.slots.get(seat.plugin.name)
+      const displaced = seat.by ? before?.plugin : undefined
+      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat, displaced)
+      if (before?.scope) throw new Error(`${seat.plugin.name} is loaded already`)
+      const slot = this.slots.seat(seat, displaced)
+      this.slots.forgive(slot)
+      await this.#begin()
       return slot.state
     })
-    // Not in the queue of changes: those that come meanwhile share the generation.
-    await this.options.transport.publish()
-    return state
+  }
+
+  /**
+   * Puts another version in the place of a plugin and starts its dependents on it. When it does not start, the version that
+   * ran before comes back.
+   * @throws Fault `reload_failed`, saying why
+   */
+  reload(plugin: Plugin): Promise<PluginState> {
+    return this.#change(async () => {
+      const seat = this.slots.seatOf(plugin)
+      const before = this.slots.get(seat.plugin.name)
+      if (!before) throw new Error(`no plugin is named ${seat.plugin.name}`)
+      return this.#exchange(before, seat, before.displaced)
+    })
   }
 
   /** Unloads a plugin and those that require it, dependents first; dependents then wait for it. */
-  async unload(name: string): Promise<void> {
-    const gone = await this.#serially(async () => {
-      const root = this.#slots.get(name)
+  unload(name: string): Promise<void> {
+    return this.#change(async () => {
+      const root = this.slots.get(name)
       if (!root) throw new Error(`no plugin is named ${name}`)
-      const leaving = this.#dependents(root)
-      for (const slot of leaving) await this.quiesce(slot.plugin.name, RELEASE_MS)
-      const gone = this.options.transport.hold(leaving.map(slot => slot.plugin.name))
-      for (const slot of leaving) await this.#release(slot)
-      await this.#collect()
-      this.#slots.delete(name)
-      for (const slot of leaving)
-        if (slot !== root) slot.state = { status: 'waiting', missing: [root.plugin.provides?.id ?? name] }
-      this.options.changed(name, { status: 'disabled' })
-      return gone
+      await this.#leave(root)
+      this.slots.vacate(name)
+      if (root.displaced) this.slots.seat({ plugin: root.displaced })
+      await this.#begin()
     })
-    await gone()
-  }
-
-  /** Runs the quiesce entries of one plugin or of one phase; errors are reported, the rest runs. */
-  async quiesce(which: string | { readonly phase: string }, ms: number): Promise<void> {
-    const signal = new AbortController()
-    const wanted = this.registries.quiesce
-      .collect()
-      .filter(({ owner, entry }) => (typeof which === 'string' ? owner === which : entry.phase === which.phase))
-    await Promise.all(
-      wanted.map(async ({ owner, entry }) => {
-        try {
-          await within(this.options.clock, ms, Promise.resolve(entry.run(signal.signal)))
-        } catch (error) {
-          this.report({ owner, hook: `quiesce ${entry.phase}`, error })
-        }
-      }),
-    )
-    signal.abort()
-  }
-
-  /** Phases that plugins named, for those that the order of a shutdown does not know. */
-  phases(): string[] {
-    return [...new Set(this.registries.quiesce.collect().map(({ entry }) => entry.phase))]
   }
 
   /** Releases every plugin, in reverse order of dependency. */
   async releaseAll(): Promise<Error[]> {
     const errors: Error[] = []
-    const loaded = [...this.#slots.values()].filter(slot => slot.scope)
-    const order = makePlan(loaded.map(slot => slot.plugin)).order
-    for (const plugin of [...order].reverse())
-      errors.push(...(await this.#release(this.#slots.get(plugin.name) as Slot, true)))
+    for (const { name } of [...this.slots.plan().order].reverse()) {
+      const slot = this.slots.get(name)
+      if (slot) errors.push(...(await this.#release(slot)))
+    }
     return errors
   }
 
-  #serially<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#change.then(work)
-    this.#change = next.catch(() => {})
-    return next
-  }
-
-  #settle(slot: Slot): void {
-    this.#slots.set(slot.plugin.name, slot)
-  }
-
-  async #apply(slot: Slot): Promise<void> {
-    const { plugin } = slot
-    const missing = hardNeeds(plugin).filter(id => !this.#services.has(id))
-    if (missing.length > 0) {
-      slot.state = { status: 'waiting', missing }
-      return
+  /** One change after the other. Their routes are published outside of the queue, so that a burst of them shares a generation. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    let held: LetIn[] = []
+    const done = this.#queue.then(work).finally(() => {
+      held = this.#held.splice(0)
+    })
+    this.#queue = done.then(
+      () => {},
+      () => {},
+    )
+    try {
+      return await done
+    } finally {
+      await this.#publish(held)
     }
+  }
+
+  async #publish(held = this.#held.splice(0)): Promise<void> {
+    await Promise.all([this.options.transport.publish(), ...held.map(letIn => letIn())])
+  }
+
+  /** What a change brought begins to work. */
+  async #begin(): Promise<void> {
+    const fresh = new Set<string>()
+    await this.#settle(fresh)
+    await this.#reconcileNew()
+    this.startServices(fresh)
+  }
+
+  /** Applies whoever can start, until nobody can any more, and makes known what all of them registered. */
+  async #settle(fresh: Set<string>): Promise<void> {
+    for (;;) {
+      const { order, depths, waiting, failed } = this.slots.plan()
+      for (const [name, missing] of waiting) this.slots.become(name, { status: 'waiting', missing })
+      for (const [name, error] of failed) this.slots.become(name, { status: 'failed', error })
+      const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
+      if (next.length === 0) break
+      for (const { name } of next) {
+        fresh.add(name)
+        await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0)
+      }
+      await this.#failDuplicates(fresh)
+    }
+    const kinds = this.registries.kinds.collect()
+    this.options.records.setKinds(new Map(kinds.map(({ entry }) => [entry.name, entry])))
+  }
+
+  async #apply(slot: Slot, depth: number): Promise<void> {
+    const { plugin } = slot
+    // What it needs may have failed since the plan was made; the next plan says so.
+    if (needsOf(plugin).some(({ id, hard }) => hard && !this.#services.has(id))) return
     const scope = new OwnedScope(plugin.name, this.options.clock)
-    const tapper = { owner: plugin.name, rank: this.#rank++, scope }
     slot.scope = scope
     try {
-      // The document of what is in the tree is written when it is built.
-      if (plugin.name.includes('.')) (await import('../http/openapi.js')).checkDescribable(plugin.surface.routes ?? [])
-      if (plugin.surface.tables) this.options.store.migrate(plugin.name, plugin.surface.tables)
-      const kernel = this.options.kernelFor(plugin, resolveNeeds(plugin, this.#services), tapper)
+      // Those of this program are served, and described, by its tests.
+      if (this.slots.booted || plugin.name.includes('.')) await this.options.transport.check(plugin)
+      // What is there of the one that it replaces must be among what it brings, also when it brings nothing.
+      const tables = plugin.surface.tables ?? (slot.by ? [] : undefined)
+      if (tables) this.options.store.migrate(plugin.name, tables)
+      const needs = resolveNeeds(plugin, this.#services)
+      const kernel = this.options.kernelFor(plugin, needs, { owner: plugin.name, depth, scope })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
-      slot.service = service
       if (plugin.provides) this.#services.set(plugin.provides.id, service)
-      slot.state = { status: 'active' }
+      this.slots.become(plugin.name, { status: 'active' })
     } catch (error) {
       await this.#fail(slot, messageOf(error))
     }
   }
 
   async #fail(slot: Slot, error: string): Promise<void> {
-    slot.state = { status: 'failed', error }
+    slot.error = error
     this.options.log('error', `plugin ${slot.plugin.name} failed: ${error}`, { plugin: slot.plugin.name })
-    this.options.changed(slot.plugin.name, slot.state)
-    await this.#release(slot, true)
+    await this.#leave(slot)
+    this.slots.become(slot.plugin.name, { status: 'failed', error })
   }
 
-  /** Taking a name that is taken fails the later plugin, and all that need it. */
-  async #collect(): Promise<void> {
+  /** Taking a name that is taken fails the plugin that came later. */
+  async #failDuplicates(fresh: ReadonlySet<string>): Promise<void> {
     for (;;) {
-      const duplicate = duplicateOf(this.registries)
-      const slot = duplicate && this.#slots.get(duplicate.owner)
-      if (!duplicate || !slot) break
-      for (const dependent of this.#dependents(slot)) {
-        if (dependent === slot) await this.#fail(slot, duplicate.error)
-        else {
-          await this.#release(dependent, true)
-          dependent.state = { status: 'waiting', missing: [slot.plugin.provides?.id ?? slot.plugin.name] }
-        }
-      }
+      const duplicate = duplicateOf(this.registries, fresh)
+      const slot = duplicate && this.slots.get(duplicate.owner)
+      if (!slot?.scope) return
+      await this.#fail(slot, duplicate?.error ?? '')
     }
-    this.options.records.setKinds(new Map(this.registries.kinds.collect().map(({ entry }) => [entry.name, entry])))
+  }
+
+  /** A plugin and its dependents go: what runs ends, then their routes, then all they hold. */
+  async #leave(root: Slot): Promise<void> {
+    if (!root.scope) return
+    const names = dependentsOf(root.plugin, this.slots.loaded()).map(({ name }) => name)
+    for (const name of names) await quiesce(this, this.options.clock, ({ owner }) => owner === name, RELEASE_MS)
+    this.#held.push(this.options.transport.hold(names))
+    await Promise.all(names.map(name => this.options.transport.drain(name, DRAIN_MS)))
+    for (const name of names) {
+      const slot = this.slots.get(name)
+      if (!slot?.scope) continue
+      await this.#release(slot)
+      this.slots.become(name, { status: 'waiting', missing: [] })
+    }
+  }
+
+  async #release(slot: Slot): Promise<Error[]> {
+    const { plugin, scope } = slot
+    if (!scope) return []
+    if (plugin.provides) this.#services.delete(plugin.provides.id)
+    delete slot.scope
+    this.options.transport.streams.end(plugin.name)
+    const errors = await scope.release(RELEASE_MS)
+    for (const error of errors) this.report({ owner: plugin.name, hook: 'release', error })
+    return errors
+  }
+
+  async #exchange(before: Slot, seat: Seat, displaced?: Plugin): Promise<PluginState> {
+    const ran = before.state.status === 'active'
+    await this.#leave(before)
+    const slot = this.slots.seat(seat, displaced)
+    this.slots.forgive(slot)
+    await this.#begin()
+    const { state } = slot
+    if (state.status === 'active' || !ran) return state
+    const error = `${seat.plugin.name} ${seat.plugin.version} did not start, ${before.plugin.version} runs again: ${reasonOf(state)}`
+    this.report({ owner: seat.by ?? seat.plugin.name, hook: 'reload', error })
+    await this.#leave(slot)
+    this.slots.restore(before)
+    this.slots.forgive(before)
+    await this.#begin()
+    throw new Fault('reload_failed', 422, error)
   }
 
   async #reconcileNew(): Promise<void> {
@@ -264,35 +286,8 @@ export class Host {
       .filter(entry => !running.has(entry.kind))
     for (const reconciler of kindOrder(fresh)) {
       const { kind, owner } = reconciler
-      this.#slots.get(owner)?.scope?.defer(`reconciler ${kind}`, () => this.options.reconcile.remove(kind))
+      this.slots.get(owner)?.scope?.defer(`reconciler ${kind}`, () => this.options.reconcile.remove(kind))
       await this.options.reconcile.add(reconciler)
     }
-  }
-
-  async #release(slot: Slot, shuttingDown = false): Promise<Error[]> {
-    const { plugin, scope } = slot
-    if (!scope) return []
-    if (plugin.provides) this.#services.delete(plugin.provides.id)
-    delete slot.scope
-    delete slot.service
-    if (!shuttingDown) await this.options.transport.drain(plugin.name, DRAIN_MS)
-    this.options.transport.streams.end(plugin.name)
-    const errors = await scope.release(RELEASE_MS)
-    for (const error of errors) this.report({ owner: plugin.name, hook: 'release', error })
-    return errors
-  }
-
-  #dependents(root: Slot): Slot[] {
-    const loaded = [...this.#slots.values()].filter(slot => slot.scope)
-    const names = dependentsOf(
-      root.plugin,
-      loaded.map(slot => slot.plugin),
-    )
-    return names.map(plugin => this.#slots.get(plugin.name) as Slot)
-  }
-
-  #startService(owner: string, entry: BoundService): void {
-    const scope = this.#slots.get(owner)?.scope
-    if (scope) keepRunning(owner, entry, scope, this.options.clock, this.options.ids, this.report)
   }
 }

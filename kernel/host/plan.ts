@@ -4,9 +4,14 @@ import type { MaybeToken, Token } from '../token.js'
 /** The order in which plugins start, and those that cannot, each with the reason as a path. */
 export interface Plan {
   readonly order: readonly Plugin[]
-  /** A token that nobody here provides; they start when it appears. */
+  /**
+   * Of each in the order, by name, the longest chain that it requires. The order is by depth, then by name: what is loaded
+   * or unloaded beside a plugin changes neither its depth nor who of two comes first.
+   */
+  readonly depths: ReadonlyMap<string, number>
+  /** From the plugin to a token that is not to be had; they start when it appears. */
   readonly waiting: ReadonlyMap<string, readonly string[]>
-  /** A cycle, a name or a token taken twice: these never start. */
+  /** A cycle, or a token that is provided already. */
   readonly failed: ReadonlyMap<string, string>
 }
 
@@ -33,69 +38,74 @@ export function resolveNeeds(plugin: Plugin, services: ReadonlyMap<string, unkno
   return Object.fromEntries(needsOf(plugin).map(({ name, id, hard }) => [name, hard ? services.get(id) : lookUp(id)]))
 }
 
-/** A plugin and all of `loaded` that require it, directly or not, dependents first. */
-export function dependentsOf(root: Plugin, loaded: readonly Plugin[]): Plugin[] {
-  const leaving = new Set<Plugin>([root])
+/** A plugin and all of `others` that require it, directly or not, dependents first. */
+export function dependentsOf(root: Plugin, others: readonly Plugin[]): Plugin[] {
+  const found = new Set<Plugin>([root])
   for (let grew = true; grew; ) {
     grew = false
-    const ids = new Set([...leaving].flatMap(plugin => (plugin.provides ? [plugin.provides.id] : [])))
-    for (const plugin of loaded) {
-      if (leaving.has(plugin) || !hardNeeds(plugin).some(id => ids.has(id))) continue
-      leaving.add(plugin)
+    const ids = new Set([...found].flatMap(plugin => (plugin.provides ? [plugin.provides.id] : [])))
+    for (const plugin of others) {
+      if (found.has(plugin) || !hardNeeds(plugin).some(id => ids.has(id))) continue
+      found.add(plugin)
       grew = true
     }
   }
-  const { order } = makePlan(loaded)
-  return [...leaving].sort((a, b) => order.indexOf(b) - order.indexOf(a))
+  const { order } = makePlan(others)
+  return [...found].sort((a, b) => order.indexOf(b) - order.indexOf(a))
 }
 
-/** Orders plugins by what they require alone; ties break by name. Nothing runs. */
-export function makePlan(plugins: readonly Plugin[]): Plan {
+/**
+ * Orders plugins, each with a name of its own, by what they require alone; nothing runs. Of two that provide one token the
+ * first given has it. `lost` says of tokens why they are not to be had, `of things, which is disabled`.
+ */
+export function makePlan(plugins: readonly Plugin[], lost: ReadonlyMap<string, string> = new Map()): Plan {
   const failed = new Map<string, string>()
-  const byName = new Map<string, Plugin>()
   const provider = new Map<string, Plugin>()
   for (const plugin of plugins) {
-    if (byName.has(plugin.name)) {
-      failed.set(plugin.name, `two plugins are named ${plugin.name}`)
-      continue
-    }
-    byName.set(plugin.name, plugin)
-    const taken = plugin.provides && provider.get(plugin.provides.id)
-    if (taken) failed.set(plugin.name, `${plugin.provides?.id} is provided by ${taken.name} already`)
-    else if (plugin.provides) provider.set(plugin.provides.id, plugin)
+    const { name, provides } = plugin
+    const taken = provides && provider.get(provides.id)
+    if (taken) failed.set(name, `${provides.id} is provided by ${taken.name} already`)
+    else if (provides) provider.set(provides.id, plugin)
   }
 
   const waiting = new Map<string, string[]>()
   const order: Plugin[] = []
+  const depths = new Map<string, number>()
   const started = new Set<string>()
-  let rest = [...byName.values()].filter(p => !failed.has(p.name)).sort((a, b) => (a.name < b.name ? -1 : 1))
-  for (;;) {
-    const next = rest.find(plugin => hardNeeds(plugin).every(id => started.has(id)))
-    if (!next) break
-    order.push(next)
-    if (next.provides) started.add(next.provides.id)
-    rest = rest.filter(plugin => plugin !== next)
+  let rest = plugins.filter(({ name }) => !failed.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1))
+  for (let depth = 0; ; depth++) {
+    const next = rest.filter(plugin => hardNeeds(plugin).every(id => started.has(id)))
+    if (next.length === 0) break
+    for (const plugin of next) {
+      order.push(plugin)
+      depths.set(plugin.name, depth)
+      if (plugin.provides) started.add(plugin.provides.id)
+    }
+    rest = rest.filter(plugin => !next.includes(plugin))
   }
   for (const plugin of rest) {
-    const { path, cycle } = blockingPath(plugin, provider, started)
-    if (cycle) failed.set(plugin.name, `the plugins require each other: ${path.join(' → ')}`)
+    const path = blockingPath(plugin, provider, started, lost)
+    if (path.at(-1) === plugin.name) failed.set(plugin.name, `the plugins require each other: ${path.join(' → ')}`)
     else waiting.set(plugin.name, path)
   }
-  return { order, waiting, failed }
+  return { order, depths, waiting, failed }
 }
 
-/** Follows unmet needs from a plugin to the token nobody provides, or around a cycle. */
-function blockingPath(from: Plugin, provider: ReadonlyMap<string, Plugin>, started: ReadonlySet<string>) {
+/** Follows unmet needs from a plugin to the token that is not to be had, or around a cycle. */
+function blockingPath(
+  from: Plugin,
+  provider: ReadonlyMap<string, Plugin>,
+  started: ReadonlySet<string>,
+  lost: ReadonlyMap<string, string>,
+): string[] {
   const path = [from.name]
-  let plugin = from
-  for (;;) {
-    const id = hardNeeds(plugin).find(need => !started.has(need))
-    if (id === undefined) return { path, cycle: false }
+  for (let plugin = from; ; ) {
+    const id = hardNeeds(plugin).find(need => !started.has(need)) as string
     const next = provider.get(id)
-    if (!next) return { path: [...path, id], cycle: false }
-    const cycle = path.includes(next.name)
+    if (!next) return [...path, lost.has(id) ? `${id} ${lost.get(id)}` : id]
+    const round = path.includes(next.name)
     path.push(next.name)
-    if (cycle) return { path, cycle }
+    if (round) return path
     plugin = next
   }
 }

@@ -63,7 +63,7 @@ export class Registries {
   /** Taps every registry with what is on a surface, its functions bound to `self`. `serviceOf` finds what taps name. */
   register<S>(tapper: Tapper, surface: Surface<S>, self: S, serviceOf: (tokenId: string) => unknown): void {
     const add = <T>(registry: Registry<T>, entries: readonly T[] | undefined) => {
-      if (entries && entries.length > 0) registry.contribute(tapper, () => entries)
+      if (entries && entries.length > 0) registry.tap(tapper, () => entries)
     }
     add(this.kinds, surface.kinds)
     add(this.events, surface.events)
@@ -100,7 +100,7 @@ export class Registries {
       })),
     )
     for (const { to, entries } of surface.registries ?? []) {
-      this.declared(to.registry).contribute(tapper, () => entries(self))
+      this.declared(to.registry).tap(tapper, () => entries(self))
     }
     for (const { on, tap } of surface.taps ?? []) {
       const service = serviceOf(on.id)

@@ -3,10 +3,18 @@ import type { Command, Setting } from '../surface.js'
 
 /** State of a plugin; `absent` ones are not known to the host at all. */
 export type PluginState =
+  /** `missing` leads from the plugin over those that it requires to the token that is not to be had, and why. */
   | { readonly status: 'waiting'; readonly missing: readonly string[] }
   | { readonly status: 'active' }
   | { readonly status: 'failed'; readonly error: string }
   | { readonly status: 'disabled' }
+
+/** Why a plugin does not run, for people; empty when it does. */
+export function reasonOf(state: PluginState): string {
+  if (state.status === 'failed') return state.error
+  if (state.status === 'waiting') return `it waits for ${state.missing.join(' → ')}`
+  return state.status === 'disabled' ? 'it is disabled' : ''
+}
 
 export interface PluginInfo {
   readonly name: string
@@ -14,6 +22,8 @@ export interface PluginInfo {
   readonly state: PluginState
   readonly requires: readonly string[]
   readonly provides?: string
+  /** The plugin that runs in the place of the one of this name. */
+  readonly replacedBy?: string
   /** Labels of what its scope holds. */
   readonly holds: readonly string[]
 }
@@ -25,7 +35,10 @@ export type ListenerInfo =
 
 /** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
 export interface AttributedFault {
+  /** Epoch milliseconds of the last time. */
   readonly at: number
+  /** How often the same has happened. */
+  readonly count: number
   readonly owner: string
   readonly where: string
   readonly error: string
@@ -44,7 +57,10 @@ export interface HostView {
   streams(): Readonly<Record<string, number>>
   settings(): { readonly owner: string; readonly entry: Setting }[]
   commands(): { readonly owner: string; readonly entry: Command }[]
+  /** Different ones, the latest last; of each plugin at most 50. */
   faults(): readonly AttributedFault[]
+  /** Names in `plugins.disabled` and `plugins.replace` that no plugin has. */
+  unknownPlugins(): readonly string[]
   store(): StoreStatus
   /** Moves the log of the store into its database; resolves when that is on the disk. */
   checkpoint(): Promise<void>

@@ -4,10 +4,11 @@ import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Ids } from '../ids.js'
-import type { Door } from '../route.js'
+import type { Plugin } from '../plugin.js'
+import type { Door, Route } from '../route.js'
 import { Admission } from './admission.js'
 import { errorBody } from './fault-reply.js'
-import { Generation, type InjectReply, type InjectRequest } from './generation.js'
+import { Generation, type GenerationContext, type InjectReply, type InjectRequest } from './generation.js'
 import { isLoopback, requestRefusal, tcpRefusal } from './guards.js'
 import { Listener } from './listeners.js'
 import { StreamHub } from './streams.js'
@@ -53,6 +54,15 @@ export class Transport {
   publish(): Promise<void> {
     this.#gathering ??= this.#gather()
     return this.#gathering
+  }
+
+  /** Rejects when the routes of a plugin cannot be described or not be served. */
+  async check({ name, surface }: Plugin): Promise<void> {
+    const routes = surface.routes ?? []
+    if (routes.length === 0) return
+    ;(await import('./openapi.js')).checkDescribable(routes)
+    const bound = routes.map(route => ({ owner: name, route: route as Route, self: undefined }))
+    await Generation.build(bound, this.#context())
   }
 
   /**
@@ -130,7 +140,12 @@ export class Transport {
     for (const { owner } of routes) held.delete(owner)
     // What is held and not there now is being replaced: its routes stay, for requests to wait at.
     const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner)) ?? []
-    const next = await Generation.build([...routes, ...waiting], {
+    this.#current = await Generation.build([...routes, ...waiting], this.#context())
+    this.#admission.letIn(over)
+  }
+
+  #context(): GenerationContext {
+    return {
       ids: this.options.ids,
       streams: this.streams,
       admission: this.#admission,
@@ -145,9 +160,7 @@ export class Transport {
       full: this.options.full,
       failed: this.options.failed,
       checkReplies: this.options.checkReplies,
-    })
-    this.#current = next
-    this.#admission.letIn(over)
+    }
   }
 
   #tcp() {

@@ -68,4 +68,5 @@ export const DaemonErrors = defineErrors({
     message: 'no probe or category of that name; svc doctor lists them',
     next: 'svc doctor',
   },
+  plugin_not_found: { status: 404, message: 'no such plugin', next: 'svc plugin list' },
 })

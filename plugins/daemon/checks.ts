@@ -1,4 +1,4 @@
-import type { AttributedFault, HostView, KindHealth, PluginInfo } from '../../kernel/plugin.js'
+import { type AttributedFault, type HostView, type KindHealth, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 
@@ -33,7 +33,7 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
       return finding({ ...common, code, severity: 'error', title: `Plugin ${name} failed`, message: state.error })
     }
     if (state.status !== 'waiting') return []
-    const message = `${name} is not running; it waits for ${state.missing.join(', ')}`
+    const message = `${name} is not running; ${reasonOf(state)}`
     return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title: `Plugin ${name} waits`, message })
   })
   if (items.length > 0) return items
@@ -41,25 +41,18 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
   return [fine('daemon.plugins', 'daemon', 'plugins_ok', 'Plugins', `${active} plugins are active`)]
 }
 
-/** Faults of plugins that were contained, grouped by where they happened. */
+/** Faults of plugins that were contained. */
 export function faultItems(faults: readonly AttributedFault[]): DiagnosticItem[] {
-  const groups = new Map<string, AttributedFault[]>()
-  for (const fault of faults) {
-    const key = `${fault.owner}\n${fault.where}`
-    groups.set(key, [...(groups.get(key) ?? []), fault])
-  }
-  const items = [...groups.values()].map(group => {
-    const last = group.at(-1) as AttributedFault
-    const times = group.length > 1 ? `, ${group.length} times` : ''
-    return finding({
-      id: `daemon.faults.${last.owner}`,
+  const items = faults.map(({ owner, where, count, error }) =>
+    finding({
+      id: `daemon.faults.${owner}`,
       code: 'plugin_fault',
       category: 'daemon',
       severity: 'warning',
-      title: `Fault in ${last.owner}`,
-      message: `${last.owner} failed in ${last.where}${times}: ${last.error}`,
-    })
-  })
+      title: `Fault in ${owner}`,
+      message: `${owner} failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`,
+    }),
+  )
   return items.length > 0
     ? bounded(items)
     : [fine('daemon.faults', 'daemon', 'faults_ok', 'Faults', 'no plugin failed')]
@@ -114,10 +107,10 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
-/** The configuration file: paths without an owner, and whether it was changed after the start. */
-export function configItems(unowned: readonly string[], changed: boolean): DiagnosticItem[] {
+/** The configuration file: paths without an owner, plugins that it names and nobody has, a change after the start. */
+export function configItems(host: HostView, changed: boolean): DiagnosticItem[] {
   const common = { category: 'config', severity: 'warning' }
-  const items = unowned.map(path =>
+  const items = host.unownedSettings().map(path =>
     finding({
       ...common,
       id: `config.settings.${path}`,
@@ -126,6 +119,18 @@ export function configItems(unowned: readonly string[], changed: boolean): Diagn
       message: `no active plugin owns ${path}; it is kept as it is`,
     }),
   )
+  for (const name of host.unknownPlugins()) {
+    items.push(
+      finding({
+        ...common,
+        id: `config.plugins.${name}`,
+        code: 'config_unknown_plugin',
+        title: `No plugin is named ${name}`,
+        message: `plugins.disabled or plugins.replace names ${name}, which is not there; that has no effect`,
+        suggested_command: 'svc plugin list',
+      }),
+    )
+  }
   if (changed) {
     items.push(
       finding({

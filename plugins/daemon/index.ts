@@ -8,6 +8,8 @@ import {
   DrainReply,
   IdentityReply,
   OpenApiReply,
+  PluginListReply,
+  PluginReply,
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
@@ -132,6 +134,55 @@ export default definePlugin({
         await self.setDraining(false, actor)
         return ok({ state: 'active' as const })
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/plugins',
+      area,
+      summary: 'Plugins: which run, which do not and why',
+      replies: { 200: PluginListReply },
+      errors: [500],
+      cli: {
+        path: 'plugin list',
+        view: {
+          rows: 'plugins',
+          columns: [
+            { header: 'Name', path: 'name' },
+            { header: 'Version', path: 'version' },
+            { header: 'State', path: 'state' },
+            { header: 'Holds', path: 'holds' },
+            { header: 'Faults', path: 'faults' },
+            { header: 'Why', path: 'reason' },
+          ],
+        },
+      },
+      handle: self => ok(self.plugins()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/plugins/{name}',
+      area,
+      summary: 'One plugin: what it requires, provides and holds, and what it did wrong',
+      replies: { 200: PluginReply },
+      errors: [404, 500],
+      cli: {
+        path: 'plugin show',
+        view: {
+          item: 'plugin',
+          fields: [
+            { header: 'Name', path: 'name' },
+            { header: 'Version', path: 'version' },
+            { header: 'State', path: 'state' },
+            { header: 'Why', path: 'reason' },
+            { header: 'Replaced by', path: 'replaced_by' },
+            { header: 'Requires', path: 'requires', as: 'list' },
+            { header: 'Provides', path: 'provides' },
+            { header: 'Holds', path: 'holds', as: 'list' },
+            { header: 'Faults', path: 'faults', as: 'list' },
+          ],
+        },
+      },
+      handle: (self, { params }) => ok(self.plugin(params.name)),
     }),
     route({
       method: 'GET',

@@ -1,6 +1,15 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { type Actor, type Gate, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Gate,
+  iso,
+  KernelErrors,
+  messageOf,
+  type PluginKernel,
+  reasonOf,
+  within,
+} from '../../kernel/plugin.js'
 import type {
   DbCheckpointReply,
   DbStatusReply,
@@ -8,6 +17,8 @@ import type {
   DoctorQuery,
   DoctorReply,
   IdentityReply,
+  PluginListReply,
+  PluginReply,
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
@@ -26,6 +37,7 @@ import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, stor
 import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { diskItem, permissionItems } from './home-checks.js'
+import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
 
 /** Milliseconds that a contributor of the status has. */
@@ -133,6 +145,19 @@ export class DaemonService implements DaemonApi {
     return runDoctor(checks, query, this.kernel.clock, signal)
   }
 
+  /** Every plugin that the host was given, by name. */
+  plugins(): PluginListReply {
+    const faults = this.kernel.host.faults()
+    return { plugins: this.kernel.host.plugins().map(info => pluginSummary(info, faults)) }
+  }
+
+  /** @throws Fault `plugin_not_found` */
+  plugin(name: string): PluginReply {
+    const info = this.kernel.host.plugins().find(plugin => plugin.name === name)
+    if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
+    return { plugin: pluginDetail(info, this.kernel.host.faults()) }
+  }
+
   /** The document of everything that is routed now. */
   async document(): Promise<Record<string, unknown> & { openapi: string }> {
     return (await this.kernel.host.document()) as Record<string, unknown> & { openapi: string }
@@ -154,7 +179,7 @@ export class DaemonService implements DaemonApi {
       {
         id: 'config.settings',
         category: 'config',
-        run: async () => configItems(host.unownedSettings(), await configChanged()),
+        run: async () => configItems(host, await configChanged()),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
@@ -191,8 +216,7 @@ export class DaemonService implements DaemonApi {
         name,
         version,
         status: state.status,
-        ...(state.status === 'failed' ? { reason: state.error } : {}),
-        ...(state.status === 'waiting' ? { reason: `waits for ${state.missing.join(', ')}` } : {}),
+        ...(state.status === 'failed' || state.status === 'waiting' ? { reason: reasonOf(state) } : {}),
       })),
       reconcile: reconcileStatus(reconcile.health(), records.kinds(), iso),
       config: {

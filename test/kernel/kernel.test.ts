@@ -166,7 +166,7 @@ test('a plugin that fails, waits or closes a cycle leaves the others running and
   })
   const states = Object.fromEntries(svc.kernel.host.plugins().map(p => [p.name, p.state]))
   assert.equal(states.bad, { status: 'failed', error: 'boom' })
-  assert.equal(states['needs-bad'], { status: 'waiting', missing: ['bad@1'] })
+  assert.equal(states['needs-bad'], { status: 'waiting', missing: ['needs-bad', 'bad@1 of bad, which failed'] })
   assert.equal(states['needs-absent'], { status: 'waiting', missing: ['needs-absent', 'absent@1'] })
   assert.equal(states.optional, { status: 'active' })
   assert.match((states.round as { error: string }).error, /round → square → round/)

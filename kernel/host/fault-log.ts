@@ -1,0 +1,37 @@
+import type { AttributedFault } from './view.js'
+
+/** Different faults kept of one plugin, and lines written for it in a minute. */
+const KEPT = 50
+const LINES = 60
+const MINUTE = 60_000
+const LONGEST = 2000
+
+/** Whose fault it was. The same again is counted, and the flood of one plugin costs the others no place and no log. */
+export class FaultLog {
+  /** The latest last. */
+  readonly #faults = new Map<string, AttributedFault>()
+  readonly #lines = new Map<string, { readonly since: number; written: number }>()
+
+  /** Says whether it is worth a line: at its 1st, 2nd, 4th, 8th … time, unless its owner has had its share. */
+  add(fault: Omit<AttributedFault, 'count'>): boolean {
+    const error = fault.error.slice(0, LONGEST)
+    const key = `${fault.owner}\n${fault.where}\n${error}`
+    const count = (this.#faults.get(key)?.count ?? 0) + 1
+    this.#faults.delete(key)
+    this.#faults.set(key, { ...fault, error, count })
+    const mine = [...this.#faults].filter(([, { owner }]) => owner === fault.owner)
+    if (mine.length > KEPT) this.#faults.delete(mine[0]?.[0] as string)
+    return Number.isInteger(Math.log2(count)) && this.#hasLine(fault.owner, fault.at)
+  }
+
+  list(): readonly AttributedFault[] {
+    return [...this.#faults.values()]
+  }
+
+  #hasLine(owner: string, at: number): boolean {
+    const last = this.#lines.get(owner)
+    const lines = last && at - last.since <= MINUTE ? last : { since: at, written: 0 }
+    this.#lines.set(owner, lines)
+    return ++lines.written <= LINES
+  }
+}

@@ -1,0 +1,137 @@
+import type { Plugin } from '../plugin.js'
+import type { OwnedScope } from '../scope.js'
+import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
+import { type Seat, seatOf } from './seat.js'
+import type { PluginInfo, PluginState } from './view.js'
+
+/** A name and who runs, or does not run, under it. */
+export interface Slot {
+  readonly plugin: Plugin
+  /** Own name of one that runs in the place of another. */
+  readonly by?: string
+  /** Whom that has displaced; it gets the place back. */
+  readonly displaced?: Plugin
+  state: PluginState
+  /** Why it cannot start; it is not tried again before itself, or something that it requires, is loaded anew. */
+  error?: string
+  scope?: OwnedScope
+}
+
+export interface SlotOptions {
+  /** Names of plugins that do not run. */
+  readonly disabled: readonly string[]
+  /** Names of plugins that may take the place of those which they replace. */
+  readonly replace: readonly string[]
+  /** Says that a plugin changed state, for the event log. */
+  readonly changed: (name: string, state: PluginState) => void
+}
+
+/** Every plugin that the host has been given, by the name under which it runs, and what is planned for them. */
+export class Slots {
+  readonly #slots = new Map<string, Slot>()
+  /** What starts with the boot is no news. */
+  booted = false
+
+  constructor(private readonly options: SlotOptions) {}
+
+  get(name: string): Slot | undefined {
+    return this.#slots.get(name)
+  }
+
+  names(): Iterable<string> {
+    return this.#slots.keys()
+  }
+
+  loaded(): Plugin[] {
+    return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
+  }
+
+  seatOf(plugin: Plugin): Seat {
+    return seatOf(plugin, this.options.replace)
+  }
+
+  /** Gives one of many a place, in any order of them; says why it has none. */
+  admit(plugin: Plugin): string | undefined {
+    const seat = this.seatOf(plugin)
+    const { name } = seat.plugin
+    const holder = this.#slots.get(name)
+    if (!holder) this.seat(seat)
+    else if (seat.by && !holder.by) this.seat(seat, holder.plugin)
+    else if (!seat.by && holder.by && !holder.displaced) this.seat(holder, seat.plugin)
+    else return `another plugin is named ${name} already`
+    return undefined
+  }
+
+  seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
+    const off = [plugin.name, by].some(name => name !== undefined && this.options.disabled.includes(name))
+    const slot: Slot = {
+      plugin,
+      ...(by ? { by } : {}),
+      ...(displaced ? { displaced } : {}),
+      ...(error ? { error } : {}),
+      state: error ? { status: 'failed', error } : off ? { status: 'disabled' } : { status: 'waiting', missing: [] },
+    }
+    this.restore(slot)
+    return slot
+  }
+
+  restore(slot: Slot): void {
+    this.#slots.set(slot.plugin.name, slot)
+  }
+
+  vacate(name: string): void {
+    this.#slots.delete(name)
+    this.options.changed(name, { status: 'disabled' })
+  }
+
+  plan(): Plan {
+    const lost = new Map<string, string>()
+    const candidates: Plugin[] = []
+    for (const { plugin, state, error } of this.#slots.values()) {
+      if (state.status !== 'disabled' && error === undefined) candidates.push(plugin)
+      else if (plugin.provides) {
+        const why = state.status === 'disabled' ? 'is disabled' : 'failed'
+        lost.set(plugin.provides.id, `of ${plugin.name}, which ${why}`)
+      }
+    }
+    return makePlan(candidates, lost)
+  }
+
+  /** Those that failed for what they require try again when that is another. */
+  forgive(root: Slot): void {
+    const all = [...this.#slots.values()]
+    const dependents = dependentsOf(
+      root.plugin,
+      all.map(slot => slot.plugin),
+    )
+    for (const slot of all) if (slot !== root && dependents.includes(slot.plugin)) delete slot.error
+  }
+
+  become(name: string, state: PluginState): void {
+    const slot = this.#slots.get(name)
+    if (!slot) return
+    const changed = slot.state.status !== state.status
+    slot.state = state
+    if (changed && (this.booted || state.status === 'failed')) this.options.changed(name, state)
+  }
+
+  view(): PluginInfo[] {
+    return [...this.#slots.values()]
+      .map(({ plugin, by, state, scope }) => ({
+        name: plugin.name,
+        version: plugin.version,
+        state,
+        requires: needsOf(plugin).map(({ id, hard }) => (hard ? id : `${id}?`)),
+        ...(plugin.provides ? { provides: plugin.provides.id } : {}),
+        ...(by ? { replacedBy: by } : {}),
+        holds: scope?.held() ?? [],
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Names that the configuration has disabled, or lets take the place of others, and that no plugin has. */
+  unknown(): string[] {
+    const known = new Set([...this.#slots.values()].flatMap(({ plugin, by }) => [plugin.name, by]))
+    return [...this.options.disabled, ...this.options.replace].filter(name => !known.has(name))
+  }
+}

@@ -1,0 +1,100 @@
+import { rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
+import { boot, temporaryFolder } from '../../harness/kernel.js'
+import { boom, plain, refusal } from './scene.js'
+
+const tables = [{ id: '001', sql: 'CREATE TABLE base_count (n INTEGER NOT NULL) STRICT;' }]
+const counting = (kernel: PluginKernel) => kernel.db.tx(t => void t.run('INSERT INTO base_count (n) VALUES (1)'))
+const base = plain('base', { provides: 'base@1', tables, apply: counting })
+const user = plain('user', { requires: ['base@1'] })
+const counted: number[] = []
+const other = (parts = {}) =>
+  plain('vendor.base', {
+    provides: 'base@1',
+    replaces: 'base',
+    path: '/api/base',
+    tables,
+    version: '7',
+    apply: async kernel => {
+      await counting(kernel as PluginKernel)
+      counted.push(kernel.db.get<{ n: number }>('SELECT count(*) AS n FROM base_count')?.n ?? 0)
+    },
+    ...parts,
+  })
+
+type Svc = Awaited<ReturnType<typeof boot>>
+const states = (svc: Svc) =>
+  Object.fromEntries(
+    svc.kernel.host.plugins().map(({ name, state, replacedBy }) => [name, [state.status, replacedBy ?? ''].join(' ')]),
+  )
+const answer = async (svc: Svc) => (await svc.request('GET', '/api/base')).body
+
+for (const plugins of [
+  [base, user, other()],
+  [other(), user, base],
+] as readonly Plugin[][]) {
+  test(`one that the operator named takes the place with name, tables and routes: ${plugins.map(p => p.name)}`, async () => {
+    const home = await temporaryFolder('replace')
+    const before = await boot({ plugins: [base, user], home })
+    await before.close()
+    counted.length = 0
+    const svc = await boot({ plugins, home, replace: ['vendor.base'] })
+    assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
+    assert.equal(await answer(svc), { name: 'base', version: '7' })
+    assert.equal(counted, [2])
+    await svc.kernel.host.unload('base')
+    assert.equal(states(svc), { base: 'active ', user: 'active ' })
+    assert.equal(await answer(svc), { name: 'base', version: '1' })
+    await svc.close()
+    await rm(home, { recursive: true })
+  })
+}
+
+test('one that the operator did not name fails with what to do, and what it would replace runs on', async () => {
+  const svc = await boot({ plugins: [base, user, other()] })
+  assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
+  const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+  assert.match(state?.status === 'failed' ? state.error : '', /plugins.replace in config.json names vendor.base/)
+  await svc.close()
+})
+
+test('at run time it takes the place of the one that runs, which comes back when it does not start or goes', async () => {
+  const home = await temporaryFolder('replace')
+  await writeFile(path.join(home, 'config.json'), '{ "plugins": { "replace": ["vendor.base", "nobody"] } }')
+  const svc = await boot({ plugins: [base, user], home })
+  const { host } = svc.kernel
+  assert.equal(host.unknownPlugins(), ['vendor.base', 'nobody'])
+  assert.match(await refusal(host.load(other({ apply: boom }))), /base 7 did not start, 1 runs again: boom/)
+  assert.equal(states(svc), { base: 'active ', user: 'active ' })
+  assert.is(host.faults().at(-1)?.owner, 'vendor.base')
+  // It has the tables of the one that it replaces, so it has to bring their migrations.
+  assert.match(await refusal(host.load(other({ tables: undefined }))), /1 runs again/)
+  assert.equal(await host.load(other()), { status: 'active' })
+  assert.equal(host.unknownPlugins(), ['nobody'])
+  assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
+  assert.equal(await host.reload(other({ version: '8' })), { status: 'active' })
+  assert.equal(await answer(svc), { name: 'base', version: '8' })
+  await host.unload('base')
+  assert.equal(await answer(svc), { name: 'base', version: '1' })
+  await svc.close()
+  await rm(home, { recursive: true })
+})
+
+test('what is disabled does not run, who requires it waits and says why, and a name that nobody has is told', async () => {
+  const home = await temporaryFolder('disabled')
+  await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disabled": ["base", "typo"] } }')
+  const svc = await boot({ plugins: [base, user, plain('top', { maybe: ['base@1'] })], home })
+  assert.equal(states(svc), { base: 'disabled ', top: 'active ', user: 'waiting ' })
+  const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+  assert.equal(state?.status === 'waiting' && state.missing, ['user', 'base@1 of base, which is disabled'])
+  assert.equal(svc.kernel.host.unknownPlugins(), ['typo'])
+  await svc.kernel.host.unload('base')
+  assert.equal(await svc.kernel.host.load(base), { status: 'disabled' })
+  await svc.close()
+  await rm(home, { recursive: true })
+})
+
+test.run()
