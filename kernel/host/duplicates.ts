@@ -44,18 +44,3 @@ function taken<T>(what: string, all: readonly Contribution<T>[], keyOf: (entry: 
   }
   return undefined
 }
-
-/** Reconcilers in the order of their boot: `after` first, ties by kind. A cycle keeps the order of the kinds. */
-export function kindOrder(reconcilers: readonly BoundReconciler[]): BoundReconciler[] {
-  const rest = [...reconcilers].sort((a, b) => (a.kind < b.kind ? -1 : 1))
-  const ordered: BoundReconciler[] = []
-  while (rest.length > 0) {
-    const waiting = new Set(rest.map(({ kind }) => kind))
-    const at = Math.max(
-      0,
-      rest.findIndex(({ kind, after }) => !after.some(other => other !== kind && waiting.has(other))),
-    )
-    ordered.push(...rest.splice(at, 1))
-  }
-  return ordered
-}

@@ -9,10 +9,11 @@ import type { ReconcileLoop } from '../reconcile/loop.js'
 import type { RecordStore } from '../records/store.js'
 import { OwnedScope, within } from '../scope.js'
 import type { Store } from '../store/index.js'
-import { duplicateOf, kindOrder } from './duplicates.js'
+import { duplicateOf } from './duplicates.js'
 import { FaultLog } from './fault-log.js'
 import { dependentsOf, needsOf, resolveNeeds } from './plan.js'
 import { quiesce } from './quiesce.js'
+import { startReconcilers } from './reconcilers.js'
 import { Registries } from './registries.js'
 import type { Seat } from './seat.js'
 import { keepRunning } from './service-loop.js'
@@ -82,7 +83,7 @@ export class Host {
       const why = slot ? reasonOf(slot.state) : 'it is absent'
       throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
     }
-    await this.#publish()
+    await this.#publish().catch(error => this.#failUnservable(error))
     await this.#reconcileNew()
     this.slots.booted = true
   }
@@ -203,7 +204,7 @@ export class Host {
     const scope = new OwnedScope(plugin.name, this.options.clock)
     slot.scope = scope
     try {
-      // Those of this program are served, and described, by its tests.
+      // Not at boot, where it would cost: those that come with the program are described by its build.
       if (this.slots.booted || plugin.name.includes('.')) await this.options.transport.check(plugin)
       // What is there of the one that it replaces must be among what it brings, also when it brings nothing.
       const tables = plugin.surface.tables ?? (slot.by ? [] : undefined)
@@ -233,6 +234,21 @@ export class Host {
       if (!slot?.scope) return
       await this.#fail(slot, duplicate?.error ?? '')
     }
+  }
+
+  /** When no generation boots with the routes of all: those whose routes are to blame. */
+  async #failUnservable(error: unknown): Promise<void> {
+    let blamed = false
+    for (const plugin of this.slots.loaded()) {
+      const slot = this.slots.get(plugin.name)
+      const refused = await this.options.transport.check(plugin).then(() => undefined, messageOf)
+      if (refused === undefined || !slot?.scope) continue
+      await this.#fail(slot, refused)
+      blamed = true
+    }
+    if (!blamed) throw error
+    await this.#settle(new Set())
+    await this.#publish()
   }
 
   /** A plugin and its dependents go: what runs ends, then their routes, then all they hold. */
@@ -278,16 +294,7 @@ export class Host {
     throw new Fault('reload_failed', 422, error)
   }
 
-  async #reconcileNew(): Promise<void> {
-    const running = new Set(this.options.reconcile.health().map(({ kind }) => kind))
-    const fresh = this.registries.reconcilers
-      .collect()
-      .map(({ entry }) => entry)
-      .filter(entry => !running.has(entry.kind))
-    for (const reconciler of kindOrder(fresh)) {
-      const { kind, owner } = reconciler
-      this.slots.get(owner)?.scope?.defer(`reconciler ${kind}`, () => this.options.reconcile.remove(kind))
-      await this.options.reconcile.add(reconciler)
-    }
+  #reconcileNew(): Promise<void> {
+    return startReconcilers(this.registries, this.options.reconcile, owner => this.slots.get(owner)?.scope)
   }
 }

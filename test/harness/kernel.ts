@@ -8,6 +8,7 @@ import {
   type KernelOptions,
   type LogLine,
   type Plugin,
+  type VirtualClock,
 } from '../../kernel/index.js'
 import { validateReply } from './contract.js'
 
@@ -79,4 +80,18 @@ function parse(text: string): unknown {
   } catch {
     return text
   }
+}
+
+/** Lets virtual time pass, slowly beside the real one, until the work is done: routes are published 50 ms after a change. */
+export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let over = false
+  const done = work.finally(() => {
+    over = true
+  })
+  done.catch(() => {})
+  while (!over) {
+    await new Promise(resolve => setTimeout(resolve, 1))
+    if (!over) await clock.advance(10)
+  }
+  return done
 }

@@ -8,7 +8,7 @@ import { type Batch, type KindHealth, kind, operator, type Reconciler, watch } f
 import { backoff } from '../../kernel/reconcile/backoff.js'
 import { watchCycle } from '../../kernel/reconcile/watch-cycle.js'
 import { openStore, systemDisk } from '../../kernel/store/index.js'
-import { temporaryFolder } from '../harness/kernel.js'
+import { temporaryFolder, whileTimePasses } from '../harness/kernel.js'
 import { Branch, everywhere, type Garden, garden, keeper, Leaf, leaf } from './fixtures/keeper.js'
 
 type AnyReconciler = Reconciler<unknown, never>
@@ -264,7 +264,7 @@ test('a boot pass that does not end holds the boot for 5 s, then its kind is stu
   assert.equal([loaded, healthOf(scene).status, pages], [false, 'healthy', ['true 1000', 'true 1000']])
   const unread = kernel.reconcile.settled([key('r2400')], { timeoutMs: 60_000 })
   await clock.advance(1)
-  await loading
+  await whileTimePasses(clock, loading)
   assert.is(healthOf(scene).status, 'stuck')
   assert.is(await kernel.reconcile.settled([key('r0100')]), true, 'its page is through')
   await kernel.db.tx(t => kernel.records.put(t, operator, leaf('r9')))
@@ -440,7 +440,7 @@ test('a plugin is gone when its pass has ended, however long that takes it, and 
   await quiet(clock)
   assert.is(unloaded, false)
   hold.open()
-  await unloading
+  await whileTimePasses(clock, unloading)
   await clock.advance(60_000)
   assert.equal([passes, kernel.reconcile.health()], [['a', 'ended'], []])
   assert.equal(host.kernel.host.faults(), [], 'what ends late is nobody’s trouble')

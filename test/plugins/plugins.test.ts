@@ -6,7 +6,7 @@ import { createKernel, type Plugin, VirtualClock } from '../../kernel/index.js'
 import { type RegistryToken, within } from '../../kernel/plugin.js'
 import { Checks } from '../../plugins/daemon/api.js'
 import { critical, inTree } from '../../plugins/index.js'
-import { boot, temporaryFolder } from '../harness/kernel.js'
+import { boot, temporaryFolder, whileTimePasses } from '../harness/kernel.js'
 import { everything, idle, probe, stubOf } from './contract-scene.js'
 
 /** What every plugin of the package has to keep to; a new one is held to it by being in `plugins/index.ts`. */
@@ -21,23 +21,25 @@ for (const plugin of inTree) {
     const clock = new VirtualClock()
     const { plugin: watcher, kernel } = probe()
     const svc = await boot({ plugins: [watcher, ...hardNeeds(plugin).map(stubOf)], clock })
+    const { host } = svc.kernel
+    const change = <T>(work: Promise<T>) => whileTimePasses(clock, work)
     // The first event of a daemon starts what the kernel itself does about events.
-    await svc.kernel.host.load(stubOf('first@1'))
-    await svc.kernel.host.unload('stub-first-1')
+    await change(host.load(stubOf('first@1')))
+    await change(host.unload('stub-first-1'))
     await idle()
     const look = () => everything(svc, kernel(), [...registries.values()])
     const empty = await look()
     const timers = clock.pending
-    assert.equal(await svc.kernel.host.load(plugin), { status: 'active' })
+    assert.equal(await change(host.load(plugin)), { status: 'active' })
     const full = await look()
     const owned = plugin.surface.routes ?? []
     assert.is(full.routes.length, owned.length)
     for (let round = 0; round < 3; round++) {
-      await svc.kernel.host.unload(plugin.name)
+      await change(host.unload(plugin.name))
       await idle()
       assert.equal(await look(), empty)
       assert.is(clock.pending, timers)
-      await svc.kernel.host.load(plugin)
+      await change(host.load(plugin))
       assert.equal(await look(), full)
     }
     assert.equal(svc.kernel.host.faults(), [])

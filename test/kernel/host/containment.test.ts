@@ -6,7 +6,7 @@ import { keepRunning } from '../../../kernel/host/service-loop.js'
 import { systemIds } from '../../../kernel/ids.js'
 import type { Plugin } from '../../../kernel/plugin.js'
 import { OwnedScope, within } from '../../../kernel/scope.js'
-import { boot } from '../../harness/kernel.js'
+import { boot, whileTimePasses } from '../../harness/kernel.js'
 
 /** A loop on a virtual clock: what it is and what was reported. */
 function loop(run: (signal: AbortSignal) => Promise<void>) {
@@ -140,7 +140,7 @@ test('what a plugin that is being applied does too late is refused, and what nev
   const svc = await boot({ plugins: [], clock })
   const loading = svc.kernel.host.load(slow)
   await clock.advance(30_000)
-  assert.equal(await loading, { status: 'failed', error: 'no end within 30000 ms' })
+  assert.equal(await whileTimePasses(clock, loading), { status: 'failed', error: 'no end within 30000 ms' })
   await clock.advance(10_000)
   assert.match((late as Error).message, 'slow is released already and cannot acquire too late')
   await svc.close()
