@@ -65,7 +65,7 @@ function stopSignal(foreground: boolean): Promise<string> {
 }
 
 async function openLogger(home: string, foreground: boolean): Promise<Log> {
-  const { pino } = await import('pino')
+  const { default: pino } = await import('pino')
   const file = new LogFile(logPath(home))
   if (foreground) process.stdout.on('error', () => {})
   const write = (text: string): void => {
