@@ -2,17 +2,17 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import * as v from 'valibot'
 import { pluginActor } from './actor.js'
-import { type Clock, iso, systemClock, type Timer } from './clock.js'
+import { type Clock, systemClock, type Timer } from './clock.js'
 import { Config, KernelSettings } from './config/index.js'
 import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
 import { EventLog, event, eventLimits } from './events/index.js'
-import { checkSocketPath, prepareHome } from './home.js'
+import { checkSocketPath, discovery, prepareHome } from './home.js'
 import { Gate, Guard, type Hook, Notify, Pipeline, type Report, type Tapper } from './hooks/index.js'
 import { Host } from './host/host.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
-import { Transport } from './http/transport.js'
+import type { Transport } from './http/transport.js'
 import { type Ids, systemIds } from './ids.js'
 import { acquireLock } from './lock.js'
 import { type LogLine, logFor } from './log.js'
@@ -23,8 +23,9 @@ import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
 import type { Door } from './route.js'
 import type { OwnedScope } from './scope.js'
+import { quiesceAll } from './shutdown.js'
 import { createSpawner } from './spawn.js'
-import { type Disk, openStore } from './store/index.js'
+import { type Disk, openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import type { Setting } from './surface.js'
 import type { RegistryToken } from './token.js'
@@ -65,7 +66,6 @@ export interface Kernel {
   readonly failed: Promise<Error>
 }
 
-const SHUTDOWN_MS = 10_000
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 const pluginState = v.object({ name: v.string(), status: v.string(), error: v.optional(v.string()) })
@@ -84,11 +84,18 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await step().catch(error => errors.push(error instanceof Error ? error : new Error(String(error))))
     }
   }
+  // SQLite compiles in other threads while this one loads the code that comes next.
+  const engine = proveEngine()
+  const http = import('./http/transport.js')
+  // Whoever awaits them hears of a failure.
+  for (const early of [engine, http]) early.catch(() => {})
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
     const text = (await textFile(home.config).read()) ?? ''
     const config = Config.parse(text, home.config, [...Object.values(KernelSettings), ...surfaces] as Setting[])
+    const disabled = config.get(KernelSettings.disabled)
+    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const level = LEVELS.indexOf(config.get(KernelSettings.logLevel))
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= level) options.log?.(line)
@@ -102,6 +109,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const store = await openStore({
       path: home.database,
       now: () => clock.now(),
+      engine,
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -131,6 +139,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const records = new RecordStore(db, clock, events, key => marks.current?.mark([key]), report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
     marks.current = reconcile
+    const { Transport } = await http
     const transport = new Transport({
       clock,
       ids,
@@ -226,7 +235,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       records,
       reconcile,
       transport,
-      disabled: config.get(KernelSettings.disabled),
+      disabled,
       critical: options.critical ?? [],
       kernelFor,
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
@@ -254,7 +263,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
-      await textFile(home.discovery).write(discovery(transport, spawner.self, startedAt))
+      await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))
     }
 
     const order = options.quiesceOrder ?? ['http', 'socket']
@@ -278,21 +287,4 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     await rollback()
     throw error instanceof Fault || !(error instanceof Error) ? error : Object.assign(error, { undone: errors })
   }
-}
-
-/** First pass of a shutdown: what runs is ended in the specification's order, in ten seconds altogether. */
-async function quiesceAll(host: Host, transport: Transport, order: readonly string[], clock: Clock): Promise<void> {
-  const until = clock.monotonic() + SHUTDOWN_MS
-  const phases = [...order, ...host.phases().filter(phase => !order.includes(phase))]
-  for (const phase of phases) {
-    const left = Math.max(0, until - clock.monotonic())
-    if (phase === 'http') await transport.close('tcp', Math.min(left, 2000))
-    else if (phase === 'socket') await transport.close('socket', Math.min(left, 2000))
-    await host.quiesce({ phase }, left)
-  }
-}
-
-function discovery(transport: Transport, pid: number, startedAt: number): string {
-  const tcp = transport.listeners().find(listener => listener.door === 'tcp')
-  return `${JSON.stringify({ pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
 }
