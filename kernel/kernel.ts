@@ -3,7 +3,8 @@ import os from 'node:os'
 import * as v from 'valibot'
 import { pluginActor } from './actor.js'
 import { type Clock, systemClock, type Timer } from './clock.js'
-import { Config, KernelSettings } from './config/index.js'
+import { KernelSettings } from './config/index.js'
+import { LiveConfig } from './config/live.js'
 import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
 import { EventLog, event, eventLimits } from './events/index.js'
@@ -12,7 +13,6 @@ import { Gate, Guard, type Hook, Notify, Pipeline, type Report, type Tapper } fr
 import { Host } from './host/host.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
-import type { Transport } from './http/transport.js'
 import { type Ids, systemIds } from './ids.js'
 import { acquireLock } from './lock.js'
 import { type LogLine, logFor } from './log.js'
@@ -92,13 +92,15 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
-    const text = (await textFile(home.config).read()) ?? ''
-    const config = Config.parse(text, home.config, [...Object.values(KernelSettings), ...surfaces] as Setting[])
+    const config = await LiveConfig.read(
+      { file: textFile(home.config), path: home.config, clock, log: (level, msg) => say(level, msg) },
+      [...Object.values(KernelSettings), ...surfaces] as Setting[],
+    )
+    undo.push(() => config.close())
     const disabled = config.get(KernelSettings.disabled)
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
-    const level = LEVELS.indexOf(config.get(KernelSettings.logLevel))
     const write = (line: LogLine) => {
-      if (LEVELS.indexOf(line.level) >= level) options.log?.(line)
+      if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
     undo.push(() => lock.release())
@@ -122,9 +124,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       durable: () => db.durable(),
     })
     const left = await spawner.reap()
-    if (left.ended.length > 0) {
-      say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
-    }
+    if (left.ended.length > 0) say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
     undo.push(async () => {
       await spawner.stopAll()
       // What left its group is found by its mark; nothing that was started here outlives the daemon.
@@ -166,7 +166,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         const { buildDocument } = await import('./http/openapi.js')
         return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
       },
-      unownedSettings: () => config.unowned,
+      config: () => config.state(),
     }
     const kernelFor = (
       plugin: Plugin,
@@ -216,6 +216,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       },
       file: (...parts) => textFile(home.path(...parts)),
       setting: entry => config.get(entry),
+      onSetting: (entry, fn) => {
+        const hook = `setting ${entry.path}`
+        const failed = (error: unknown) => report({ owner: plugin.name, hook, error })
+        tapper.scope.defer(hook, config.onChange(entry, fn, failed))
+      },
       collect: <T>(token: RegistryToken<T>) => (host?.registries.declared(token.registry).collect() ?? []) as never,
       register: (surface, self) => {
         const services = new Map(
@@ -237,7 +242,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       transport,
       disabled,
       critical: options.critical ?? [],
-      kernelFor,
+      kernelFor: (plugin, ...rest) => {
+        config.adopt(plugin.name, plugin.surface.settings ?? [])
+        return kernelFor(plugin, ...rest)
+      },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => {
         const type =
@@ -265,6 +273,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       undo.push(() => rm(home.discovery, { force: true }))
       await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))
     }
+
+    if (doors.length > 0) config.watch()
 
     const order = options.quiesceOrder ?? ['http', 'socket']
     let closing: Promise<readonly Error[]> | undefined

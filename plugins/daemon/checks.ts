@@ -114,8 +114,8 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
-/** The configuration file: paths without an owner, and whether it was changed after the start. */
-export function configItems(unowned: readonly string[], changed: boolean): DiagnosticItem[] {
+/** The configuration file: a state that is not valid, changes that wait for a start, paths without an owner. */
+export function configItems({ unowned, pending, problem }: ReturnType<HostView['config']>): DiagnosticItem[] {
   const common = { category: 'config', severity: 'warning' }
   const items = unowned.map(path =>
     finding({
@@ -126,14 +126,26 @@ export function configItems(unowned: readonly string[], changed: boolean): Diagn
       message: `no active plugin owns ${path}; it is kept as it is`,
     }),
   )
-  if (changed) {
+  if (problem !== undefined) {
     items.push(
       finding({
         ...common,
+        severity: 'error',
         id: 'config.file',
+        code: 'config_invalid',
+        title: 'Configuration is not valid',
+        message: `the values in force stay as they are: ${problem}`,
+      }),
+    )
+  }
+  if (pending.length > 0) {
+    items.push(
+      finding({
+        ...common,
+        id: 'config.pending',
         code: 'config_restart_required',
         title: 'Configuration changed',
-        message: 'config.json was changed after the daemon started; the change takes effect with the next start',
+        message: `${pending.join(', ')} changed in config.json; this takes effect with the next start`,
         suggested_command: 'svc daemon stop && svc daemon start',
       }),
     )
