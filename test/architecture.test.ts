@@ -125,12 +125,18 @@ const rules: Rule[] = [
     says: 'console, process.exit, .on, .std*, .chdir only in cli, scripts, examples and bench',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins') || inside(s.file, 'schemas')
-        ? used(s, /\bconsole\.\w+|\bprocess\.(exit|on|once|std\w+|chdir|env)\b/g)
+        ? [
+            ...used(s, /\bconsole\.\w+|\bprocess\.(exit|on|once|std\w+|chdir|env)\b|\}\s*=\s*process\b/g),
+            ...imports(s).filter(to => to === 'node:process'),
+          ]
         : [],
     mutants: [
       ['kernel/a.ts', 'console.log(1)'],
       ['plugins/a/b.ts', 'process.exit(1)'],
       ['kernel/a.ts', 'process.env.HOME'],
+      ['kernel/a.ts', "process.on('SIGTERM', stop)"],
+      ['kernel/a.ts', 'const { env } = process'],
+      ['kernel/a.ts', "import { env } from 'node:process'"],
     ],
   },
   {
