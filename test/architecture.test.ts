@@ -126,7 +126,10 @@ const rules: Rule[] = [
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins') || inside(s.file, 'schemas')
         ? [
-            ...used(s, /\bconsole\.\w+|\bprocess\.(exit|on|once|std\w+|chdir|env)\b|\}\s*=\s*process\b/g),
+            ...used(
+              s,
+              /\bconsole\.\w+|\bprocess\.(exit|on|once|std\w+|chdir|env)\b|\b(exit|on|once|chdir|env)\b[^{}]*\}\s*=\s*process\b/g,
+            ),
             ...imports(s).filter(to => to === 'node:process'),
           ]
         : [],
