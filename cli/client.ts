@@ -122,6 +122,8 @@ export class Client {
           method,
           path,
           headers: { host: 'localhost', ...headers, ...length },
+          // Found out otherwise, for TLS, by expressions whose compilation takes milliseconds.
+          servername: '',
         }
         httpRequest({ ...options, agent: false, signal }, resolve)
           .on('error', reject)
