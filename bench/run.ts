@@ -1,5 +1,5 @@
-// npm run bench [-- --only store,journal,put,start --quick]: every figure beside a baseline that was measured in turn with
-// it; ratios are what to read. Needs a build (`npm run build`) for `put` and `start`. See README.md.
+// npm run bench [-- --only store,journal,put,start,kernel --quick]: every figure beside a baseline that was measured in turn with
+// it; ratios are what to read. Needs a build (`npm run build`) for `put`, `start` and `kernel`. See README.md.
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchJournal } from './journal.js'
+import { benchKernel } from './kernel.js'
 import { median, ms } from './measure.js'
 import { installNative } from './native.js'
 import { benchPut } from './put.js'
@@ -20,6 +21,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   journal: [benchJournal],
   put: [benchPut],
   start: [benchStart],
+  kernel: [benchKernel],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Context } from './context.js'
 import { makeHome, startDaemon } from './daemon.js'
@@ -9,7 +9,7 @@ import type { Row } from './report.js'
 const nothing = [process.execPath, '-e', '0']
 const rss = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
 
-/** Starting the daemon, a client command, and the memory of an idle daemon, beside a node that does nothing. */
+/** Starting the daemon, a client command, and what an idle daemon takes, beside a node that does nothing. */
 export async function benchStart(context: Context): Promise<void> {
   const home = makeHome(context.temp, 'start')
   const rounds = context.quick ? 3 : 15
@@ -33,23 +33,54 @@ export async function benchStart(context: Context): Promise<void> {
     () => timed([process.execPath, svc, 'status'], home.env),
     () => timed(nothing),
   )
-  const row = (what: string, { a, b, ratio }: typeof cold): Row => ({
+  const row = (what: string, { a, b, ratio }: typeof cold, atMost: number): Row => ({
     what,
     ours: ms(a),
     baseline: `node -e 0: ${ms(b)}`,
     ratio,
+    value: ratio,
+    target: { atMost },
   })
-  const rows = [row('cold start until the API answers', cold), row('svc status', status)]
-  // Where memory is read from the process file system.
-  if (process.platform === 'linux') rows.push(await idleMemory(daemon.pid))
+  const rows = [row('cold start until the API answers', cold, 3), row('svc status', status, 1.6)]
+  // Where both are read from the process file system.
+  if (process.platform === 'linux') rows.push(...(await idle(daemon.pid, context.quick ? 5 : 20)))
   await daemon.stop()
   context.report.section('Start and memory', rows)
 }
 
-async function idleMemory(pid: number): Promise<Row> {
-  const idle = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+/** Memory and share of a processor of the daemon, beside a node that only waits. */
+async function idle(daemon: number, seconds: number): Promise<Row[]> {
+  const bare = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+  const pids = [daemon, bare.pid as number] as const
   await pause(3000)
-  const [ours, bare] = [rss(pid), rss(idle.pid as number)]
-  idle.kill()
-  return { what: 'idle RSS', ours: mib(ours), baseline: `idle node: ${mib(bare)}`, ratio: ours / bare }
+  const before = pids.map(cpuMs)
+  await pause(seconds * 1000)
+  const [ours = 0, base = 0] = pids.map((pid, i) => (cpuMs(pid) - (before[i] as number)) / (seconds * 10))
+  const [memory, bareMemory] = pids.map(rss) as [number, number]
+  bare.kill()
+  const percent = (share: number) => `${share.toFixed(2)} %`
+  return [
+    {
+      what: 'idle RSS',
+      ours: mib(memory),
+      baseline: `idle node: ${mib(bareMemory)}`,
+      ratio: memory / bareMemory,
+      value: memory / 2 ** 20,
+      target: { atMost: 110, unit: 'MiB' },
+    },
+    {
+      what: `idle processor time over ${seconds} s`,
+      ours: percent(ours),
+      baseline: `idle node: ${percent(base)}`,
+      value: ours,
+      target: { atMost: 0.2, unit: '%' },
+    },
+  ]
+}
+
+/** Milliseconds of processor time of all threads; nanoseconds are counted, `stat` has only ticks of 10 ms. */
+function cpuMs(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const of = (thread: string) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0])
+  return threads.reduce((sum, thread) => sum + of(thread), 0) / 1e6
 }

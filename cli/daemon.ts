@@ -7,6 +7,6 @@ import { runDaemon } from './run-daemon.js'
 // What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
 const exit = process.exit.bind(process)
 // V8 would spend the first moments on optimizing SQLite for a load that is not there yet.
-setFlagsFromString('--wasm-tiering-budget=20000000')
+setFlagsFromString('--wasm-tiering-budget=200000000')
 const root = dirname(fileURLToPath(import.meta.url))
 exit(await runDaemon({ root, home: homeOfEnv(process.env), env: process.env, foreground: false }))

@@ -30,12 +30,11 @@ export async function runDaemon({ root, home, env, foreground }: DaemonOptions):
   let kernel: Kernel | undefined
   let log: Log | undefined
   try {
+    const code = Promise.all([import('../kernel/index.js'), import('../plugins/index.js')])
+    code.catch(() => {})
     log = await openLogger(home, foreground)
     contain(log)
-    const [{ createKernel }, { inTree, critical, quiesceOrder }] = await Promise.all([
-      import('../kernel/index.js'),
-      import('../plugins/index.js'),
-    ])
+    const [{ createKernel }, { inTree, critical, quiesceOrder }] = await code
     kernel = await createKernel({
       home,
       plugins: inTree,
@@ -65,7 +64,7 @@ function stopSignal(foreground: boolean): Promise<string> {
 }
 
 async function openLogger(home: string, foreground: boolean): Promise<Log> {
-  const { pino } = await import('pino')
+  const { default: pino } = await import('pino')
   const file = new LogFile(logPath(home))
   if (foreground) process.stdout.on('error', () => {})
   const write = (text: string): void => {

@@ -23,11 +23,10 @@ export function exchange(target: Target, { method, path, headers, body, signal }
       text === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }
+    // A server name is for TLS alone, and finding one out takes milliseconds of a short process.
     const where = 'socket' in target ? { socketPath: target.socket, host: 'localhost' } : addressOf(target.baseUrl)
-    httpRequest(
-      { ...where, method, path, headers: { ...headers, ...sent }, agent: false, ...(signal && { signal }) },
-      resolve,
-    )
+    const options = { ...where, method, path, headers: { ...headers, ...sent }, agent: false as const, servername: '' }
+    httpRequest({ ...options, ...(signal && { signal }) }, resolve)
       .on('error', error => reject(signal?.aborted ? signal.reason : error))
       .end(text)
   })

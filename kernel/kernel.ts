@@ -1,34 +1,32 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import * as v from 'valibot'
-import { pluginActor } from './actor.js'
-import { type Clock, iso, systemClock, type Timer } from './clock.js'
-import { Config, KernelSettings } from './config/index.js'
+import { bindKernel } from './bind-kernel.js'
+import { type Clock, systemClock } from './clock.js'
+import { KernelSettings } from './config/index.js'
+import { LiveConfig } from './config/live.js'
 import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
 import { EventLog, event, eventLimits } from './events/index.js'
-import { checkSocketPath, prepareHome } from './home.js'
-import { type Hook, hookFactory, type Report, type Tapper } from './hooks/index.js'
+import { checkSocketPath, discovery, prepareHome } from './home.js'
+import type { Report } from './hooks/index.js'
 import { Host } from './host/host.js'
 import { quiesceAll } from './host/quiesce.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
-import { Transport } from './http/transport.js'
 import { type Ids, systemIds } from './ids.js'
 import { acquireLock } from './lock.js'
-import { type LogLine, logFor } from './log.js'
+import type { LogLine } from './log.js'
 import type { Plugin } from './plugin.js'
-import type { Home, PluginKernel } from './plugin-kernel.js'
+import type { Home } from './plugin-kernel.js'
 import { homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
 import type { Door } from './route.js'
-import type { OwnedScope } from './scope.js'
 import { createSpawner } from './spawn.js'
-import { type Disk, openStore } from './store/index.js'
+import { type Disk, openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import type { Setting } from './surface.js'
-import type { RegistryToken } from './token.js'
 import { version } from './version.js'
 
 export interface KernelOptions {
@@ -87,14 +85,23 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await step().catch(error => errors.push(error instanceof Error ? error : new Error(String(error))))
     }
   }
+  // SQLite compiles in other threads while this one loads the code that comes next.
+  const engine = proveEngine()
+  const http = import('./http/transport.js')
+  // Whoever awaits them hears of a failure.
+  for (const early of [engine, http]) early.catch(() => {})
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
-    const text = (await textFile(home.config).read()) ?? ''
-    const config = Config.parse(text, home.config, [...Object.values(KernelSettings), ...surfaces] as Setting[])
-    const level = LEVELS.indexOf(config.get(KernelSettings.logLevel))
+    const config = await LiveConfig.read(
+      { file: textFile(home.config), path: home.config, clock, log: (level, msg) => say(level, msg) },
+      [...Object.values(KernelSettings), ...surfaces] as Setting[],
+    )
+    undo.push(() => config.close())
+    const disabled = config.get(KernelSettings.disabled)
+    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const write = (line: LogLine) => {
-      if (LEVELS.indexOf(line.level) >= level) options.log?.(line)
+      if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
     undo.push(() => lock.release())
@@ -105,6 +112,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const store = await openStore({
       path: home.database,
       now: () => clock.now(),
+      engine,
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -117,9 +125,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       durable: () => db.durable(),
     })
     const left = await spawner.reap()
-    if (left.ended.length > 0) {
-      say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
-    }
+    if (left.ended.length > 0) say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
     undo.push(async () => {
       await spawner.stopAll()
       // What left its group is found by its mark; nothing that was started here outlives the daemon.
@@ -133,6 +139,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const records = new RecordStore(db, clock, events, report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
     records.follower = reconcile
+    const { Transport } = await http
     const transport = new Transport({
       routes: () => host?.registries.routes.collect().map(({ entry }) => entry) ?? [],
       clock,
@@ -162,63 +169,22 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         const { buildDocument } = await import('./http/openapi.js')
         return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
       },
-      unownedSettings: () => config.unowned,
+      config: () => config.state(),
     }
-    const kernelFor = (
-      plugin: Plugin,
-      needs: Record<string, unknown>,
-      tapper: Tapper & { scope: OwnedScope },
-    ): PluginKernel => ({
-      name: plugin.name,
-      version: plugin.version,
-      needs: needs as never,
+    const parts = {
       home,
       env: options.env ?? {},
-      log: logFor(plugin.name, clock, write),
-      scope: tapper.scope,
+      write,
       clock,
       ids,
-      actor: pluginActor(plugin.name),
-      db: db.bind({ name: plugin.name, tables: plugin.name.replace(/[.-]/g, '_') }),
+      db,
       disk,
       records,
-      events: events.bind(plugin.name, tapper.scope),
+      events,
       reconcile,
-      host: hostView,
-      hooks: hookFactory(plugin.name, report, clock),
-      spawn: async request => {
-        const handle = await spawner.spawn({ ...request, owner: plugin.name })
-        const release = tapper.scope.defer(`process ${handle.pid}`, () => handle.stop())
-        void handle.exited.then(release, () => {})
-        return handle
-      },
-      journal: async (...parts) => {
-        const dir = home.path(...parts)
-        const { openJournal } = await import('./journal/index.js')
-        const journal = await openJournal({
-          dir,
-          timers: {
-            setTimeout: (fn, ms) => clock.timeout(ms, fn),
-            clearTimeout: timer => (timer as Timer).cancel(),
-          },
-        })
-        journal.close = tapper.scope.defer(`journal ${parts.join('/')}`, journal.close.bind(journal))
-        return journal
-      },
-      file: (...parts) => textFile(home.path(...parts)),
-      setting: entry => config.get(entry),
-      collect: <T>(token: RegistryToken<T>) => (host?.registries.declared(token.registry).collect() ?? []) as never,
-      register: (surface, self) => {
-        const services = new Map(
-          Object.entries(plugin.requires).map(([need, token]) => [
-            'id' in token ? token.id : token.maybe.id,
-            needs[need],
-          ]),
-        )
-        host?.registries.register(tapper, surface, self, id => services.get(id))
-      },
-      tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
-    })
+      report,
+      spawner,
+    }
     host = new Host({
       clock,
       ids,
@@ -226,10 +192,18 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       records,
       reconcile,
       transport,
-      disabled: config.get(KernelSettings.disabled),
+      disabled,
       replace: [...config.get(KernelSettings.replace), ...(options.replace ?? [])],
       critical: options.critical ?? [],
-      kernelFor,
+      kernelFor: (plugin, needs, tapper) => {
+        config.adopt(plugin.name, plugin.surface.settings ?? [])
+        return bindKernel(
+          { ...parts, config, host: hostView, registries: () => host?.registries },
+          plugin,
+          needs,
+          tapper,
+        )
+      },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => {
         const type =
@@ -249,14 +223,16 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
     if (doors.includes('tcp'))
       await transport.listenTcp(config.get(KernelSettings.host), config.get(KernelSettings.port))
+    if (doors.length > 0) {
+      undo.push(() => rm(home.discovery, { force: true }))
+      await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))
+    }
+    // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {
       undo.push(() => rm(socketPath, { force: true }))
       await transport.listenSocket(socketPath)
     }
-    if (doors.length > 0) {
-      undo.push(() => rm(home.discovery, { force: true }))
-      await textFile(home.discovery).write(discovery(transport, spawner.self, startedAt))
-    }
+    if (doors.length > 0) config.watch()
 
     const order = options.quiesceOrder ?? ['http', 'socket']
     let closing: Promise<readonly Error[]> | undefined
@@ -283,9 +259,4 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     await rollback()
     throw error instanceof Fault || !(error instanceof Error) ? error : Object.assign(error, { undone: errors })
   }
-}
-
-function discovery(transport: Transport, pid: number, startedAt: number): string {
-  const tcp = transport.listeners().find(listener => listener.door === 'tcp')
-  return `${JSON.stringify({ pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
 }

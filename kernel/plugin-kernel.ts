@@ -72,6 +72,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   file(...path: string[]): TextFile
   /** Value of a setting that this plugin owns. */
   setting<T>(entry: Setting<T>): T
+  /** Told of every later value of a `live` setting, while the plugin is loaded. */
+  onSetting<T>(entry: Setting<T>, fn: (value: T) => void): void
   /** Everything contributed now to a registry. */
   collect<T>(registry: RegistryToken<T>): Contributed<T>[]
   /** Taps the registries of the kernel with everything on a surface; `self` is what its functions are called with. */

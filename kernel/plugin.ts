@@ -72,6 +72,8 @@ export interface Plugin {
   /** Plain data, readable without running anything. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   readonly surface: Surface<any>
+  /** Begins to load the code of `apply`; a boot calls it for all plugins before it applies the first. */
+  load?(): Promise<unknown>
   /** Acquires what the plugin needs and returns its service; everything acquired hangs on `kernel.scope`. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   apply(kernel: PluginKernel<any>): Awaitable<unknown>
@@ -103,6 +105,7 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
       ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
       surface,
+      load: head.service,
       async apply(kernel: PluginKernel<N>) {
         const Service = await head.service()
         const self = new Service(kernel)

@@ -60,25 +60,36 @@ function filesBelow(folder) {
 }
 
 /**
- * Packages stay imports, but for the parser of the command line: loading its many CommonJS files takes longer than all
- * else that a client command does.
+ * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
+ * but their packages are large.
  */
+const external = ['sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+
+/** Packages whose modules stand beside the CommonJS files that they name as their main. */
 const packages = {
   name: 'packages',
   setup({ onResolve }) {
-    const parser = join(root, 'node_modules/clipanion/lib')
-    onResolve({ filter: /^clipanion$/ }, () => ({ path: join(parser, 'advanced/index.mjs'), sideEffects: false }))
+    const installed = path => join(root, 'node_modules', path)
+    onResolve({ filter: /^clipanion$/ }, () => ({
+      path: installed('clipanion/lib/advanced/index.mjs'),
+      sideEffects: false,
+    }))
     onResolve({ filter: /^\.\.\/platform$/ }, ({ importer }) =>
-      importer.includes('/node_modules/clipanion/') ? { path: join(parser, 'platform/node.mjs') } : undefined,
+      importer.includes('/node_modules/clipanion/')
+        ? { path: installed('clipanion/lib/platform/node.mjs') }
+        : undefined,
     )
-    onResolve({ filter: /^typanion$/ }, () => ({ path: join(root, 'node_modules/typanion/lib/index.mjs') }))
-    onResolve({ filter: /^[^./]/ }, ({ path, kind }) => (kind === 'entry-point' ? undefined : { path, external: true }))
+    onResolve({ filter: /^typanion$/ }, () => ({ path: installed('typanion/lib/index.mjs') }))
+    onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
   },
 }
 
-async function buildCode() {
-  const entryPoints = entries()
-  const { outputFiles, metafile } = await build({
+/**
+ * Builds entries that share their modules: whatever two of them import is one instance. Packages are built in, for loading
+ * their many files takes longer than all else that a start does; what is CommonJS among them needs a `require`.
+ */
+function bundle(entryPoints) {
+  return build({
     absWorkingDir: root,
     entryPoints,
     outdir: dist,
@@ -89,18 +100,36 @@ async function buildCode() {
     platform: 'node',
     target: 'node20',
     plugins: [packages],
+    external,
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
+    },
+    legalComments: 'inline',
     sourcemap: 'linked',
     charset: 'utf8',
     metafile: true,
     write: false,
     logLevel: 'warning',
   })
-  const isEntry = path => metafile.outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
+}
+
+async function buildCode() {
+  const entryPoints = entries()
+  const isData = ([name]) => name.startsWith('schemas/')
+  const all = Object.entries(entryPoints)
+  // Schemas are data that nobody compares: built apart, they do not cut the code of a start into more and smaller files.
+  const parts = await Promise.all(
+    [all.filter(isData), all.filter(entry => !isData(entry))].map(part => bundle(Object.fromEntries(part))),
+  )
+  const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
+  const outputFiles = parts.flatMap(part => part.outputFiles)
+  const isEntry = path => outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
   const files = outputFiles.map(({ path, contents }) => ({ path, contents: Buffer.from(contents), mode: 0o644 }))
   for (const name of commands) makeExecutable(files, join(dist, `${name}.js`))
   for (const file of files.filter(({ path }) => !isEntry(path))) put(file)
   for (const file of files.filter(({ path }) => isEntry(path))) put(file)
   for (const [name, entry] of Object.entries(launchers)) if (entryPoints[entry]) putLauncher(name, entry)
+  putLicences(outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
 }
@@ -123,6 +152,23 @@ function putLauncher(name, entry) {
   const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\nimport('../${entry}.js')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
+}
+
+/** The licence of each package that is part of the build, beside it. */
+function putLicences(outputs) {
+  const inputs = Object.values(outputs).flatMap(output => Object.keys(output.inputs))
+  const folders = new Set(inputs.flatMap(input => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []))
+  const texts = [...folders].sort().map(folder => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    const files = readdirSync(join(root, folder)).filter(file => /^(licen[cs]e|copying|notice)/i.test(file))
+    const full = files.map(file => readFileSync(join(root, folder, file), 'utf8').trim())
+    return [`${name} ${version}: ${license}`, ...full].join('\n\n')
+  })
+  put({
+    path: join(dist, 'licences.txt'),
+    contents: Buffer.from(`${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`),
+    mode: 0o644,
+  })
 }
 
 function put({ path, contents, mode }) {

@@ -4,13 +4,13 @@ import { Fault } from '../errors.js'
 import { issueText } from '../issue-text.js'
 import type { Setting } from '../surface.js'
 
-const setting = <T>(path: string, section: string, schema: v.GenericSchema<unknown, T>, fallback: T): Setting<T> => ({
-  path,
-  section,
-  schema,
-  default: fallback,
-  apply: 'restart-required',
-})
+const setting = <T>(
+  path: string,
+  section: string,
+  schema: v.GenericSchema<unknown, T>,
+  fallback: T,
+  apply: Setting['apply'] = 'restart-required',
+): Setting<T> => ({ path, section, schema, default: fallback, apply })
 const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 const HOST = v.pipe(v.string(), v.minLength(1), v.maxLength(253))
 const LEVEL = v.picklist(['debug', 'info', 'warn', 'error'])
@@ -20,7 +20,7 @@ export const KernelSettings = {
   socket: setting('daemon.socket', 'general', v.string(), ''),
   host: setting('http.host', 'general', HOST, 'localhost'),
   port: setting('http.port', 'general', integer(0, 65535), 2123),
-  logLevel: setting('log.level', 'observability', LEVEL, 'info'),
+  logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
   /** How long and how much the journal of events keeps (Behaviour 11.3). */
   retentionDays: setting('observability.retention_days', 'observability', integer(1, 3650), 7),
   maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),
@@ -64,8 +64,8 @@ export class Config {
           const decoded = v.safeParse(entry.schema, plain(value))
           if (!decoded.success) throw bad(value.offset, `${at}: ${issueText(decoded.issues[0])}`)
           values.set(at, decoded.output)
-        } else if (!sections.has(at.split('.')[0])) unowned.push(at)
-        else if (value.type === 'object' && known.some(other => other.path.startsWith(`${at}.`))) walk(value, at)
+        } else if (value.type === 'object' && known.some(other => other.path.startsWith(`${at}.`))) walk(value, at)
+        else if (!sections.has(at.split('.')[0]) || isDropIn(path, key)) unowned.push(at)
         else throw bad(key.offset, `unknown key ${at}`)
       }
     }
@@ -77,6 +77,9 @@ export class Config {
     return (this.values.has(entry.path) ? this.values.get(entry.path) : entry.default) as T
   }
 }
+
+/** `plugins.<vendor.name>`: no other key there has a dot. */
+const isDropIn = (path: string, key: Node): boolean => path === 'plugins' && String(key.value).includes('.')
 
 function plain(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(plain)

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type Clock, iso, type Timer } from '../clock.js'
-import { type Config, KernelSettings } from '../config/index.js'
+import { KernelSettings } from '../config/index.js'
+import type { LiveConfig } from '../config/live.js'
 import { KernelErrors } from '../errors.js'
 import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
@@ -39,7 +40,7 @@ const LIMITS: EventLimits = {
 }
 
 /** What the configuration says of it. */
-export function eventLimits(config: Config): Partial<EventLimits> {
+export function eventLimits(config: Pick<LiveConfig, 'get'>): Partial<EventLimits> {
   const { retentionDays, maxEventBytes } = KernelSettings
   return { retentionMs: config.get(retentionDays) * DAY_MS, maxBytes: config.get(maxEventBytes) }
 }

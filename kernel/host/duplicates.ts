@@ -1,6 +1,5 @@
 import type { Contribution, Registry } from '../hooks/index.js'
 import { operationId } from '../http/operation-id.js'
-import type { BoundReconciler } from '../reconcile/kind-loop.js'
 import { watchCycle } from '../reconcile/watch-cycle.js'
 import type { Registries } from './registries.js'
 

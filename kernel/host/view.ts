@@ -1,3 +1,4 @@
+import type { ConfigState } from '../config/live.js'
 import type { StoreStatus } from '../store/index.js'
 import type { Command, Setting } from '../surface.js'
 
@@ -66,6 +67,6 @@ export interface HostView {
   checkpoint(): Promise<void>
   /** The OpenAPI document of everything that is routed now. */
   document(): Promise<unknown>
-  /** Paths of the configuration file that no plugin here owns. */
-  unownedSettings(): readonly string[]
+  /** What of the configuration file is not in force, and why. */
+  config(): ConfigState
 }

@@ -55,12 +55,19 @@ export interface StoreOptions {
   readonly now: () => number
   /** Pages in the log at which SQLite begins a checkpoint; default 1000. */
   readonly autocheckpointPages?: number
-  /** Another build of SQLite than the pinned one. */
-  readonly engine?: EngineOptions
+  /** Another build of SQLite than the pinned one, or one that is being proven already. */
+  readonly engine?: EngineOptions | Promise<Engine>
 }
 
 /** Memory kept behind the image, so that the database grows without being copied; untouched pages cost nothing. */
 const RESERVE_BYTES = 128 * 1024 * 1024
+
+/** Loads SQLite and tests it. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
+export async function proveEngine(options?: EngineOptions): Promise<Engine> {
+  const engine = await loadEngine(options)
+  await selfTest(engine)
+  return engine
+}
 
 /**
  * Opens the database, making it when there is none: self-test, recovery by SQLite, one checkpoint.
@@ -71,8 +78,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const reading = readFiles(disk, options.path)
   // Whoever is refused before it is awaited has heard of something else.
   reading.catch(() => {})
-  const engine = await loadEngine(options.engine)
-  await selfTest(engine)
+  const engine = await (options.engine instanceof Promise ? options.engine : proveEngine(options.engine))
   const handles: number[] = []
   const open = async (suffix: string): Promise<number> => {
     const handle = await disk.open(`${options.path}${suffix}`, 'create')

@@ -107,10 +107,11 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
-/** The configuration file: paths without an owner, plugins that it names and nobody has, a change after the start. */
-export function configItems(host: HostView, changed: boolean): DiagnosticItem[] {
+/** The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has. */
+export function configItems(host: HostView): DiagnosticItem[] {
+  const { unowned, pending, problem } = host.config()
   const common = { category: 'config', severity: 'warning' }
-  const items = host.unownedSettings().map(path =>
+  const items = unowned.map(path =>
     finding({
       ...common,
       id: `config.settings.${path}`,
@@ -131,14 +132,26 @@ export function configItems(host: HostView, changed: boolean): DiagnosticItem[] 
       }),
     )
   }
-  if (changed) {
+  if (problem !== undefined) {
     items.push(
       finding({
         ...common,
+        severity: 'error',
         id: 'config.file',
+        code: 'config_invalid',
+        title: 'Configuration is not valid',
+        message: `the values in force stay as they are: ${problem}`,
+      }),
+    )
+  }
+  if (pending.length > 0) {
+    items.push(
+      finding({
+        ...common,
+        id: 'config.pending',
         code: 'config_restart_required',
         title: 'Configuration changed',
-        message: 'config.json was changed after the daemon started; the change takes effect with the next start',
+        message: `${pending.join(', ')} changed in config.json; this takes effect with the next start`,
         suggested_command: 'svc daemon stop && svc daemon start',
       }),
     )

@@ -50,14 +50,9 @@ type Admission = 'active' | 'draining' | 'closed'
 export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
-  #configAtStart = ''
 
   constructor(private readonly kernel: PluginKernel) {
     this.admission = kernel.hooks.gate('admission')
-  }
-
-  async start(): Promise<void> {
-    this.#configAtStart = await this.#configText()
   }
 
   get draining(): boolean {
@@ -166,7 +161,6 @@ export class DaemonService implements DaemonApi {
   /** The daemon's own probes. */
   checks(): readonly Check[] {
     const { host, home, reconcile, records } = this.kernel
-    const configChanged = async () => (await this.#configText()) !== this.#configAtStart
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
@@ -179,7 +173,7 @@ export class DaemonService implements DaemonApi {
       {
         id: 'config.settings',
         category: 'config',
-        run: async () => configItems(host, await configChanged()),
+        run: async () => configItems(host),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
@@ -196,8 +190,9 @@ export class DaemonService implements DaemonApi {
   async #ownStatus(): Promise<StatusReply> {
     const { host, home, clock, reconcile, records } = this.kernel
     const store = host.store()
-    const [text, logAvailable] = await Promise.all([this.#configText(), this.#logAvailable()])
-    const changed = text !== this.#configAtStart
+    const logAvailable = await this.#logAvailable()
+    const { pending, problem } = host.config()
+    const changed = pending.length > 0
     return emptyStatus({
       generatedAt: iso(clock.now()),
       startedAt: iso(host.startedAt),
@@ -220,11 +215,11 @@ export class DaemonService implements DaemonApi {
       })),
       reconcile: reconcileStatus(reconcile.health(), records.kinds(), iso),
       config: {
-        status: 'ok',
-        // An invalid file stops a start, so what is in force is valid; of a later change nothing is known yet.
-        validated: !changed,
-        apply_state: changed ? 'pending_apply' : 'applied',
+        status: problem === undefined ? 'ok' : 'error',
+        validated: problem === undefined,
+        apply_state: problem !== undefined ? 'failed' : changed ? 'pending_apply' : 'applied',
         restart_required: changed,
+        ...(problem === undefined ? {} : { validation_error: problem }),
         config_file: home.config,
         home_dir: home.root,
       },
@@ -265,15 +260,6 @@ export class DaemonService implements DaemonApi {
   #socket(): string | undefined {
     for (const listener of this.kernel.host.listeners()) if (listener.door === 'socket') return listener.path
     return undefined
-  }
-
-  async #configText(): Promise<string> {
-    return (
-      (await this.kernel
-        .file('config.json')
-        .read()
-        .catch(() => undefined)) ?? ''
-    )
   }
 
   async #logAvailable(): Promise<boolean> {

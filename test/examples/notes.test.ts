@@ -61,7 +61,7 @@ test('what a plugin holds goes with it', () =>
     await kernel.host.unload('acme.notes')
     assert.is((await request('GET', '/api/ext/acme.notes/search?word=x')).status, 404)
     const waiting = kernel.host.plugins().find(plugin => plugin.name === 'acme.shout')
-    assert.equal(waiting?.state, { status: 'waiting', missing: ['acme.notes@1'] })
+    assert.equal(waiting?.state, { status: 'waiting', missing: ['acme.shout', 'acme.notes@1'] })
     await kernel.host.load(notes)
     assert.is((await request('GET', '/api/ext/acme.notes/search?word=x')).status, 200)
   }))

@@ -322,7 +322,7 @@ test('a configuration with an unknown key below an owned section stops the start
   const start = async (text: string) => {
     await writeFile(path.join(home, 'config.json'), text)
     const svc = await boot({ plugins: [], home })
-    const unowned = svc.kernel.host.unownedSettings()
+    const unowned = svc.kernel.host.config().unowned
     await svc.close()
     return unowned
   }

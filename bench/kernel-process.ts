@@ -1,0 +1,131 @@
+// A kernel with a plugin of the bench, a process of its own: what it does is asked for by name.
+import * as v from 'valibot'
+import {
+  createKernel,
+  definePlugin,
+  type Kernel,
+  kind,
+  ok,
+  operator,
+  type Plugin,
+  type PluginKernel,
+  routeOf,
+  surfaceOf,
+} from '../kernel/index.js'
+import { inTree } from '../plugins/index.js'
+import { answer } from './child.js'
+import { watchLoop } from './loop-gap.js'
+import { pause } from './measure.js'
+
+const Note = kind({ name: 'bench.note', spec: v.object({ text: v.string() }), maxBytes: 4096 })
+const note = { kind: Note.name, spec: { text: 'x'.repeat(200) } }
+const hour = { mode: 'every', interval: '1h' }
+const job = (n: number) => ({
+  kind: 'automation.job',
+  spec: { name: `job ${n}`, agent_name: 'report', prompt: 'Write the report.', schedule: hour },
+})
+const BATCH = 1000
+
+let kernel: Kernel
+let inside: PluginKernel
+
+const route = routeOf<object>()
+const { reconciler } = surfaceOf<object>()
+
+function plugin(name: string, routes = 0): Plugin {
+  return definePlugin({
+    name,
+    version: '1.0.0',
+    service: async () =>
+      class {
+        constructor(own: PluginKernel) {
+          if (name === 'bench') inside = own
+        }
+      },
+  }).surface({
+    ...(name === 'bench' && { kinds: [Note], reconcilers: [reconciler({ kind: Note, run: async () => {} })] }),
+    routes: Array.from({ length: routes }, (_, n) =>
+      route({
+        method: 'GET',
+        path: `/api/${name}/${n}/{id}` as const,
+        area: 'Bench',
+        summary: 'Nothing',
+        replies: { 200: v.object({}) },
+        handle: async () => ok({}),
+      }),
+    ),
+  })
+}
+
+const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] as number
+
+const handlers = {
+  async open(home: string, { all = false, routes = 0 } = {}): Promise<void> {
+    const plugins = [...(all ? inTree : []), plugin('bench', routes)]
+    kernel = await createKernel({ home, plugins, env: { HOME: home, SVC_HOME: home } })
+  },
+
+  close: async (): Promise<unknown> => (await kernel.close()).map(String),
+
+  async fill(what: 'notes' | 'jobs', count: number): Promise<void> {
+    for (let n = 0; n < count; n += BATCH) {
+      await inside.db.tx(t => {
+        for (let i = n; i < Math.min(n + BATCH, count); i++) {
+          const one = what === 'notes' ? note : job(i)
+          inside.records.put(t, operator, { ...one, id: `${what}-${i}`, scope: { kind: 'global' } })
+        }
+      })
+    }
+    const last = { kind: what === 'notes' ? note.kind : 'automation.job', id: `${what}-${count - 1}` }
+    if (!(await inside.reconcile.settled([last], { timeoutMs: 120_000 }))) throw new Error('the records did not settle')
+  },
+
+  /** Milliseconds from the write of one record until its reconciler has run, p50. */
+  async reconcileOne(times: number): Promise<number> {
+    const took: number[] = []
+    for (let i = 0; i < times; i++) {
+      const began = performance.now()
+      await inside.db.tx(t => inside.records.put(t, operator, { ...note, id: 'notes-7', scope: { kind: 'global' } }))
+      await inside.reconcile.settled([{ kind: Note.name, id: 'notes-7' }])
+      took.push(performance.now() - began)
+    }
+    return middle(took)
+  },
+
+  /** Milliseconds until a generation with one plugin more is in place, and the longest gap of the loop meanwhile. */
+  async swap(times: number): Promise<{ took: number; gap: number }> {
+    const longest = watchLoop()
+    const took: number[] = []
+    for (let i = 0; i < times; i++) {
+      const began = performance.now()
+      await kernel.host.load(plugin('guest', 1))
+      took.push(performance.now() - began)
+      await kernel.host.unload('guest')
+    }
+    // A swap may take a single turn of the loop, which is measured when the next one begins.
+    await pause(20)
+    return { took: middle(took), gap: longest() }
+  },
+
+  /** Nanoseconds of a call of a hook with so many taps, and of calling as many async functions in turn. */
+  async hook(taps: number, calls: number): Promise<{ ours: number; bare: number }> {
+    const hook = inside.hooks.notify<[number]>(`bench${taps}`)
+    const functions = Array.from({ length: taps }, () => async (n: number) => n)
+    for (const fn of functions) inside.tap(hook, fn)
+    const perCall = async (call: (n: number) => Promise<unknown>): Promise<number> => {
+      for (let n = 0; n < calls / 10; n++) await call(n)
+      const began = performance.now()
+      for (let n = 0; n < calls; n++) await call(n)
+      return ((performance.now() - began) / calls) * 1e6
+    }
+    return {
+      ours: await perCall(n => hook.call(n)),
+      bare: await perCall(async n => {
+        for (const fn of functions) await fn(n)
+      }),
+    }
+  },
+}
+
+export type KernelHandlers = typeof handlers
+answer(handlers)

@@ -1,0 +1,103 @@
+import { pluginActor } from './actor.js'
+import type { Clock, Timer } from './clock.js'
+import type { LiveConfig } from './config/live.js'
+import type { DiskRoom } from './disk-guard.js'
+import type { EventLog } from './events/index.js'
+import { type Hook, hookFactory, type Report, type Tapper } from './hooks/index.js'
+import type { Registries } from './host/registries.js'
+import type { HostView } from './host/view.js'
+import type { Ids } from './ids.js'
+import { type LogLine, logFor } from './log.js'
+import type { Plugin } from './plugin.js'
+import type { Home, PluginKernel } from './plugin-kernel.js'
+import type { Reconcile } from './reconcile/index.js'
+import type { RecordStore } from './records/store.js'
+import type { OwnedScope } from './scope.js'
+import type { Spawner } from './spawn.js'
+import type { Db } from './store/index.js'
+import { textFile } from './store/json-file.js'
+import type { RegistryToken } from './token.js'
+
+/** What a kernel is made of, as far as its plugins use it. */
+export interface KernelParts {
+  readonly home: Home
+  readonly env: PluginKernel['env']
+  readonly write: (line: LogLine) => void
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly db: Db
+  readonly disk: DiskRoom
+  readonly records: RecordStore
+  readonly events: EventLog
+  readonly reconcile: Reconcile
+  readonly report: Report
+  readonly spawner: Spawner
+  readonly config: LiveConfig
+  readonly host: HostView
+  /** Absent until the host is there. */
+  readonly registries: () => Registries | undefined
+}
+
+/** The kernel as one plugin is handed it: its name on everything, what it acquires on its scope. */
+export function bindKernel(
+  parts: KernelParts,
+  plugin: Plugin,
+  needs: Record<string, unknown>,
+  tapper: Tapper & { scope: OwnedScope },
+): PluginKernel {
+  const { home, env, clock, ids, disk, records, reconcile, host, report, config } = parts
+  const { name, version } = plugin
+  const { scope } = tapper
+  return {
+    name,
+    version,
+    needs: needs as never,
+    home,
+    env,
+    log: logFor(name, clock, parts.write),
+    scope,
+    clock,
+    ids,
+    actor: pluginActor(name),
+    db: parts.db.bind({ name, tables: name.replace(/[.-]/g, '_') }),
+    disk,
+    records,
+    events: parts.events.bind(name, scope),
+    reconcile,
+    host,
+    hooks: hookFactory(name, report, clock),
+    spawn: async request => {
+      const handle = await parts.spawner.spawn({ ...request, owner: name })
+      const release = scope.defer(`process ${handle.pid}`, () => handle.stop())
+      void handle.exited.then(release, () => {})
+      return handle
+    },
+    journal: async (...path) => {
+      const { openJournal } = await import('./journal/index.js')
+      const timers = {
+        setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
+        clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
+      }
+      const journal = await openJournal({ dir: home.path(...path), timers })
+      journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
+      return journal
+    },
+    file: (...path) => textFile(home.path(...path)),
+    setting: entry => config.get(entry),
+    onSetting: (entry, fn) => {
+      const hook = `setting ${entry.path}`
+      scope.defer(
+        hook,
+        config.onChange(entry, fn, error => report({ owner: name, hook, error })),
+      )
+    },
+    collect: <T>(token: RegistryToken<T>) =>
+      (parts.registries()?.declared(token.registry).collect() ?? []) as { owner: string; entry: T }[],
+    register: (surface, self) => {
+      const required = Object.entries(plugin.requires)
+      const services = new Map(required.map(([need, to]) => ['id' in to ? to.id : to.maybe.id, needs[need]]))
+      parts.registries()?.register(tapper, surface, self, id => services.get(id))
+    },
+    tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
+  }
+}

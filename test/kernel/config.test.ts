@@ -1,0 +1,180 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { definePlugin, type Plugin, type PluginKernel, type Setting } from '../../kernel/plugin.js'
+import daemon from '../../plugins/daemon/index.js'
+import resources from '../../plugins/resources/index.js'
+import { boot, type TestKernel, temporaryFolder } from '../harness/kernel.js'
+
+const size: Setting<number> = {
+  path: 'plugins.acme.sizes.size',
+  section: 'general',
+  schema: v.number(),
+  default: 1,
+  apply: 'live',
+}
+const depth: Setting<number> = { ...size, path: 'plugins.acme.sizes.depth', apply: 'restart-required' }
+
+/** A drop-in that remembers what it was told, and fails when told 13. */
+function sizes(settings: readonly Setting<number>[] = [size, depth]) {
+  const told: number[] = []
+  const seen: { kernel?: PluginKernel } = {}
+  const plugin: Plugin = definePlugin({
+    name: 'acme.sizes',
+    version: '1.0.0',
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel) {
+          seen.kernel = kernel
+          kernel.setting(depth)
+          kernel.onSetting(size, value => {
+            if (value === 13) throw new Error('not 13')
+            told.push(value)
+          })
+        }
+      },
+  }).surface({ settings })
+  return { plugin, told, value: (entry: Setting<number>) => seen.kernel?.setting(entry) }
+}
+
+const own = (values: unknown) => JSON.stringify({ plugins: { 'acme.sizes': values } })
+
+async function until(look: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    if (await look()) return
+    await new Promise(resolve => setTimeout(resolve, 25))
+  }
+  throw new Error(`waited in vain until ${what}`)
+}
+
+const codes = async (host: TestKernel) =>
+  (await host.request('GET', '/api/doctor?only=config')).body.items.map((item: { code: string }) => item.code)
+const quiet = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+test('a running kernel follows its file: live values at once, the others noted, an invalid file nothing', async () => {
+  const home = await temporaryFolder('config')
+  const file = path.join(home, 'config.json')
+  await writeFile(file, own({ size: 2, depth: 2 }))
+  const { plugin, told, value } = sizes()
+  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'] })
+  assert.equal([value(size), value(depth)], [2, 2])
+
+  await writeFile(file, own({ size: 3, depth: 3 }))
+  await until(() => told.includes(3), 'the live value is told')
+  assert.equal([value(size), value(depth)], [3, 2], 'the other keeps its value')
+  assert.equal(await codes(host), ['config_restart_required'])
+  const { items } = (await host.request('GET', '/api/doctor?only=config')).body
+  assert.match(items[0].message, /plugins\.acme\.sizes\.depth/)
+
+  // As an editor writes: another file takes the place.
+  const temporary = path.join(home, 'config.json.tmp')
+  await writeFile(temporary, own({ size: 4, depth: 2 }))
+  await rename(temporary, file)
+  await until(() => told.includes(4), 'a renamed file is followed')
+  assert.equal(await codes(host), ['config_ok'], 'the old value is back, nothing waits')
+
+  await writeFile(file, '{\n  "plugins": { "acme.sizes": { "size": 5, "dpth": 1 } }\n}')
+  await until(async () => (await codes(host)).includes('config_invalid'), 'the invalid file is said')
+  const report = (await host.request('GET', '/api/doctor?only=config')).body
+  assert.match(report.items[0].message, /config\.json:2: unknown key plugins\.acme\.sizes\.dpth/)
+  assert.equal([value(size), told.includes(5)], [4, false])
+  assert.ok(host.log.some(({ level, msg }) => level === 'error' && /config\.json:2/.test(msg)))
+  const { config } = (await host.request('GET', '/api/status')).body
+  assert.equal([config.validated, config.apply_state], [false, 'failed'])
+
+  await writeFile(file, own({ size: 6 }))
+  await until(() => told.includes(6), 'a mended file is followed')
+  assert.not((await codes(host)).includes('config_invalid'))
+
+  await writeFile(file, own({ size: 13 }))
+  await until(() => host.kernel.host.faults().length > 0, 'the owner fails')
+  assert.is(host.kernel.host.faults()[0]?.owner, 'acme.sizes')
+  await writeFile(file, own({ size: 7 }))
+  await until(() => told.includes(7), 'one that failed is told of the next')
+  await host.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test('an empty moment is no change, a burst is one, a file that is gone means the defaults', async () => {
+  const home = await temporaryFolder('config')
+  const file = path.join(home, 'config.json')
+  await writeFile(file, own({ size: 2 }))
+  const { plugin, told, value } = sizes()
+  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'] })
+  await quiet(900)
+  await writeFile(file, '')
+  await quiet(400)
+  assert.is(value(size), 2, 'an empty file is not believed at once')
+  for (const n of [3, 4, 5, 6, 7]) await writeFile(file, own({ size: n }))
+  await until(() => told.includes(7), 'the last of a burst is told')
+  assert.not(told.includes(1))
+  assert.ok(told.length < 5, `told ${told}`)
+  await rm(file)
+  await until(() => told.includes(1), 'the default is told')
+  await writeFile(file, own({ size: 8 }))
+  await until(() => told.includes(8), 'a file that came back is followed')
+  await host.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test('the level of the log is live', async () => {
+  const home = await temporaryFolder('config')
+  const file = path.join(home, 'config.json')
+  const { plugin, value } = sizes()
+  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'] })
+  await writeFile(file, JSON.stringify({ log: { level: 'error' }, plugins: { 'acme.sizes': { size: 2 } } }))
+  await until(() => value(size) === 2, 'a file that was not there is followed')
+  const lines = host.log.length
+  await host.kernel.host.load({ ...sizes().plugin, name: 'acme.more', surface: {}, apply: k => k.log.warn('unheard') })
+  assert.not(host.log.slice(lines).some(({ msg }) => msg === 'unheard'))
+  await host.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test("a drop-in's values wait for it below plugins.<name>; a misspelt one or a path elsewhere fails it alone", async () => {
+  const home = await temporaryFolder('config')
+  const plugins = { 'acme.sizes': { size: 2 }, 'acme.odd': { sise: 2 } }
+  await writeFile(path.join(home, 'config.json'), JSON.stringify({ plugins }))
+  const host = await boot({ home, plugins: [daemon, resources] })
+  assert.equal(await codes(host), ['config_unowned', 'config_unowned'])
+  const good = sizes()
+  assert.is((await host.kernel.host.load(good.plugin)).status, 'active')
+  assert.is(good.value(size), 2)
+  assert.equal(await codes(host), ['config_unowned'])
+  await host.kernel.host.unload('acme.sizes')
+
+  const misplaced = await host.kernel.host.load({
+    ...sizes([{ ...size, path: 'http.size' }]).plugin,
+    name: 'acme.wide',
+  })
+  assert.match(misplaced.status === 'failed' ? misplaced.error : '', /http\.size is not below plugins\.acme\.wide/)
+  const odd = await host.kernel.host.load({
+    ...sizes([{ ...size, path: 'plugins.acme.odd.size' }]).plugin,
+    name: 'acme.odd',
+  })
+  assert.match(odd.status === 'failed' ? odd.error : '', /config\.json:1: unknown key plugins\.acme\.odd\.sise/)
+  assert.is((await host.kernel.host.load(good.plugin)).status, 'active')
+  await host.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test('closing ends the watch: nothing keeps the process, and a later change is not read', async () => {
+  const home = await temporaryFolder('config')
+  const file = path.join(home, 'config.json')
+  await writeFile(file, own({ size: 2 }))
+  const { plugin, told } = sizes()
+  const watchers = () => process.getActiveResourcesInfo().filter(name => /FSEvent|StatWatcher/.test(name)).length
+  const before = watchers()
+  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'] })
+  await until(() => watchers() > before, 'the file is watched')
+  await host.close()
+  await until(() => watchers() === before, 'the watch is over')
+  await writeFile(file, own({ size: 3 }))
+  await quiet(300)
+  assert.equal(told, [])
+  await rm(home, { recursive: true, force: true })
+})
+
+test.run()
