@@ -5,14 +5,50 @@ import { type Fault, KernelErrors } from '../errors.js'
 const WAIT_MS = 5000
 
 /** One admitted request of a plugin, from its routing until its handler is done. */
-export interface Call {
-  /** Aborts when the caller hangs up or the plugin leaves. */
-  readonly signal: AbortSignal
-  abort(reason: unknown): void
+export class Call {
+  /** Why it was told to stop, if it was. */
+  reason: Fault | undefined
+  #abort: AbortController | undefined
+  #reject: ((fault: Fault) => void) | undefined
+
+  constructor(
+    private readonly all: Set<Call>,
+    private readonly emptied: () => void,
+  ) {
+    all.add(this)
+  }
+
+  /** Aborts when the caller hangs up or the plugin leaves. Made when asked for: few handlers do, and making one costs. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.reason && !this.#abort.signal.aborted) this.#abort.abort(this.reason)
+    return this.#abort.signal
+  }
+
+  abort(reason: Fault): void {
+    this.reason ??= reason
+    this.#abort?.abort(this.reason)
+  }
+
   /** The handler is done; a drain waits no longer. The signal stays, for a stream goes on. */
-  leave(): void
+  leave(): void {
+    if (this.all.delete(this) && this.all.size === 0) this.emptied()
+  }
+
   /** Settles like the work, or rejects with 503 when the plugin leaves without waiting any longer. */
-  orLeaving<T>(work: T | Promise<T>): Promise<T>
+  orLeaving<T>(work: T | PromiseLike<T>): T | Promise<T> {
+    if (typeof work !== 'object' || work === null || !('then' in work)) return work
+    return new Promise((resolve, reject) => {
+      this.#reject = reject
+      work.then(resolve, reject)
+    })
+  }
+
+  turnOut(fault: Fault): void {
+    this.abort(fault)
+    this.#reject?.(fault)
+    this.leave()
+  }
 }
 
 export interface Hold {
@@ -23,15 +59,10 @@ export interface Hold {
   readonly open: () => void
 }
 
-interface Running {
-  readonly call: Call
-  readonly turnOut: (fault: Fault) => void
-}
-
 /** Who may come in: requests for a plugin that is being changed wait; those that are in are counted and can be sent away. */
 export class Admission {
   readonly #holds = new Map<string, Hold>()
-  readonly #running = new Map<string, Set<Running>>()
+  readonly #running = new Map<string, Set<Call>>()
   readonly #emptied = new Set<() => void>()
 
   constructor(private readonly clock: Clock) {}
@@ -91,27 +122,12 @@ export class Admission {
 
   /** Lets a request in. */
   enter(owner: string): Call {
-    const abort = new AbortController()
-    let turnOut: (fault: Fault) => void = () => {}
-    const leaving = new Promise<never>((_, reject) => {
-      turnOut = reject
-    })
-    leaving.catch(() => {})
     const mine = this.#running.get(owner) ?? new Set()
     this.#running.set(owner, mine)
-    const call: Call = {
-      signal: abort.signal,
-      abort: reason => abort.abort(reason),
-      leave: () => {
-        if (!mine.delete(running) || mine.size > 0) return
-        if (this.#running.get(owner) === mine) this.#running.delete(owner)
-        for (const look of [...this.#emptied]) look()
-      },
-      orLeaving: work => Promise.race([work, leaving]),
-    }
-    const running = { call, turnOut }
-    mine.add(running)
-    return call
+    return new Call(mine, () => {
+      if (this.#running.get(owner) === mine) this.#running.delete(owner)
+      for (const look of [...this.#emptied]) look()
+    })
   }
 
   /** Resolves when no request of the owner is in; after `ms` the rest is aborted, and answered with 503. */
@@ -126,12 +142,8 @@ export class Admission {
       this.#emptied.add(look)
     })
     const timer = this.clock.timeout(ms, () => {
-      for (const { call, turnOut } of this.#running.get(owner) ?? []) {
-        const fault = KernelErrors.reloading(undefined, { retryAfter: 1 })
-        call.abort(fault)
-        turnOut(fault)
-        call.leave()
-      }
+      for (const call of this.#running.get(owner) ?? [])
+        call.turnOut(KernelErrors.reloading(undefined, { retryAfter: 1 }))
     })
     await empty
     timer.cancel()

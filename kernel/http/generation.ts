@@ -169,7 +169,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
     handler: async (request, reply) => {
       const call = request.call ?? context.admission.enter(owner)
       try {
-        call.signal.throwIfAborted()
+        if (call.reason) throw call.reason
         const handled = route.handle(self, {
           params: request.params,
           query: decodeQuery(route, request.query),
@@ -178,7 +178,9 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           actor: actorOf(request),
           door: context.doorOf(request.raw),
           id: request.id,
-          signal: call.signal,
+          get signal() {
+            return call.signal
+          },
         } as never) as Awaitable<{
           status: number
           body?: unknown
@@ -195,7 +197,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         return reply.send(result.body)
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
-        throw faultOf(call.signal.aborted ? call.signal.reason : error)
+        throw faultOf(call.reason ?? error)
       } finally {
         call.leave()
       }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { KernelErrors } from '../errors.js'
 
@@ -14,12 +15,8 @@ export function readJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   const strict = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    let text: string
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    } catch {
-      return done(KernelErrors.malformed_json('the body is not valid UTF-8'))
-    }
+    if (!isUtf8(bytes)) return done(KernelErrors.malformed_json('the body is not valid UTF-8'))
+    const text = bytes.toString()
     if (/^\s*$/.test(text)) return done(null, undefined)
     strict(request, text, (error, value) => {
       const deep = !error && isDeeper(value, JSON_DEPTH)
