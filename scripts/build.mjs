@@ -203,7 +203,8 @@ function removeStale(current) {
 /** dist/commands.json, schemas/openapi.json and client/operations.ts, by what was just built. */
 async function buildData(made) {
   if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
-  const operations = () => readFileSync(join(root, 'client/operations.ts'), 'utf8')
+  const file = join(root, 'client/operations.ts')
+  const operations = () => (existsSync(file) ? readFileSync(file, 'utf8') : '')
   const before = operations()
   await run('dist/build-data.js')
   // The client was built with the operations as they had been.
