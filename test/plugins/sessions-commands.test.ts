@@ -111,7 +111,10 @@ test('the report agent in mode approve-reads: asks for its command and for its w
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session_id}`
   for (const kind of ['execute', 'edit']) {
-    await world.until(at, event => event.content.status === 'pending' && event.content.kind === kind)
+    await world.until(
+      at,
+      event => event.type === 'permission' && event.content.status === 'pending' && event.content.kind === kind,
+    )
     assert.match(await run(commands.runApprove, { session_id }), /allowed$/)
   }
   const done = await world.until(at, event => event.type === 'done' || event.type === 'error')
