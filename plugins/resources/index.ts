@@ -125,8 +125,8 @@ export default definePlugin({
       replies: { 200: RecordReply, 201: RecordReply },
       errors: [400, 403, 404, 409, 413, 422, 429, 500],
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
-      handle: async (self, { params, body, actor, signal }) => {
-        const stored = await self.put(params, body, actor, signal)
+      handle: async (self, request) => {
+        const stored = await self.put(request.params, request.body, request.actor, request)
         const reply = { record: recordToWire(stored.record) }
         return stored.created ? created(reply) : ok(reply)
       },
@@ -144,8 +144,8 @@ export default definePlugin({
       errors: [400, 403, 404, 409, 422, 429, 500],
       cli: { path: 'resource delete', done: 'deleted {kind} {id}' },
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
-      handle: async (self, { params, body, actor, signal }) => {
-        await self.delete(params, body, actor, signal)
+      handle: async (self, request) => {
+        await self.delete(request.params, request.body, request.actor, request)
         return noContent()
       },
     }),

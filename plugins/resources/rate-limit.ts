@@ -45,6 +45,11 @@ export const OperatorWriteLimit: Setting<RateLimit> = {
   apply: 'restart-required',
 }
 
+/** Who waits for a write; the signal is made when it is read, so it is read by those who have to wait only. */
+export interface Caller {
+  readonly signal: AbortSignal
+}
+
 /**
  * A token bucket as one number, the theoretical arrival time of the next write: `requests` at once, then one every
  * window / requests. A write without a token waits for its own when fewer than `queue` wait, else it is refused.
@@ -65,7 +70,7 @@ export class WriteLimiter {
   }
 
   /** Resolves when the write may go on. Throws `write_rate_limited` with the seconds to wait. */
-  async pass(signal: AbortSignal): Promise<void> {
+  async pass(caller: Caller): Promise<void> {
     if (this.#interval === 0) return
     const now = this.clock.monotonic()
     const next = Math.max(this.#arrival, now)
@@ -77,7 +82,7 @@ export class WriteLimiter {
     if (wait <= 0) return
     this.#waiting++
     try {
-      await this.clock.sleep(wait, signal)
+      await this.clock.sleep(wait, caller.signal)
     } finally {
       this.#waiting--
     }

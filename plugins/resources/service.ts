@@ -16,7 +16,7 @@ import type {
 } from '../../schemas/resources.js'
 import type { Daemon } from '../daemon/api.js'
 import { filterOf } from './filter.js'
-import { OperatorWriteLimit, WriteLimiter } from './rate-limit.js'
+import { type Caller, OperatorWriteLimit, WriteLimiter } from './rate-limit.js'
 
 /**
  * Kinds whose lifecycle a service keeps, refused also while that plugin is absent: what is written here now would be taken
@@ -63,8 +63,8 @@ export class ResourcesService {
   }
 
   /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */
-  async put(key: RecordKey, body: PutRecordBody, actor: Actor, signal: AbortSignal): Promise<Stored> {
-    await this.#limiter.pass(signal)
+  async put(key: RecordKey, body: PutRecordBody, actor: Actor, caller: Caller): Promise<Stored> {
+    await this.#limiter.pass(caller)
     const { kind, id } = key
     const expectedVersion = body.expected_version ?? 0
     const { record, created } = await this.kernel.db.tx(t =>
@@ -80,8 +80,8 @@ export class ResourcesService {
     return { record, created }
   }
 
-  async delete(key: RecordKey, body: DeleteRecordBody | undefined, actor: Actor, signal: AbortSignal): Promise<void> {
-    await this.#limiter.pass(signal)
+  async delete(key: RecordKey, body: DeleteRecordBody | undefined, actor: Actor, caller: Caller): Promise<void> {
+    await this.#limiter.pass(caller)
     await this.kernel.db.tx(t =>
       this.kernel.records.delete(t, actor, { ...key, expectedVersion: body?.expected_version, direct: true }),
     )
