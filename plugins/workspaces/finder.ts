@@ -1,7 +1,8 @@
 import path from 'node:path'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
-import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isInside, shown } from './paths.js'
+import { isInside } from './files.js'
+import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Finds workspaces by the forms of a reference: id, then unique name, then absolute path (Behaviour 5.1). */

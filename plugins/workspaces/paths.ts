@@ -78,10 +78,5 @@ export function ancestorsOf(wanted: string): string[] {
   return all
 }
 
-/** Is a canonical path a root or below it. */
-export function isInside(inner: string, root: string): boolean {
-  return inner === root || inner.startsWith(root.endsWith(path.sep) ? root : root + path.sep)
-}
-
 /** For error texts: quoted and bounded. */
 export const shown = (text: string) => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
