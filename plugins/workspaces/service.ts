@@ -291,6 +291,6 @@ const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root_dir: r
 function inUse(workspace: Workspace, record: StoredRecord) {
   return WorkspaceErrors.workspace_in_use(
     `the workspace ${workspace.name} holds ${record.kind} ${record.id} of the activation ${record.owner.id}`,
-    { next: `svc bundle deactivate ${record.owner.id}` },
+    { next: `svc resource get ${record.owner.kind} ${record.owner.id}` },
   )
 }
