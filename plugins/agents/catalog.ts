@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AgentCatalogQuery, AgentFacets } from '../../schemas/agents.js'
 import { AgentErrors } from './api.js'
-import type { Listed, Listing } from './view.js'
+import { categoriesOf, type Listed, type Listing } from './view.js'
 
 const DEFAULT_PAGE = 50
 
@@ -22,7 +22,7 @@ export interface CatalogPage {
  * @param active names at work; undefined when that is not known. Throws `agent_cursor_invalid`, `agent_activity_unavailable`.
  */
 export function catalogPage(
-  { agents }: Listing,
+  { agents, categories }: Listing,
   query: AgentCatalogQuery,
   workspaceId: string,
   active: ReadonlySet<string> | undefined,
@@ -33,13 +33,13 @@ export function catalogPage(
   const filter = filterKey(workspaceId, query)
   const after = query.cursor === undefined ? '' : decodeCursor(query.cursor, filter)
   const isActive = (row: Listed) => active?.has(row.definition.name) ?? false
-  const left = agents.filter(
-    row =>
-      (name === undefined || row.definition.name === name) &&
-      (category === undefined || row.category === category) &&
-      (text === '' || row.text.includes(text)) &&
-      (status === undefined || isActive(row) === (status === 'active')),
-  )
+  const filtered = name !== undefined || category !== undefined || text !== '' || status !== undefined
+  const matches = (row: Listed) =>
+    (name === undefined || row.definition.name === name) &&
+    (category === undefined || row.category === category) &&
+    (text === '' || row.text.includes(text)) &&
+    (status === undefined || isActive(row) === (status === 'active'))
+  const left = filtered ? agents.filter(matches) : agents
   const from = after === '' ? 0 : firstAfter(left, after)
   const rows = left.slice(from, from + limit)
   const last = rows.at(-1)
@@ -51,7 +51,7 @@ export function catalogPage(
       total: left.length,
       active: busy,
       idle: left.length - busy,
-      categories: [...new Set(left.map(row => row.category))].filter(path => path !== '').sort(),
+      categories: filtered ? categoriesOf(left) : [...categories],
     },
     page: {
       has_more: more,

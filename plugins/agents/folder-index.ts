@@ -8,16 +8,17 @@ import type { Broken, Source } from './view.js'
 const MAX_NAMES = 20_000
 /** Files that a request looks at itself. */
 const CHECKED_AT_ONCE = 128
-/** Milliseconds between two looks at all files of a folder that has more. */
+/** Milliseconds between two looks at all files of a folder that has more; and how much longer than a look that is. */
 const SWEEP_EVERY_MS = 2000
+const SWEEP_SHARE = 20
 /** Files that are read at the same time. */
 const PARALLEL = 8
 
 /**
  * The definitions of one folder, kept in memory and compared with the files when somebody asks; nothing is watched and an
  * idle daemon does nothing. Names that came or went are always seen. Changed files are seen by the next request in a folder of
- * up to {@link CHECKED_AT_ONCE} definitions; in a larger one that request starts a look at all of them, at most one each
- * {@link SWEEP_EVERY_MS}, and does not wait for it. {@link read} of one name is always exact.
+ * up to {@link CHECKED_AT_ONCE} definitions; in a larger one that request starts a look at all of them and does not wait for
+ * it, at most one each {@link SWEEP_EVERY_MS} and a twentieth of the time. {@link read} of one name is always exact.
  */
 export class FolderIndex implements Source {
   readonly #readings = new Map<string, Reading>()
@@ -27,7 +28,7 @@ export class FolderIndex implements Source {
   #fault: Found | undefined
   #names: readonly string[] = []
   #folderStamp = ''
-  #sweptAt = Number.NEGATIVE_INFINITY
+  #sweepFrom = Number.NEGATIVE_INFINITY
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
   #sweep: Promise<void> | undefined
@@ -84,9 +85,11 @@ export class FolderIndex implements Source {
     const added = await this.#lookAtNames()
     await this.#readAll(added)
     if (this.#names.length <= CHECKED_AT_ONCE) return this.#readAll(this.#names)
-    if (this.#sweep || this.clock.monotonic() - this.#sweptAt < SWEEP_EVERY_MS) return
+    const began = this.clock.monotonic()
+    if (this.#sweep || began < this.#sweepFrom) return
     this.#sweep = this.#readAll(this.#names).finally(() => {
-      this.#sweptAt = this.clock.monotonic()
+      const ended = this.clock.monotonic()
+      this.#sweepFrom = ended + Math.max(SWEEP_EVERY_MS, SWEEP_SHARE * (ended - began))
       this.#sweep = undefined
     })
   }

@@ -11,16 +11,22 @@ export type Resolution =
 export type Resolver = (definition: AgentDefinition) => Resolution
 
 /** Behaviour 4.3: the definition's own provider, its own command, `defaults.provider`, then the first one detected (decision 19). */
+export async function resolveProvider(definition: AgentDefinition, providers: ProvidersApi): Promise<Resolution> {
+  return ownResolution(definition, providers) ?? (await fallbackOf(providers))
+}
+
+/** The same for many definitions: what is installed is looked at once. */
 export async function resolverOf(providers: ProvidersApi): Promise<Resolver> {
   const fallback = await fallbackOf(providers)
-  const own: Resolution = { provider: providers.builtIn, source: 'command' }
-  const named = new Map<string, Resolution>(
-    providers.list().map(provider => [provider.name, { provider, source: 'agent' } as const]),
-  )
-  return ({ provider: name, command }) => {
-    if (name !== undefined) return named.get(name) ?? unknownProvider(name, [...named.keys()])
-    return command === undefined ? fallback : own
-  }
+  return definition => ownResolution(definition, providers) ?? fallback
+}
+
+function ownResolution({ provider: name, command }: AgentDefinition, providers: ProvidersApi): Resolution | undefined {
+  if (name === undefined) return command === undefined ? undefined : { provider: providers.builtIn, source: 'command' }
+  const provider = providers.get(name)
+  if (provider) return { provider, source: 'agent' }
+  const known = providers.list().map(entry => entry.name)
+  return { problem: `provider ${JSON.stringify(name)} is not in the catalog; known are ${known.join(', ')}` }
 }
 
 async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
@@ -33,10 +39,6 @@ async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
     install: candidates.find(provider => provider.install)?.install,
   }
 }
-
-const unknownProvider = (name: string, known: readonly string[]): Resolution => ({
-  problem: `provider ${JSON.stringify(name)} is not in the catalog; known are ${known.join(', ')}`,
-})
 
 /** The wire's member `effective_runtime`; model and effort come from the definition alone, for the catalog has no models yet. */
 export function effectiveRuntime(definition: AgentDefinition, resolution: Resolution): EffectiveRuntime | null {

@@ -27,7 +27,7 @@ import { brokenItems } from './checks.js'
 import { splitCommand } from './command.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
-import { type Resolver, resolverOf } from './runtime.js'
+import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
 import type { Broken } from './view.js'
@@ -78,7 +78,7 @@ export class AgentsService implements AgentsApi {
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
-    const resolution = (await resolverOf(this.kernel.needs.providers))(definition)
+    const resolution = await resolveProvider(definition, this.kernel.needs.providers)
     if (!resolution.provider) throw notRunnable(name, resolution)
     const { provider } = resolution
     const base = {
@@ -111,7 +111,7 @@ export class AgentsService implements AgentsApi {
   }
 
   async wire(definition: AgentDefinition): Promise<Agent> {
-    return this.#wire.agent(definition, (await resolverOf(this.kernel.needs.providers))(definition))
+    return this.#wire.agent(definition, await resolveProvider(definition, this.kernel.needs.providers))
   }
 
   async wireList(workspace?: Workspace): Promise<ListAgentsReply & { agents: Agent[] }> {

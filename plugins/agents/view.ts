@@ -29,6 +29,8 @@ export interface Listed {
 export interface Listing {
   /** Sorted by name. */
   readonly agents: readonly Listed[]
+  /** Of all of them, sorted. */
+  readonly categories: readonly string[]
   readonly broken: readonly Broken[]
 }
 
@@ -69,13 +71,18 @@ export class View {
         else broken.push(found)
       }
     }
-    return { agents: agents.sort(byName), broken }
+    return { agents: agents.sort(byName), categories: categoriesOf(agents), broken }
   }
 }
 
 function listed(definition: AgentDefinition): Listed {
   const category = definition.categoryPath.join('/')
   return { definition, category, text: `${definition.name}\n${category}`.toLowerCase() }
+}
+
+/** Categories of rows, each once, sorted. */
+export function categoriesOf(rows: readonly Listed[]): string[] {
+  return [...new Set(rows.map(row => row.category))].filter(category => category !== '').sort()
 }
 
 const byName = (a: Listed, b: Listed) => (a.definition.name < b.definition.name ? -1 : 1)

@@ -75,7 +75,7 @@ test('a command that is not there is seen', () => {
   assert.match(refusal('svc agents lst') ?? '', 'no such command')
   assert.match(refusal('svc agent info') ?? '', 'svc agent info')
   assert.match(refusal('svc agent list --nonsense 1') ?? '', 'nonsense')
-  assert.equal(commandsIn("x({ next: `svc agent info ${name}`, y: 'see svc doctor' })\n// 'svc nothing'"), {
+  assert.equal(commandsIn(`x({ next: \`svc agent info \${name}\`, y: 'see svc doctor' })\n// 'svc nothing'`), {
     whole: ['svc agent info x'],
     mentioned: ['svc doctor'],
   })
