@@ -37,7 +37,9 @@ export const Provider = v.object({
   default: v.boolean(),
   display_name: v.optional(v.string()),
   /** Command and arguments of its processes; absent where each agent names its own. */
-  command: v.optional(v.array(v.string())),
+  command: v.optional(v.string()),
+  /** What a person types to install it. */
+  install_command: v.optional(v.string()),
   /** Where the command was found. */
   executable: v.optional(v.string()),
   version: v.optional(v.string()),

@@ -25,6 +25,7 @@ import {
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
 import { splitCommand } from './command.js'
+import { invalid, notFound, notRunnable } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
@@ -283,23 +284,4 @@ export class AgentsService implements AgentsApi {
       yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
     }
   }
-}
-
-function invalid({ name, path, error }: Broken) {
-  return AgentErrors.agent_invalid(`the definition of agent ${name} is not valid: ${error.message}`, {
-    details: { path, error_kind: error.kind },
-    next: `edit ${path}`,
-  })
-}
-
-function notFound(name: string, workspace: Workspace | undefined) {
-  const where = workspace ? ` in workspace ${workspace.name}` : ''
-  return AgentErrors.agent_not_found(`there is no agent ${JSON.stringify(name.slice(0, 80))}${where}`)
-}
-
-function notRunnable(name: string, { problem, install }: { problem: string; install?: string | undefined }) {
-  const help = install ? `install one: ${install}; or use --agent report, which needs none` : 'use --agent report'
-  return AgentErrors.agent_not_runnable(`agent ${name} cannot be run: ${problem}; ${help}`, {
-    ...(install ? { details: { install } } : {}),
-  })
 }

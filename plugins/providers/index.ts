@@ -16,8 +16,8 @@ const columns = [
   { header: 'Called', path: 'display_name' },
   { header: 'State', path: 'auth_status.state' },
   { header: 'Version', path: 'version' },
-  { header: 'Command', path: 'command', as: 'list' },
-  { header: 'Note', path: 'auth_status.message' },
+  { header: 'Command', path: 'command' },
+  { header: 'Install', path: 'install_command' },
 ] as const
 
 export default definePlugin({
@@ -55,6 +55,7 @@ export default definePlugin({
           fields: [
             ...columns,
             { header: 'Found at', path: 'executable' },
+            { header: 'Note', path: 'auth_status.message' },
             { header: 'Login', path: 'auth_status.login_command' },
             { header: 'Default', path: 'default' },
           ],

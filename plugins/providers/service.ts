@@ -72,7 +72,8 @@ export class ProvidersService implements ProvidersApi {
       display_name: provider.displayName,
       default: provider === (this.preferred ?? builtIn),
       auth_status: this.#authStatus(provider, command === undefined || executable !== undefined),
-      ...(command === undefined ? {} : { command: [...provider.argv] }),
+      ...(command === undefined ? {} : { command: provider.argv.join(' ') }),
+      ...(provider.install ? { install_command: provider.install } : {}),
       ...(executable === undefined ? {} : { executable }),
       ...(version === undefined ? {} : { version }),
     }

@@ -183,7 +183,7 @@ test('providers over the API: found on the PATH with the version of their packag
     list.find((entry: { name: string }) => entry.name === 'gemini'),
     one,
   )
-  assert.equal([one.version, one.command, one.auth_status.state], ['1.2.3', ['gemini', '--acp'], 'ready'])
+  assert.equal([one.version, one.command, one.auth_status.state], ['1.2.3', 'gemini --acp', 'ready'])
   const absent = (await kernel.request('GET', '/api/providers/claude')).body
   assert.equal([absent.auth_status.state, absent.auth_status.code], ['missing', 'provider_cli_missing'])
   assert.match(absent.auth_status.message, 'npm install -g @agentclientprotocol/claude-agent-acp')
