@@ -4,6 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { AgentActivities } from '../../../plugins/agents/api.js'
+import sessions from '../../../plugins/sessions/index.js'
 import { scene } from './agents-scene.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
@@ -55,6 +56,22 @@ test('filters, facets over what they leave, activity', async () => {
   const blind = (await s.request('GET', catalog)).body
   assert.equal([blind.agents.length, blind.sessions_available], [4, false])
   assert.is(await s.outcome('GET', `${catalog}&status=idle`), '503 agent_activity_unavailable')
+  await s.end()
+})
+
+test('what sessions did is counted: at work until stopped', async () => {
+  const s = await scene({ plugins: [sessions] })
+  await s.write(s.own, 'coder', ['command: node agent.js'])
+  const body = { workspace: 'w', agent_name: 'coder' }
+  const made = (await s.request('POST', '/api/sessions', body)).body.session
+  const counted = async (status: string) => {
+    const { agents, facets } = (await s.request('GET', `${catalog}&status=${status}&name=coder`)).body
+    return [agents[0]?.sessions.active, agents[0]?.sessions.total, facets.active, facets.idle]
+  }
+  assert.equal(await counted('active'), [1, 1, 1, 0])
+  await s.request('POST', `/api/workspaces/${s.workspaceId}/sessions/${made.id}/stop`)
+  assert.equal(await counted('active'), [undefined, undefined, 0, 0])
+  assert.equal(await counted('idle'), [0, 1, 0, 1])
   await s.end()
 })
 
