@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
 import type { Context } from './context.js'
 import { answers, makeHome, startDaemon } from './daemon.js'
+import { runLoad } from './load-run.js'
 import { inTurn, median, ms, pause, perSecond, ratioOf } from './measure.js'
 import type { Row } from './report.js'
 
@@ -21,15 +21,17 @@ export async function benchPut(context: Context): Promise<void> {
   const echo = spawn(process.execPath, [program('echo'), echoSocket], { stdio: ['ignore', 'ignore', 'inherit'] })
   while (!(await answers(echoSocket, '/'))) await pause(20)
   const [rounds, seconds] = quick ? [1, 0.6] : [5, 1.2]
+  const load = (socket: string, url: string, clients: number) =>
+    runLoad(program('load'), { socket, method: 'PUT', url, clients, seconds, body: BODY })
   const rows: Row[] = []
   let gap = 0
   for (const clients of [1, 16, 64]) {
     const put = async () => {
       await daemon.longestGap()
-      const result = await load(program('load'), home.socket, '/api/resources/bench.note/#', clients, seconds)
+      const result = await load(home.socket, '/api/resources/bench.note/#', clients)
       return { ...result, gap: await daemon.longestGap() }
     }
-    const bare = async () => ({ ...(await load(program('load'), echoSocket, '/echo/#', clients, seconds)), gap: 0 })
+    const bare = async () => ({ ...(await load(echoSocket, '/echo/#', clients)), gap: 0 })
     const [ours = [], base = []] = (await inTurn(rounds + 1, [put, bare])).map(results => results.slice(1))
     gap = Math.max(gap, ...ours.map(one => one.gap))
     const told = (results: typeof ours) =>
@@ -48,17 +50,4 @@ export async function benchPut(context: Context): Promise<void> {
   echo.kill()
   await daemon.stop()
   report.section('Requests', rows)
-}
-
-async function load(program: string, socketPath: string, url: string, clients: number, seconds: number) {
-  const args = [program, socketPath, 'PUT', url, String(clients), String(seconds), BODY]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let text = ''
-  child.stdout.on('data', chunk => {
-    text += chunk
-  })
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`the load generator ended with ${code}`)
-  const result = JSON.parse(text) as { requests: number; seconds: number; p50: number; p99: number }
-  return { p50: result.p50, rate: result.requests / result.seconds }
 }

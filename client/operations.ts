@@ -30,11 +30,7 @@ export interface Agent {
   readonly command?: string | undefined
   readonly definition_digest: string
   readonly deny_tools?: readonly string[] | undefined
-  readonly diagnostics?: readonly {
-    readonly error_kind: string
-    readonly message: string
-    readonly path: string
-  }[] | undefined
+  readonly diagnostics?: readonly Diagnostic[] | undefined
   readonly effective_runtime?: {
     readonly model?: string | undefined
     readonly provider: string
@@ -71,12 +67,37 @@ export interface Agent {
   readonly prompt: string
   readonly provider: string
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
-  readonly skills?: {
-    readonly disabled?: readonly string[] | undefined
-  } | null | undefined
+  readonly skills?: Skills | null | undefined
   readonly tools?: readonly string[] | undefined
   readonly toolsets?: readonly string[] | undefined
   readonly workspace_id?: string | undefined
+}
+
+export interface Agent2 {
+  readonly name: string
+  readonly category_path?: readonly string[] | undefined
+  readonly command?: string | undefined
+  readonly deny_tools?: readonly string[] | undefined
+  readonly model?: string | undefined
+  readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
+  readonly prompt: string
+  readonly provider?: string | undefined
+  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+  readonly skills?: Skills | null | undefined
+  readonly tools?: readonly string[] | undefined
+  readonly toolsets?: readonly string[] | undefined
+}
+
+export interface AuthStatus {
+  readonly code?: string | undefined
+  readonly env_policy: string
+  readonly home_policy: string
+  readonly last_probe_at?: string | null | undefined
+  readonly login_command?: string | undefined
+  readonly message?: string | undefined
+  readonly mode: string
+  readonly state: string
+  readonly status_command?: string | undefined
 }
 
 export interface AvailableCommand {
@@ -108,6 +129,12 @@ export interface ConfigOption {
     readonly label?: string | undefined
     readonly value: string
   }[] | undefined
+}
+
+export interface Diagnostic {
+  readonly error_kind: string
+  readonly message: string
+  readonly path: string
 }
 
 export interface Disk {
@@ -190,6 +217,10 @@ export interface Failure {
 export interface FireLimit {
   readonly max: number
   readonly window: string
+}
+
+export interface GetAgentsByName {
+  readonly agent: Agent
 }
 
 export interface GetAutomationJobsById {
@@ -353,6 +384,17 @@ export interface PostWorkspacesByWorkspaceIdSessionsBySessionIdPrompt {
     readonly message_id?: string | undefined
     readonly replayed?: boolean | undefined
   }
+}
+
+export interface Provider {
+  readonly name: string
+  readonly auth_status: AuthStatus
+  readonly default: boolean
+  readonly display_name?: string | undefined
+  readonly command?: string | undefined
+  readonly install_command?: string | undefined
+  readonly executable?: string | undefined
+  readonly version?: string | undefined
 }
 
 export interface RecordValue {
@@ -521,6 +563,10 @@ export interface Session {
   readonly updated_at: string
 }
 
+export interface Skills {
+  readonly disabled?: readonly string[] | undefined
+}
+
 export interface SpawnBudget {
   readonly max_active_per_workspace?: number | undefined
   readonly max_children: number
@@ -568,6 +614,24 @@ export interface Workspace {
 
 /** What each operation takes and gives. */
 export interface Operations {
+  /** Remove the definition of an agent; its other files stay: DELETE /api/agents/{name} */
+  deleteAgentsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly name: string
+        readonly origin: "global" | "workspace"
+        readonly unshadowed_origin?: "global" | "workspace" | undefined
+      }
+    }
+  }
   /** Deletes a job; its history stays: DELETE /api/automation/jobs/{id} */
   deleteAutomationJobsById: {
     input: {
@@ -627,6 +691,7 @@ export interface Operations {
     replies: {
       200: {
         readonly agents: readonly Agent[]
+        readonly diagnostics?: readonly Diagnostic[] | undefined
       }
     }
   }
@@ -641,8 +706,42 @@ export interface Operations {
       } | undefined
     }
     replies: {
+      200: GetAgentsByName
+    }
+  }
+  /** Agents of a workspace, searched and counted, page by page: GET /api/agents/catalog */
+  getAgentsCatalog: {
+    input: {
+      readonly query: {
+        readonly workspace: string
+        readonly name?: string | undefined
+        readonly q?: string | undefined
+        readonly category?: string | undefined
+        readonly status?: "active" | "idle" | undefined
+        readonly cursor?: string | undefined
+        readonly limit?: number | undefined
+      }
+    }
+    replies: {
       200: {
-        readonly agent: Agent
+        readonly agents: readonly {
+          readonly agent: Agent
+          readonly sessions?: {
+            readonly active: number
+            readonly failed: number
+            readonly last_activity_at?: string | null | undefined
+            readonly runtime_seconds: number
+            readonly total: number
+          } | null | undefined
+        }[]
+        readonly facets: {
+          readonly active: number
+          readonly categories: readonly string[]
+          readonly idle: number
+          readonly total: number
+        }
+        readonly page: Page
+        readonly sessions_available: boolean
       }
     }
   }
@@ -840,6 +939,26 @@ export interface Operations {
           }[]
         }
       }
+    }
+  }
+  /** Programs that can run agents, and whether they are installed: GET /api/providers */
+  getProviders: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly providers: readonly Provider[]
+      }
+    }
+  }
+  /** One provider: GET /api/providers/{provider_id} */
+  getProvidersByProviderId: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+    }
+    replies: {
+      200: Provider
     }
   }
   /** Records, by kind and id: GET /api/resources */
@@ -1693,6 +1812,48 @@ export interface Operations {
       }
     }
   }
+  /** Write a new agent, of a workspace or of the home: POST /api/agents */
+  postAgents: {
+    input: {
+      readonly body: {
+        readonly agent: Agent2
+        readonly scope: "workspace" | "global"
+        readonly workspace?: string | undefined
+      }
+    }
+    replies: {
+      201: GetAgentsByName
+    }
+  }
+  /** Copy an agent under another name: POST /api/agents/{name}/duplicate */
+  postAgentsByNameDuplicate: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly name: string
+        readonly overrides?: {
+          readonly category_path?: readonly string[] | undefined
+          readonly command?: string | undefined
+          readonly deny_tools?: readonly string[] | undefined
+          readonly model?: string | undefined
+          readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
+          readonly prompt?: string | undefined
+          readonly provider?: string | undefined
+          readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+          readonly skills?: Skills | null | undefined
+          readonly tools?: readonly string[] | undefined
+          readonly toolsets?: readonly string[] | undefined
+        } | null | undefined
+        readonly scope?: "workspace" | "global" | undefined
+        readonly workspace?: string | undefined
+      }
+    }
+    replies: {
+      201: GetAgentsByName
+    }
+  }
   /** Makes a job: POST /api/automation/jobs */
   postAutomationJobs: {
     input: {
@@ -1742,6 +1903,26 @@ export interface Operations {
     replies: {
       200: {
         readonly state: "active" | "draining"
+      }
+    }
+  }
+  /** Ask a provider whether it is logged in: POST /api/providers/{provider_id}/auth/probe */
+  postProvidersByProviderIdAuthProbe: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly auth_status: AuthStatus
+        readonly probe?: {
+          readonly duration_ms: number
+          readonly exit_code: number
+          readonly stderr?: string | undefined
+          readonly stdout?: string | undefined
+        } | null | undefined
+        readonly provider: string
       }
     }
   }
@@ -1883,6 +2064,22 @@ export interface Operations {
       200: PatchWorkspacesById
     }
   }
+  /** Replace the fields of an agent; expected_digest is its definition_digest: PUT /api/agents/{name} */
+  putAgentsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly agent: Agent2
+        readonly expected_digest?: string | undefined
+        readonly workspace?: string | undefined
+      }
+    }
+    replies: {
+      200: GetAgentsByName
+    }
+  }
   /** Create or change a record: PUT /api/resources/{kind}/{id} */
   putResourcesByKindById: {
     input: {
@@ -1905,12 +2102,14 @@ export interface Operations {
 
 /** Where each operation is. */
 export const routes = {
+  deleteAgentsByName: { method: 'DELETE', path: '/api/agents/{name}' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
+  getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
   getAutomationJobs: { method: 'GET', path: '/api/automation/jobs' },
   getAutomationJobsById: { method: 'GET', path: '/api/automation/jobs/{id}' },
   getAutomationJobsByIdRuns: { method: 'GET', path: '/api/automation/jobs/{id}/runs' },
@@ -1922,6 +2121,8 @@ export const routes = {
   getOpenapiJson: { method: 'GET', path: '/api/openapi.json' },
   getPlugins: { method: 'GET', path: '/api/plugins' },
   getPluginsByName: { method: 'GET', path: '/api/plugins/{name}' },
+  getProviders: { method: 'GET', path: '/api/providers' },
+  getProvidersByProviderId: { method: 'GET', path: '/api/providers/{provider_id}' },
   getResources: { method: 'GET', path: '/api/resources' },
   getResourcesByKind: { method: 'GET', path: '/api/resources/{kind}' },
   getResourcesByKindById: { method: 'GET', path: '/api/resources/{kind}/{id}' },
@@ -1942,10 +2143,13 @@ export const routes = {
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
+  postAgents: { method: 'POST', path: '/api/agents' },
+  postAgentsByNameDuplicate: { method: 'POST', path: '/api/agents/{name}/duplicate' },
   postAutomationJobs: { method: 'POST', path: '/api/automation/jobs' },
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
   postDrain: { method: 'POST', path: '/api/drain' },
+  postProvidersByProviderIdAuthProbe: { method: 'POST', path: '/api/providers/{provider_id}/auth/probe' },
   postSessions: { method: 'POST', path: '/api/sessions' },
   postUndrain: { method: 'POST', path: '/api/undrain' },
   postWorkspaces: { method: 'POST', path: '/api/workspaces' },
@@ -1954,5 +2158,6 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdPromptCancel: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
+  putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
 } as const

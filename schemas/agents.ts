@@ -145,8 +145,11 @@ export type AgentFacets = v.InferOutput<typeof AgentFacets>
 export const ListAgentsQuery = v.object({ workspace: v.optional(v.string()) })
 export type ListAgentsQuery = v.InferOutput<typeof ListAgentsQuery>
 
-/** GET /api/agents. */
-export const ListAgentsReply = v.object({ agents: v.array(Agent) })
+/** GET /api/agents; `diagnostics` tells of definitions that are left out because they are not valid. */
+export const ListAgentsReply = v.object({
+  agents: v.array(Agent),
+  diagnostics: v.optional(v.array(AgentDiagnostic)),
+})
 export type ListAgentsReply = v.InferOutput<typeof ListAgentsReply>
 
 /** GET /api/agents/catalog; `q` searches name and category, `category` is a path joined by slashes. */

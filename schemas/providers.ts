@@ -36,10 +36,17 @@ export const Provider = v.object({
   auth_status: ProviderAuthStatus,
   default: v.boolean(),
   display_name: v.optional(v.string()),
+  /** Command and arguments of its processes; absent where each agent names its own. */
+  command: v.optional(v.string()),
+  /** What a person types to install it. */
+  install_command: v.optional(v.string()),
+  /** Where the command was found. */
+  executable: v.optional(v.string()),
+  version: v.optional(v.string()),
 })
 export type Provider = v.InferOutput<typeof Provider>
 
-/** What the command printed that asks for the login; secrets removed. */
+/** How the command ended that asks for the login; what it printed may hold secrets and is not kept. */
 export const AuthProbe = v.object({
   duration_ms: Integer,
   exit_code: Integer,

@@ -1,6 +1,9 @@
-import { defineErrors, token } from '../../kernel/plugin.js'
+import { defineErrors, registry, token } from '../../kernel/plugin.js'
+import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { McpServerInput } from './frontmatter.js'
+import type { HookInput, McpServerInput } from './frontmatter.js'
+
+export { AgentKind, AgentSpec } from './agent-kind.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -20,11 +23,10 @@ export interface AgentDefinition {
   readonly categoryPath: readonly string[]
   readonly disabledSkills: readonly string[]
   readonly mcpServers: readonly McpServerInput[]
-  /** Names of hooks that the file declares. */
-  readonly hooks: readonly string[]
+  readonly hooks: readonly HookInput[]
   readonly origin: 'global' | 'workspace'
-  readonly source: 'workspace' | 'home' | 'builtin'
-  /** `sha256:` and hex over the file's bytes. */
+  readonly source: 'workspace' | 'home' | 'record' | 'builtin'
+  /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
   readonly digest: string
   readonly path?: string
   readonly workspaceId?: string
@@ -50,9 +52,41 @@ export interface AgentsApi {
 
 export const Agents = token<AgentsApi>('agents@1')
 
+/** Contributes what agents did and do in a workspace, for the catalog. */
+export interface ActivitySource {
+  /** Names of agents that are at work. */
+  readonly active: (workspaceId: string) => ReadonlySet<string>
+  /** Counts by name; a name may be absent. */
+  readonly counts: (workspaceId: string, names: readonly string[]) => ReadonlyMap<string, AgentActivity>
+}
+
+export const AgentActivities = registry<ActivitySource>('agents.activity@1')
+
 export const AgentErrors = defineErrors({
   agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },
   agent_invalid: { status: 422, message: 'the definition of this agent is not valid' },
+  agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: 'svc agent list' },
+  agent_read_only: { status: 409, message: 'this definition cannot be changed here' },
+  agent_changed: {
+    status: 409,
+    message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
+    next: 'svc agent list',
+  },
+  agent_workspace_missing: {
+    status: 400,
+    message: 'scope workspace needs a workspace: its id, name or path',
+    next: 'svc workspace list',
+  },
+  agent_unwritable: { status: 422, message: 'the definition cannot be written there' },
+  agent_cursor_invalid: {
+    status: 400,
+    message: 'the cursor does not belong to this filter; start again without it',
+  },
+  agent_activity_unavailable: {
+    status: 503,
+    message: 'which agents are at work is not known now; ask without a filter by status',
+    next: 'svc doctor',
+  },
   agent_not_runnable: {
     status: 422,
     message: 'nothing on this machine can run this agent',

@@ -63,6 +63,10 @@ export const McpServerInput = v.pipe(
 )
 export type McpServerInput = v.InferOutput<typeof McpServerInput>
 
+/** A hook as a definition declares it; checked by the plugin that runs hooks, here only that it has a name. */
+export const HookInput = v.looseObject({ name: text(128), event: text(128) })
+export type HookInput = v.InferOutput<typeof HookInput>
+
 /** The head of an AGENT.md file; anything else in it is an error (Behaviour 4.1). */
 export const Frontmatter = v.strictObject({
   name: v.pipe(v.string(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
@@ -77,7 +81,6 @@ export const Frontmatter = v.strictObject({
   category_path: v.optional(listOf(segment, 16)),
   skills: v.optional(AgentSkills),
   mcp_servers: v.optional(listOf(McpServerInput, 64)),
-  /** Checked by the plugin that runs hooks; here only that each has a name. */
-  hooks: v.optional(listOf(v.looseObject({ name: text(128), event: text(128) }), 64)),
+  hooks: v.optional(listOf(HookInput, 64)),
 })
 export type Frontmatter = v.InferOutput<typeof Frontmatter>

@@ -1,14 +1,39 @@
-import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
-import { AgentReply, ListAgentsQuery, ListAgentsReply } from '../../schemas/agents.js'
+import { created, definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  AgentCatalogQuery,
+  AgentCatalogReply,
+  AgentReply,
+  CreateAgentBody,
+  DeleteAgentReply,
+  DuplicateAgentBody,
+  ListAgentsQuery,
+  ListAgentsReply,
+  PutAgentBody,
+} from '../../schemas/agents.js'
 import { Checks } from '../daemon/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { AgentErrors, Agents } from './api.js'
+import { AgentErrors, AgentKind, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
 const route = routeOf<AgentsService>()
-const { contribute } = surfaceOf<AgentsService>()
+const { contribute, reconciler } = surfaceOf<AgentsService>()
+const area = 'Agents'
+
+/** Options of the commands that write a definition. */
+const fields = [
+  { name: 'prompt', type: 'text', summary: 'the text of the definition' },
+  { name: 'file', type: 'text', summary: 'a file with that text; - is standard input' },
+  { name: 'provider', type: 'text', summary: 'a provider of svc provider list' },
+  { name: 'command', type: 'text', summary: 'a program of your own that speaks ACP' },
+  { name: 'model', type: 'text', summary: 'as the provider calls it' },
+  { name: 'reasoning-effort', type: 'text', summary: 'none, minimal, low, medium, high, xhigh or max' },
+  { name: 'permissions', type: 'text', summary: 'deny-all, approve-reads or approve-all' },
+  { name: 'category', type: 'text', summary: 'joined by slashes: Engineering/Review' },
+] as const
+const inWorkspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const agentName = { name: 'name', summary: 'name of an agent' }
 
 export default definePlugin({
   name: 'agents',
@@ -19,11 +44,41 @@ export default definePlugin({
 }).surface({
   errors: [AgentErrors],
   settings: [DefaultPermissions],
+  kinds: [AgentKind],
+  reconcilers: [reconciler({ kind: AgentKind, run: (self, batch) => self.reconcile(batch) })],
+  services: [{ name: 'read', run: (self, signal) => self.warm(signal) }],
+  commands: [
+    {
+      path: 'agent create',
+      summary: 'Write a new agent',
+      args: [agentName],
+      options: [...fields, inWorkspace],
+      load: () => import('./commands.js').then(module => ({ run: module.runCreate })),
+    },
+    {
+      path: 'agent update',
+      summary: 'Change some fields of an agent; refused when somebody else changes it meanwhile',
+      args: [agentName],
+      options: [...fields, inWorkspace],
+      load: () => import('./commands.js').then(module => ({ run: module.runUpdate })),
+    },
+    {
+      path: 'agent duplicate',
+      summary: 'Copy an agent under another name; what options say is different in the copy',
+      args: [agentName, { name: 'new_name', summary: 'name of the copy' }],
+      options: [
+        ...fields,
+        inWorkspace,
+        { name: 'scope', type: 'text', summary: 'workspace or global; default: that of the original' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runDuplicate })),
+    },
+  ],
   routes: [
     route({
       method: 'GET',
       path: '/api/agents',
-      area: 'Agents',
+      area,
       summary: 'Agents that are visible from a workspace, or from everywhere',
       query: ListAgentsQuery,
       replies: { 200: ListAgentsReply },
@@ -43,13 +98,32 @@ export default definePlugin({
           empty: 'no agents',
         },
       },
-      handle: async (self, request) =>
-        ok({ agents: await self.wireList(await self.workspace(request.query.workspace)) }),
+      handle: async (self, request) => ok(await self.wireList(await self.workspace(request.query.workspace))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agents',
+      area,
+      summary: 'Write a new agent, of a workspace or of the home',
+      body: CreateAgentBody,
+      replies: { 201: AgentReply },
+      errors: [400, 404, 409, 410, 422, 500, 503],
+      handle: async (self, { body }) => created({ agent: await self.create(body) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agents/catalog',
+      area,
+      summary: 'Agents of a workspace, searched and counted, page by page',
+      query: AgentCatalogQuery,
+      replies: { 200: AgentCatalogReply },
+      errors: [400, 404, 410, 500, 503],
+      handle: async (self, { query }) => ok(await self.catalog(query)),
     }),
     route({
       method: 'GET',
       path: '/api/agents/{name}',
-      area: 'Agents',
+      area,
       summary: 'One agent',
       query: ListAgentsQuery,
       replies: { 200: AgentReply },
@@ -81,12 +155,56 @@ export default definePlugin({
         return ok({ agent: await self.wire(definition) })
       },
     }),
+    route({
+      method: 'PUT',
+      path: '/api/agents/{name}',
+      area,
+      summary: 'Replace the fields of an agent; expected_digest is its definition_digest',
+      body: PutAgentBody,
+      replies: { 200: AgentReply },
+      errors: [400, 404, 409, 410, 422, 500, 503],
+      handle: async (self, { params, body }) => ok({ agent: await self.update(params.name, body) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/agents/{name}',
+      area,
+      summary: 'Remove the definition of an agent; its other files stay',
+      query: ListAgentsQuery,
+      essential: true,
+      replies: { 200: DeleteAgentReply },
+      errors: [404, 409, 410, 422, 500, 503],
+      cli: {
+        path: 'agent delete',
+        args: [agentName],
+        view: {
+          item: '',
+          fields: [
+            { header: 'Deleted', path: 'name' },
+            { header: 'Origin', path: 'origin' },
+            { header: 'In force now', path: 'unshadowed_origin' },
+          ],
+        },
+      },
+      handle: async (self, { params, query }) =>
+        ok(await self.remove(params.name, await self.workspace(query.workspace))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agents/{name}/duplicate',
+      area,
+      summary: 'Copy an agent under another name',
+      body: DuplicateAgentBody,
+      replies: { 201: AgentReply },
+      errors: [400, 404, 409, 410, 422, 500, 503],
+      handle: async (self, { params, body }) => created({ agent: await self.duplicate(params.name, body) }),
+    }),
   ],
   registries: [
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),
     contribute(ProviderUsers, self => [{ read: () => self.uses() }]),
     contribute(WorkspaceDetailMembers, self => [
-      { member: 'agents' as const, read: workspace => self.wireList(workspace) },
+      { member: 'agents' as const, read: async workspace => (await self.wireList(workspace)).agents },
     ]),
   ],
 })

@@ -7,17 +7,29 @@ export type Resolution =
   | { readonly provider: Provider; readonly source: 'agent' | 'defaults' | 'command' | 'detected' }
   | { readonly provider?: undefined; readonly problem: string; readonly install?: string | undefined }
 
+/** Resolves any number of definitions against what was installed when it was made. */
+export type Resolver = (definition: AgentDefinition) => Resolution
+
 /** Behaviour 4.3: the definition's own provider, its own command, `defaults.provider`, then the first one detected (decision 19). */
 export async function resolveProvider(definition: AgentDefinition, providers: ProvidersApi): Promise<Resolution> {
-  if (definition.provider !== undefined) {
-    const provider = providers.get(definition.provider)
-    if (provider) return { provider, source: 'agent' }
-    const known = providers.list().map(entry => entry.name)
-    return {
-      problem: `provider ${JSON.stringify(definition.provider)} is not in the catalog; known are ${known.join(', ')}`,
-    }
-  }
-  if (definition.command !== undefined) return { provider: providers.builtIn, source: 'command' }
+  return ownResolution(definition, providers) ?? (await fallbackOf(providers))
+}
+
+/** The same for many definitions: what is installed is looked at once. */
+export async function resolverOf(providers: ProvidersApi): Promise<Resolver> {
+  const fallback = await fallbackOf(providers)
+  return definition => ownResolution(definition, providers) ?? fallback
+}
+
+function ownResolution({ provider: name, command }: AgentDefinition, providers: ProvidersApi): Resolution | undefined {
+  if (name === undefined) return command === undefined ? undefined : { provider: providers.builtIn, source: 'command' }
+  const provider = providers.get(name)
+  if (provider) return { provider, source: 'agent' }
+  const known = providers.list().map(entry => entry.name)
+  return { problem: `provider ${JSON.stringify(name)} is not in the catalog; known are ${known.join(', ')}` }
+}
+
+async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
   if (providers.preferred) return { provider: providers.preferred, source: 'defaults' }
   const candidates = providers.list().filter(provider => provider.name !== BUILT_IN_PROVIDER)
   for (const provider of candidates) if (await providers.detected(provider)) return { provider, source: 'detected' }

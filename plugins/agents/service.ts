@@ -1,72 +1,86 @@
-import path from 'node:path'
-import type { PluginKernel } from '../../kernel/plugin.js'
-import type { Agent } from '../../schemas/agents.js'
+import { type Batch, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import type {
+  Agent,
+  AgentCatalogQuery,
+  AgentCatalogReply,
+  AgentInput,
+  CreateAgentBody,
+  DeleteAgentReply,
+  DuplicateAgentBody,
+  ListAgentsReply,
+  PutAgentBody,
+} from '../../schemas/agents.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
-import { type AgentDefinition, AgentErrors, type AgentsApi, type LaunchPlan } from './api.js'
+import type { AgentSpec } from './agent-kind.js'
+import {
+  type ActivitySource,
+  AgentActivities,
+  type AgentDefinition,
+  AgentErrors,
+  type AgentsApi,
+  type LaunchPlan,
+} from './api.js'
+import { catalogPage } from './catalog.js'
+import { brokenItems } from './checks.js'
 import { splitCommand } from './command.js'
-import { digestOf } from './definition.js'
-import { type AgentFolder, DefinitionFiles, type Found } from './files.js'
+import { invalid, notFound, notRunnable } from './faults.js'
+import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
-import { resolveProvider } from './runtime.js'
+import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
-import { agentToWire } from './wire.js'
+import { AgentSources, general } from './sources.js'
+import type { Broken } from './view.js'
+import { agentToInput, WireCache } from './wire.js'
+import { DefinitionWriter, type Kept } from './writer.js'
 
-const GENERAL_PROMPT =
-  'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
+/** Milliseconds that a list may be behind what is installed. */
+const RESOLVER_MS = 2000
+/** Faults of files that a list tells of. */
+const DIAGNOSTICS_SHOWN = 100
 
-/** The agent of those who name none: whatever provider is installed, without a command of its own (decision 19). */
-const general: AgentDefinition = {
-  name: 'general',
-  prompt: GENERAL_PROMPT,
-  tools: [],
-  toolsets: [],
-  denyTools: [],
-  categoryPath: [],
-  disabledSkills: [],
-  mcpServers: [],
-  hooks: [],
-  origin: 'global',
-  source: 'builtin',
-  digest: digestOf(GENERAL_PROMPT),
-}
-
-/** Definitions of agents, read from their files when asked (Behaviour 4). */
+/** Definitions of agents: files, records and what comes with the daemon (Behaviour 4). */
 export class AgentsService implements AgentsApi {
-  readonly #files: DefinitionFiles
+  readonly #sources: AgentSources
+  readonly #writer: DefinitionWriter
+  readonly #wire = new WireCache()
+  #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
-    this.#files = new DefinitionFiles((file, error) =>
-      kernel.log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
-    )
+    this.#sources = new AgentSources(kernel)
+    this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
+  }
+
+  /** Reads all definitions once, so that no request has to. */
+  async warm(signal: AbortSignal): Promise<void> {
+    for (const index of this.#allFolders()) {
+      if (signal.aborted) return
+      await index.refresh()
+      await index.idle()
+    }
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  reconcile(batch: Batch<AgentSpec>): void {
+    this.#sources.records.reconcile(batch)
   }
 
   async list(workspace?: Workspace): Promise<readonly AgentDefinition[]> {
-    const all = await this.#visible(workspace)
-    const valid = [...all.values()].flatMap(found => (found.ok ? [found.definition] : []))
-    if (!all.has(general.name)) valid.push(general)
-    return valid.sort((a, b) => (a.name < b.name ? -1 : 1))
+    return (await this.#sources.view(workspace).listing()).agents.map(({ definition }) => definition)
   }
 
   async find(name: string, workspace?: Workspace): Promise<AgentDefinition> {
-    const found = AGENT_NAME.test(name) ? await this.#first(name, workspace) : undefined
+    const found = (await this.#first(name, workspace))?.found
     if (found?.ok) return found.definition
-    if (found) {
-      throw AgentErrors.agent_invalid(`the definition of agent ${name} is not valid: ${found.error.message}`, {
-        details: { path: found.path, error_kind: found.error.kind },
-        next: `edit ${found.path}`,
-      })
-    }
-    if (name === general.name) return general
-    const where = workspace ? ` in workspace ${workspace.name}` : ''
-    throw AgentErrors.agent_not_found(`there is no agent ${JSON.stringify(name.slice(0, 80))}${where}`)
+    if (found) throw invalid(found)
+    throw notFound(name, workspace)
   }
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
     const resolution = await resolveProvider(definition, this.kernel.needs.providers)
-    if (!resolution.provider) throw this.#notRunnable(name, resolution)
+    if (!resolution.provider) throw notRunnable(name, resolution)
     const { provider } = resolution
     const base = {
       definition,
@@ -81,30 +95,15 @@ export class AgentsService implements AgentsApi {
     }
     const [command] = provider.argv
     if (command === undefined) {
-      throw this.#notRunnable(name, {
+      throw notRunnable(name, {
         problem: `provider ${provider.name} runs the command of the agent, and it has none`,
       })
     }
     if (!(await this.kernel.needs.providers.detected(provider))) {
       const problem = `${command} of provider ${provider.name} is not on the PATH of the daemon`
-      throw this.#notRunnable(name, { problem, install: provider.install })
+      throw notRunnable(name, { problem, install: provider.install })
     }
     return { ...base, argv: provider.argv }
-  }
-
-  #notRunnable(name: string, { problem, install }: { problem: string; install?: string | undefined }) {
-    const help = install ? `install one: ${install}; or use --agent report, which needs none` : 'use --agent report'
-    return AgentErrors.agent_not_runnable(`agent ${name} cannot be run: ${problem}; ${help}`, {
-      ...(install ? { details: { install } } : {}),
-    })
-  }
-
-  async wire(definition: AgentDefinition): Promise<Agent> {
-    return agentToWire(definition, await resolveProvider(definition, this.kernel.needs.providers))
-  }
-
-  async wireList(workspace?: Workspace): Promise<Agent[]> {
-    return Promise.all((await this.list(workspace)).map(definition => this.wire(definition)))
   }
 
   /** The workspace of a query; undefined without one. */
@@ -112,83 +111,177 @@ export class AgentsService implements AgentsApi {
     return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
   }
 
+  async wire(definition: AgentDefinition): Promise<Agent> {
+    return this.#wire.agent(definition, await resolveProvider(definition, this.kernel.needs.providers))
+  }
+
+  async wireList(workspace?: Workspace): Promise<ListAgentsReply & { agents: Agent[] }> {
+    const [{ agents, broken }, resolve] = await Promise.all([
+      this.#sources.view(workspace).listing(),
+      this.#lateResolver(),
+    ])
+    const diagnostics = broken
+      .slice(0, DIAGNOSTICS_SHOWN)
+      .map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path }))
+    return {
+      agents: agents.map(({ definition }) => this.#wire.agent(definition, resolve(definition))),
+      ...(diagnostics.length > 0 ? { diagnostics } : {}),
+    }
+  }
+
+  async catalog(query: AgentCatalogQuery): Promise<AgentCatalogReply> {
+    const workspace = await this.kernel.needs.workspaces.find(query.workspace)
+    const [listing, resolve] = await Promise.all([this.#sources.view(workspace).listing(), this.#lateResolver()])
+    const active = this.#activity(source => source.active(workspace.id))
+    const { rows, facets, page } = catalogPage(listing, query, workspace.id, active)
+    const names = rows.map(({ definition }) => definition.name)
+    const counts = this.#activity(source => source.counts(workspace.id, names))
+    return {
+      agents: rows.map(({ definition }) => ({
+        agent: this.#wire.agent(definition, resolve(definition)),
+        sessions: counts && (counts.get(definition.name) ?? { active: 0, failed: 0, total: 0, runtime_seconds: 0 }),
+      })),
+      facets,
+      page,
+      sessions_available: active !== undefined && counts !== undefined,
+    }
+  }
+
+  async create({ agent, scope, workspace: reference }: CreateAgentBody): Promise<Agent> {
+    return this.#create(await this.#target(scope, reference), agent)
+  }
+
+  async update(name: string, { agent, expected_digest, workspace }: PutAgentBody): Promise<Agent> {
+    if (agent.name !== name) {
+      throw AgentErrors.agent_invalid(`agent.name is ${JSON.stringify(agent.name)}, but the path names ${name}`, {
+        next: `svc agent duplicate ${name} <new-name>`,
+      })
+    }
+    const { found, index } = await this.#writable(name, await this.workspace(workspace))
+    if (!found.ok) throw invalid(found)
+    await this.#writer.replace(index.where, agent, expected_digest)
+    return this.#written(index, name)
+  }
+
+  async remove(name: string, workspace: Workspace | undefined): Promise<DeleteAgentReply> {
+    const { index } = await this.#writable(name, workspace)
+    await this.#writer.remove(index.where, name)
+    await index.read(name)
+    const now = (await this.#first(name, workspace))?.found
+    const { origin } = index.where
+    return { name, origin, ...(now?.ok ? { unshadowed_origin: now.definition.origin } : {}) }
+  }
+
+  /** The copy lies where the original does, unless a scope is given. */
+  async duplicate(name: string, body: DuplicateAgentBody): Promise<Agent> {
+    const workspace = await this.workspace(body.workspace)
+    const definition = await this.find(name, workspace)
+    const index = await this.#target(body.scope ?? definition.origin, workspace?.id)
+    const { mcpServers, hooks } = definition
+    const kept: Kept = {
+      ...(mcpServers.length > 0 ? { mcp_servers: [...mcpServers] } : {}),
+      ...(hooks.length > 0 ? { hooks: [...hooks] } : {}),
+    }
+    const { prompt = definition.prompt, ...overrides } = body.overrides ?? {}
+    return this.#create(index, { ...agentToInput(definition), ...overrides, prompt, name: body.name }, kept)
+  }
+
   /** Doctor: definition files that are not valid, in the home and in every workspace. */
   async check(): Promise<DiagnosticItem[]> {
-    const broken = new Map<string, Found & { ok: false }>()
-    for (const view of this.#views()) {
-      for (const found of (await this.#visible(view)).values()) if (!found.ok) broken.set(found.path, found)
+    const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
+    for (const index of this.#allFolders()) {
+      await index.refresh()
+      const { workspaceId } = index.where
+      for (const found of index.found()) if (!found.ok) broken.set(found.path, { found, workspaceId })
     }
-    return [...broken.values()].map(({ name, path: file, error }) => ({
-      id: `agents:${file}`,
-      code: 'agent_invalid',
-      category: 'agents',
-      severity: 'warning',
-      title: `agent ${name} is not valid`,
-      message: `${file}: ${error.message}; until it is mended the agent cannot be used`,
-      data_freshness: 'live',
-      suggested_command: `svc agent info ${name}`,
-      evidence: { path: file, error_kind: error.kind },
-    }))
+    return brokenItems([...broken.values()])
   }
 
   /** What providers are used for, for their doctor check. */
   async uses(): Promise<ProviderUse[]> {
-    const uses = new Map<string, ProviderUse>()
-    for (const view of this.#views()) {
-      for (const definition of await this.list(view)) {
-        if (definition === general) continue
-        const { provider } = await resolveProvider(definition, this.kernel.needs.providers)
-        if (!provider) continue
-        const words = definition.command === undefined ? [] : splitCommand(definition.command)
-        const command = 'wrong' in words ? undefined : words[0]
-        uses.set(`${definition.path}`, { provider: provider.name, by: definition.name, command })
-      }
+    const resolve = await resolverOf(this.kernel.needs.providers)
+    const uses: ProviderUse[] = []
+    const add = (definition: AgentDefinition) => {
+      const { provider } = resolve(definition)
+      if (!provider) return
+      const words = definition.command === undefined ? [] : splitCommand(definition.command)
+      uses.push({ provider: provider.name, by: definition.name, command: 'wrong' in words ? undefined : words[0] })
     }
-    return [...uses.values()]
-  }
-
-  #views(): (Workspace | undefined)[] {
-    return [undefined, ...this.kernel.needs.workspaces.list()]
-  }
-
-  /** Behaviour 4.2: the workspace's root, its further folders in order, the home, what comes with the daemon. */
-  #folders(workspace: Workspace | undefined): AgentFolder[] {
-    const own = workspace ? [workspace.rootDir, ...workspace.addDirs] : []
-    const share = this.kernel.env.SVC_SHARE_DIR
-    const { home } = this.kernel
-    return [
-      ...own.map(root => ({
-        root,
-        folder: path.join(root, '.svc', 'agents'),
-        origin: 'workspace' as const,
-        source: 'workspace' as const,
-        ...(workspace ? { workspaceId: workspace.id } : {}),
-      })),
-      { root: home.root, folder: home.path('agents'), origin: 'global', source: 'home' },
-      ...(share
-        ? [{ root: share, folder: path.join(share, 'agents'), origin: 'global' as const, source: 'builtin' as const }]
-        : []),
-    ]
-  }
-
-  /** By precedence the first file of that name, valid or not: a broken one does not uncover another agent. */
-  async #first(name: string, workspace: Workspace | undefined): Promise<Found | undefined> {
-    for (const folder of this.#folders(workspace)) {
-      const found = await this.#files.read(folder, name)
-      if (found) return found
+    for (const index of this.#allFolders()) {
+      await index.refresh()
+      for (const found of index.found()) if (found.ok) add(found.definition)
     }
-    return undefined
+    for (const definition of this.#sources.records.all()) add(definition)
+    for (const { definition } of (await this.#sources.view(undefined).listing()).agents) {
+      if (definition.source === 'builtin' && definition !== general) add(definition)
+    }
+    return uses
   }
 
-  async #visible(workspace: Workspace | undefined): Promise<Map<string, Found>> {
-    const all = new Map<string, Found>()
-    for (const folder of this.#folders(workspace)) {
-      for (const name of await this.#files.names(folder)) {
-        if (all.has(name)) continue
-        const found = await this.#files.read(folder, name)
-        if (found) all.set(name, found)
-      }
+  async #create(index: FolderIndex, agent: AgentInput, kept?: Kept): Promise<Agent> {
+    await this.#writer.create(index.where, agent, kept)
+    return this.#written(index, agent.name)
+  }
+
+  async #written(index: FolderIndex, name: string): Promise<Agent> {
+    const found = await index.read(name)
+    if (found?.ok) return this.wire(found.definition)
+    throw found ? invalid(found) : notFound(name, undefined)
+  }
+
+  async #target(scope: 'workspace' | 'global', reference: string | undefined): Promise<FolderIndex> {
+    if (scope === 'global') return this.#sources.target(undefined)
+    if (!reference) throw AgentErrors.agent_workspace_missing()
+    return this.#sources.target(await this.workspace(reference))
+  }
+
+  /** The file of that name that counts. Throws `agent_not_found` (404), `agent_read_only` (409). */
+  async #writable(name: string, workspace: Workspace | undefined) {
+    const first = await this.#first(name, workspace)
+    if (!first) throw notFound(name, workspace)
+    const { found, where } = first
+    if (where?.writable) {
+      const index = this.#sources.target(where.source === 'home' ? undefined : workspace)
+      return { found, index }
     }
-    return all
+    const from = where ? `lies in ${where.folder}` : 'comes with the daemon or with a package'
+    throw AgentErrors.agent_read_only(`agent ${name} ${from}; it cannot be changed here`, {
+      next: `svc agent duplicate ${name} <new-name>`,
+    })
+  }
+
+  /** A name that no agent can have is found only as what somebody wrote by mistake. */
+  async #first(name: string, workspace: Workspace | undefined) {
+    const view = this.#sources.view(workspace)
+    if (AGENT_NAME.test(name)) return view.first(name)
+    const found = name === '' ? undefined : (await view.listing()).broken.find(broken => broken.name === name)
+    return found && { found, where: undefined }
+  }
+
+  /** For lists: detection of all providers looks at many files. */
+  #lateResolver(): Promise<Resolver> {
+    const now = this.kernel.clock.monotonic()
+    if (!this.#resolver || now - this.#resolver.at > RESOLVER_MS) {
+      this.#resolver = { at: now, resolver: resolverOf(this.kernel.needs.providers) }
+    }
+    return this.#resolver.resolver
+  }
+
+  /** Undefined when nobody knows, or whoever knows fails. */
+  #activity<T>(read: (source: ActivitySource) => T): T | undefined {
+    const [contributed] = this.kernel.collect(AgentActivities)
+    try {
+      return contributed && read(contributed.entry)
+    } catch (error) {
+      this.kernel.log.warn(`${contributed?.owner} does not say which agents are at work: ${messageOf(error)}`)
+      return undefined
+    }
+  }
+
+  *#allFolders(): Iterable<FolderIndex> {
+    yield* this.#sources.folders(undefined)
+    for (const workspace of this.kernel.needs.workspaces.list()) {
+      yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
+    }
   }
 }

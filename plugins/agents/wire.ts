@@ -1,11 +1,52 @@
-import type { Agent, AgentDiagnostic } from '../../schemas/agents.js'
+import type { Agent, AgentDiagnostic, AgentInput } from '../../schemas/agents.js'
 import { looksSecret } from '../providers/api.js'
 import type { AgentDefinition } from './api.js'
 import type { McpServerInput } from './frontmatter.js'
 import { effectiveRuntime, type Resolution } from './runtime.js'
 
+/** Definitions as the contract has them, each made once: a list of thousands is asked for again and again. */
+export class WireCache {
+  readonly #made = new WeakMap<AgentDefinition, { readonly resolution: Resolution; readonly agent: Agent }>()
+
+  agent(definition: AgentDefinition, resolution: Resolution): Agent {
+    const made = this.#made.get(definition)
+    if (made && isSame(made.resolution, resolution)) return made.agent
+    const agent = agentToWire(definition, resolution)
+    this.#made.set(definition, { resolution, agent })
+    return agent
+  }
+}
+
+function isSame(a: Resolution, b: Resolution): boolean {
+  if (a.provider && b.provider) return a.provider === b.provider && a.source === b.source
+  return !a.provider && !b.provider && a.problem === b.problem
+}
+
+/** The fields of a definition that a request may write. */
+export function agentToInput(definition: AgentDefinition): AgentInput {
+  const { name, prompt, command, provider, model, reasoningEffort, permissions, disabledSkills } = definition
+  const list = (texts: readonly string[]) => (texts.length > 0 ? [...texts] : undefined)
+  return withoutUndefined({
+    name,
+    prompt,
+    command,
+    provider,
+    model,
+    reasoning_effort: reasoningEffort as AgentInput['reasoning_effort'],
+    permissions,
+    tools: list(definition.tools),
+    toolsets: list(definition.toolsets),
+    deny_tools: list(definition.denyTools),
+    category_path: list(definition.categoryPath),
+    skills: disabledSkills.length > 0 ? { disabled: [...disabledSkills] } : undefined,
+  })
+}
+
+const withoutUndefined = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
+
 /** A definition as the contract has it; values that look like secrets stay behind. */
-export function agentToWire(definition: AgentDefinition, resolution: Resolution): Agent {
+function agentToWire(definition: AgentDefinition, resolution: Resolution): Agent {
   const diagnostics = diagnose(definition, resolution)
   return {
     name: definition.name,
@@ -36,7 +77,7 @@ function diagnose(definition: AgentDefinition, resolution: Resolution): AgentDia
   const all: AgentDiagnostic[] = []
   if (!resolution.provider) all.push({ error_kind: 'provider_unresolved', message: resolution.problem, path })
   if (definition.hooks.length > 0) {
-    const names = definition.hooks.join(', ')
+    const names = definition.hooks.map(hook => hook.name).join(', ')
     all.push({ error_kind: 'hooks_not_run', message: `this daemon has no plugin that runs the hooks ${names}`, path })
   }
   return all

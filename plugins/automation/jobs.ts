@@ -72,7 +72,7 @@ export class Jobs {
     if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
     if (jobSource(record) !== 'dynamic') {
       throw AutomationErrors.job_read_only('this job is defined by the configuration or a package and goes with it', {
-        next: `svc automation jobs update ${id} --enabled false`,
+        next: `svc automation jobs update ${id} --no-enabled`,
       })
     }
     await this.kernel.db.tx(t => this.kernel.records.delete(t, actor, { kind: JobKind, id }))

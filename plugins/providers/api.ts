@@ -1,4 +1,4 @@
-import { registry, token } from '../../kernel/plugin.js'
+import { defineErrors, registry, token } from '../../kernel/plugin.js'
 
 export { looksSecret } from './environment.js'
 
@@ -15,6 +15,10 @@ export interface Provider {
   readonly runtimeProvider: string
   /** The shell command that a person types to install it; shown, never run. */
   readonly install?: string
+  /** The shell command that a person types to log in; shown, never run. */
+  readonly login?: string
+  /** Command and arguments that end with 0 when it is logged in. */
+  readonly loginCheck?: readonly string[]
 }
 
 export interface ProvidersApi {
@@ -52,3 +56,9 @@ export const ProviderUsers = registry<ProviderUser>('providers.users@1')
 export const Providers = token<ProvidersApi>('providers@1')
 
 export const BUILT_IN_PROVIDER = 'local'
+
+export const ProviderErrors = defineErrors({
+  provider_not_found: { status: 404, message: 'no such provider', next: 'svc provider list' },
+  provider_probe_unavailable: { status: 422, message: 'whether this provider is logged in cannot be asked' },
+  provider_cli_missing: { status: 422, message: 'the command of this provider is not on the PATH of the daemon' },
+})

@@ -13,21 +13,53 @@ export const builtIn: Provider = {
 }
 
 /** An agent program that logs in by itself, in the home of the user, and speaks ACP. */
-const nativeCli = (name: string, displayName: string, command: string, install: string): Provider => ({
-  name,
-  displayName,
-  argv: [command],
-  harness: 'acp',
-  authMode: 'native_cli',
-  envPolicy: 'filtered',
-  homePolicy: 'operator',
-  runtimeProvider: name,
-  install,
-})
+function nativeCli(
+  name: string,
+  displayName: string,
+  argv: readonly string[],
+  more: Pick<Provider, 'install' | 'login' | 'loginCheck'> & { readonly harness?: Provider['harness'] },
+): Provider {
+  return {
+    name,
+    displayName,
+    argv,
+    harness: 'acp',
+    authMode: 'native_cli',
+    envPolicy: 'filtered',
+    homePolicy: 'operator',
+    runtimeProvider: name,
+    ...more,
+  }
+}
 
 /** Every provider, in the order in which they are tried. Another one is another entry here. */
 export const catalog: readonly Provider[] = [
   builtIn,
-  nativeCli('claude', 'Claude', 'claude-agent-acp', 'npm install -g @agentclientprotocol/claude-agent-acp'),
-  nativeCli('codex', 'Codex', 'codex-acp', 'npm install -g @zed-industries/codex-acp'),
+  nativeCli('claude', 'Claude', ['claude-agent-acp'], {
+    install: 'npm install -g @agentclientprotocol/claude-agent-acp',
+    login: 'claude',
+  }),
+  nativeCli('codex', 'Codex', ['codex-acp'], {
+    install: 'npm install -g @zed-industries/codex-acp',
+    login: 'codex login',
+    loginCheck: ['codex', 'login', 'status'],
+  }),
+  nativeCli('gemini', 'Gemini CLI', ['gemini', '--acp'], {
+    install: 'npm install -g @google/gemini-cli',
+    login: 'gemini',
+  }),
+  nativeCli('opencode', 'OpenCode', ['opencode', 'acp'], {
+    install: 'npm install -g opencode-ai',
+    login: 'opencode auth login',
+  }),
+  nativeCli('copilot', 'GitHub Copilot CLI', ['copilot', '--acp'], {
+    install: 'npm install -g @github/copilot',
+    login: 'copilot',
+  }),
+  nativeCli('qwen', 'Qwen Code', ['qwen', '--acp'], {
+    install: 'npm install -g @qwen-code/qwen-code',
+    login: 'qwen',
+  }),
+  nativeCli('kimi', 'Kimi CLI', ['kimi', 'acp'], { install: 'uv tool install kimi-cli', login: 'kimi login' }),
+  nativeCli('pi', 'Pi', ['pi-acp'], { harness: 'pi_acp', install: 'npm install -g pi-acp', login: 'pi' }),
 ]

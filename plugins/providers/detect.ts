@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { access, open, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 
 /** Absolute path of an executable file: the first one in `folders`, or `command` itself when it is absolute. Starts nothing. */
@@ -19,5 +19,39 @@ async function isExecutable(file: string): Promise<boolean> {
     return (await stat(file)).isFile()
   } catch {
     return false
+  }
+}
+
+/** Folders above a program that are searched for the file that tells its version. */
+const LEVELS = 5
+const SIZE_MAX = 256 * 1024
+
+/** Version of the npm package that a program belongs to; undefined for any other. Starts nothing. */
+export async function packageVersion(executable: string): Promise<string | undefined> {
+  let folder = path.dirname(await realpath(executable).catch(() => executable))
+  for (let level = 0; level < LEVELS; level++) {
+    const text = await readSmall(path.join(folder, 'package.json'))
+    if (text !== undefined) return versionIn(text)
+    folder = path.dirname(folder)
+  }
+  return undefined
+}
+
+async function readSmall(file: string): Promise<string | undefined> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
+  try {
+    const about = await handle?.stat()
+    return about?.isFile() && about.size <= SIZE_MAX ? await handle?.readFile('utf8') : undefined
+  } finally {
+    await handle?.close()
+  }
+}
+
+function versionIn(text: string): string | undefined {
+  try {
+    const { version } = JSON.parse(text) as { version?: unknown }
+    return typeof version === 'string' && /^[\w.+-]{1,64}$/.test(version) ? version : undefined
+  } catch {
+    return undefined
   }
 }

@@ -1,11 +1,24 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
-import { Providers } from './api.js'
+import { ProviderErrors, Providers } from './api.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider } from './settings.js'
 
+const route = routeOf<ProvidersService>()
 const { contribute } = surfaceOf<ProvidersService>()
+
+const area = 'Models and providers'
+const provider = { name: 'provider_id', summary: 'name of a provider' }
+const columns = [
+  { header: 'Name', path: 'name' },
+  { header: 'Called', path: 'display_name' },
+  { header: 'State', path: 'auth_status.state' },
+  { header: 'Version', path: 'version' },
+  { header: 'Command', path: 'command' },
+  { header: 'Install', path: 'install_command' },
+] as const
 
 export default definePlugin({
   name: 'providers',
@@ -15,6 +28,64 @@ export default definePlugin({
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
   settings: [DefaultProvider],
+  errors: [ProviderErrors],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/providers',
+      area,
+      summary: 'Programs that can run agents, and whether they are installed',
+      replies: { 200: ListProvidersReply },
+      errors: [500],
+      cli: { path: 'provider list', view: { rows: 'providers', columns } },
+      handle: async self => ok({ providers: await self.wireList() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/providers/{provider_id}',
+      area,
+      summary: 'One provider',
+      replies: { 200: Provider },
+      errors: [404, 500],
+      cli: {
+        path: 'provider info',
+        args: [provider],
+        view: {
+          item: '',
+          fields: [
+            ...columns,
+            { header: 'Found at', path: 'executable' },
+            { header: 'Note', path: 'auth_status.message' },
+            { header: 'Login', path: 'auth_status.login_command' },
+            { header: 'Default', path: 'default' },
+          ],
+        },
+      },
+      handle: async (self, { params }) => ok(await self.wire(self.named(params.provider_id))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/providers/{provider_id}/auth/probe',
+      area,
+      summary: 'Ask a provider whether it is logged in',
+      replies: { 200: ProbeProviderReply },
+      errors: [404, 422, 500],
+      cli: {
+        path: 'provider auth status',
+        args: [provider],
+        view: {
+          item: '',
+          fields: [
+            { header: 'Provider', path: 'provider' },
+            { header: 'State', path: 'auth_status.state' },
+            { header: 'Note', path: 'auth_status.message' },
+            { header: 'Asked', path: 'auth_status.status_command' },
+          ],
+        },
+      },
+      handle: async (self, { params }) => ok(await self.probe(params.provider_id)),
+    }),
+  ],
   registries: [
     contribute(StatusMembers, self => [{ path: 'providers', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'runtime.providers', category: 'providers', run: () => self.check() }]),

@@ -1,17 +1,25 @@
 import { mkdir } from 'node:fs/promises'
-import type { PluginKernel } from '../../kernel/plugin.js'
+import { iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { StatusProvider } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
-import type { WorkspaceProvider } from '../../schemas/providers.js'
-import { type Provider, type ProvidersApi, type ProviderUse, ProviderUsers } from './api.js'
+import type {
+  ProbeProviderReply,
+  ProviderAuthStatus,
+  Provider as WireProvider,
+  WorkspaceProvider,
+} from '../../schemas/providers.js'
+import { type Provider, ProviderErrors, type ProvidersApi, type ProviderUse, ProviderUsers } from './api.js'
 import { builtIn, catalog } from './catalog.js'
-import { findExecutable } from './detect.js'
+import { findExecutable, packageVersion } from './detect.js'
 import { environmentOf, searchPath } from './environment.js'
+import { type Probe, runProbe } from './probe.js'
 import { DefaultProvider } from './settings.js'
 
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {
   readonly builtIn = builtIn
+  /** The last answer about the login, by provider. */
+  readonly #probes = new Map<string, Probe>()
 
   constructor(private readonly kernel: PluginKernel) {}
 
@@ -40,6 +48,70 @@ export class ProvidersService implements ProvidersApi {
     const isolatedHome = this.kernel.home.path('providers', provider.name)
     if (provider.homePolicy === 'isolated') await mkdir(isolatedHome, { recursive: true, mode: 0o700 })
     return environmentOf(provider, this.kernel.env, { root: this.kernel.home.root, isolatedHome })
+  }
+
+  /** Throws `provider_not_found` (404). */
+  named(name: string): Provider {
+    const found = this.get(name)
+    if (found) return found
+    throw ProviderErrors.provider_not_found(`there is no provider ${JSON.stringify(name.slice(0, 80))}`, {
+      details: { known: catalog.map(provider => provider.name).join(', ') },
+    })
+  }
+
+  wireList(): Promise<WireProvider[]> {
+    return Promise.all(catalog.map(provider => this.wire(provider)))
+  }
+
+  async wire(provider: Provider): Promise<WireProvider> {
+    const [command] = provider.argv
+    const executable = command === undefined ? undefined : await this.executable(command)
+    const version = executable === undefined ? undefined : await packageVersion(executable)
+    return {
+      name: provider.name,
+      display_name: provider.displayName,
+      default: provider === (this.preferred ?? builtIn),
+      auth_status: this.#authStatus(provider, command === undefined || executable !== undefined),
+      ...(command === undefined ? {} : { command: provider.argv.join(' ') }),
+      ...(provider.install ? { install_command: provider.install } : {}),
+      ...(executable === undefined ? {} : { executable }),
+      ...(version === undefined ? {} : { version }),
+    }
+  }
+
+  /** Asks whether a provider is logged in. Throws `provider_probe_unavailable`, `provider_cli_missing` (422). */
+  async probe(name: string): Promise<ProbeProviderReply> {
+    const provider = this.named(name)
+    const [command, ...args] = provider.loginCheck ?? []
+    if (command === undefined) {
+      const text = `${provider.displayName} has no command that tells whether it is logged in`
+      throw ProviderErrors.provider_probe_unavailable(text, provider.login ? { next: provider.login } : {})
+    }
+    const executable = await this.executable(command)
+    if (executable === undefined) throw ProviderErrors.provider_cli_missing(missing(command))
+    const { clock, home } = this.kernel
+    const env = await this.environment(provider)
+    const request = { label: `login of ${provider.name}`, argv: [executable, ...args], cwd: home.root, env }
+    const probe = await runProbe(clock, () => this.kernel.spawn({ ...request, stdio: 'pipe' }))
+    this.#probes.set(provider.name, probe)
+    return {
+      provider: provider.name,
+      auth_status: this.#authStatus(provider, true),
+      probe: { duration_ms: probe.durationMs, exit_code: probe.exitCode },
+    }
+  }
+
+  #authStatus(provider: Provider, installed: boolean): ProviderAuthStatus {
+    const probe = this.#probes.get(provider.name)
+    return {
+      mode: provider.authMode,
+      env_policy: provider.envPolicy,
+      home_policy: provider.homePolicy,
+      ...(provider.login ? { login_command: provider.login } : {}),
+      ...(provider.loginCheck ? { status_command: provider.loginCheck.join(' ') } : {}),
+      ...(probe ? { last_probe_at: iso(probe.at) } : {}),
+      ...stateOf(provider, installed, probe),
+    }
   }
 
   /** Member `providers` of the status: ready, or which command is missing. */
@@ -115,7 +187,6 @@ export class ProvidersService implements ProvidersApi {
         title: 'the default provider is unknown',
         message: `defaults.provider is ${JSON.stringify(wanted)}; known are ${catalog.map(p => p.name).join(', ')}`,
         data_freshness: 'live',
-        suggested_command: 'svc config edit',
       })
     }
     return items
@@ -123,3 +194,21 @@ export class ProvidersService implements ProvidersApi {
 }
 
 const missing = (command: string) => `the command ${command} is not on the PATH of the daemon`
+
+function stateOf(
+  { argv, displayName, install, login }: Provider,
+  installed: boolean,
+  probe: Probe | undefined,
+): Pick<ProviderAuthStatus, 'state' | 'code' | 'message'> {
+  if (!installed) {
+    const help = install ? `; install it: ${install}` : ''
+    return { state: 'missing', code: 'provider_cli_missing', message: `${missing(argv[0] ?? '')}${help}` }
+  }
+  if (probe === undefined || probe.exitCode === 0) return { state: 'ready' }
+  const help = login ? `; log in: ${login}` : ''
+  return {
+    state: 'not_authenticated',
+    code: 'provider_not_authenticated',
+    message: `${displayName} is not logged in${help}`,
+  }
+}

@@ -1,5 +1,5 @@
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
-import { Agents } from '../agents/api.js'
+import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
@@ -29,6 +29,7 @@ export default definePlugin({
     contribute(Checks, self => [
       { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },
     ]),
+    contribute(AgentActivities, self => [self.activity()]),
     contribute(WorkspaceDetailMembers, self => [
       { member: 'sessions' as const, read: workspace => self.workspaceMembers(workspace) },
     ]),

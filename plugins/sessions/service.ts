@@ -10,6 +10,7 @@ import type {
   TranscriptQuery,
 } from '../../schemas/sessions.js'
 import { type Workspace, WorkspaceDeleted, WorkspaceErrors } from '../workspaces/api.js'
+import { activityOf } from './activity.js'
 import {
   type CreateSession,
   SessionErrors,
@@ -216,6 +217,10 @@ export class SessionsService implements SessionsApi {
 
   statusMembers() {
     return statusMembers(this.context, () => [...this.#live.values()])
+  }
+
+  activity() {
+    return activityOf(this.context.kernel.db, this.context.kernel.clock)
   }
 
   checkItems() {

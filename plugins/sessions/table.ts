@@ -56,6 +56,10 @@ CREATE INDEX sessions_prompt_session ON sessions_prompt (session_id, status, seq
 CREATE UNIQUE INDEX sessions_prompt_message ON sessions_prompt (session_id, message_id);
 CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempotency_key) WHERE idempotency_key IS NOT NULL;`,
   },
+  {
+    id: '002-agent',
+    sql: 'CREATE INDEX sessions_session_agent ON sessions_session (workspace_id, agent_name, state)',
+  },
 ] as const
 
 /** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */

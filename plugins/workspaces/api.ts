@@ -10,6 +10,8 @@ import {
   token,
 } from '../../kernel/plugin.js'
 
+export { isInside, syncFolder, writeWhole } from './files.js'
+
 /** A registered root directory (Behaviour 5.1). */
 export interface Workspace {
   /** `ws_` and 16 hex. */

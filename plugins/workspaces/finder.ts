@@ -1,7 +1,8 @@
 import path from 'node:path'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
-import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isInside, shown } from './paths.js'
+import { isInside } from './files.js'
+import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Finds workspaces by the forms of a reference: id, then unique name, then absolute path (Behaviour 5.1). */
@@ -19,7 +20,7 @@ export class WorkspaceFinder {
     const named = this.#named(reference)
     if (named) return named
     const wanted = checkAbsolute(reference, 'the workspace')
-    const found = this.table.byRoot(wanted) ?? this.table.byRoot(await canonicalPath(wanted))
+    const found = this.table.byRoot(wanted) ?? this.table.byRoot((await canonicalPath(wanted)).path)
     if (found) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace has the root ${shown(wanted)}`)
   }
@@ -71,19 +72,14 @@ export class WorkspaceFinder {
    * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to.
    */
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
-    const real = await canonicalPath(wanted)
+    const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
-      const nearest = this.#nearest(form)
+      const nearest = this.table.nearest(ancestorsOf(form))
+      // Something real lies below it, so the root is there and is the directory that it was.
+      if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
+        return nearest
       const current = nearest && (await this.refresh(nearest, actor))
       if (current && isInside(real, current.rootDir)) return current
-    }
-    return undefined
-  }
-
-  #nearest(inner: string): StoredWorkspace | undefined {
-    for (const folder of ancestorsOf(inner)) {
-      const found = this.table.byRoot(folder)
-      if (found) return found
     }
     return undefined
   }

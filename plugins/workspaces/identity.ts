@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
-import { type FileHandle, link, lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { parse, stringify } from 'smol-toml'
 import { iso } from '../../kernel/plugin.js'
-import { isInside } from './paths.js'
+import { isInside, writeWhole } from './files.js'
 
 /** What `<root>/.svc/workspace.toml` says; it goes with the folder when that is moved (Behaviour 5.1). */
 export interface Identity {
@@ -46,7 +46,7 @@ export async function ensureIdentity(
     () => true,
     () => false,
   )
-  await writeWhole(file, `${text}\n`, source.hex(6), exists)
+  await writeWhole(file, `${text}\n`, { how: exists ? 'replace' : 'create', unique: source.hex(6) })
   // Of two that make it at once the first wins.
   return (await readIdentity(file)) ?? made
 }
@@ -85,27 +85,4 @@ async function identityFolder(root: string): Promise<string> {
   const real = await realpath(folder)
   if (!isInside(real, root)) throw new Error(`${folder} leads out of the workspace, to ${real}`)
   return real
-}
-
-async function writeWhole(file: string, text: string, suffix: string, replace: boolean): Promise<void> {
-  const temporary = `${file}.${suffix}.tmp`
-  const handle = await open(temporary, 'wx', 0o644)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  try {
-    if (replace) await rename(temporary, file)
-    else await link(temporary, file).catch(ignoreExisting)
-  } finally {
-    await rm(temporary, { force: true })
-  }
-  const folder = await open(path.dirname(file), constants.O_RDONLY)
-  await folder.sync().finally(() => folder.close())
-}
-
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error
 }

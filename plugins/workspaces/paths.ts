@@ -53,22 +53,29 @@ export type PathState =
 
 export async function directoryAt(wanted: string): Promise<PathState> {
   try {
-    const real = await realpath(wanted)
-    return (await stat(real)).isDirectory() ? { is: 'directory', real } : { is: 'other' }
+    // Only a directory has this entry, so one call of the system tells both.
+    return { is: 'directory', real: await realpath(`${wanted}/.`) }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOTDIR' && (await stat(wanted).catch(() => undefined))) return { is: 'other' }
     const missing = code === 'ENOENT' || code === 'ENOTDIR'
     return { is: 'gone', missing, why: missing ? 'does not exist' : `cannot be reached (${code ?? 'unknown error'})` }
   }
 }
 
-/** An absolute path with the symbolic links of its nearest existing ancestor followed; the rest need not exist. */
-export async function canonicalPath(wanted: string): Promise<string> {
+/** An absolute path with its symbolic links followed, as far as it exists; the rest need not. */
+export interface Canonical {
+  readonly path: string
+  /** The part that exists. */
+  readonly existing: string
+}
+
+export async function canonicalPath(wanted: string): Promise<Canonical> {
   for (const ancestor of ancestorsOf(wanted)) {
     const real = await realpath(ancestor).catch(() => undefined)
-    if (real !== undefined) return path.join(real, path.relative(ancestor, wanted))
+    if (real !== undefined) return { path: path.join(real, path.relative(ancestor, wanted)), existing: real }
   }
-  return wanted
+  return { path: wanted, existing: '/' }
 }
 
 /** The path itself and every folder above it, nearest first. */
@@ -76,11 +83,6 @@ export function ancestorsOf(wanted: string): string[] {
   const all = [wanted]
   for (let at = wanted; path.dirname(at) !== at; at = path.dirname(at)) all.push(path.dirname(at))
   return all
-}
-
-/** Is a canonical path a root or below it. */
-export function isInside(inner: string, root: string): boolean {
-  return inner === root || inner.startsWith(root.endsWith(path.sep) ? root : root + path.sep)
 }
 
 /** For error texts: quoted and bounded. */

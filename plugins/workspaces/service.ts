@@ -11,14 +11,13 @@ import {
   type Tx,
   within,
 } from '../../kernel/plugin.js'
-import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   CreateWorkspaceBody,
   PatchWorkspaceBody,
   WorkspaceDetail,
   Workspace as WorkspaceWire,
 } from '../../schemas/workspaces.js'
-import { type Check, type Daemon, finding } from '../daemon/api.js'
+import type { Check, Daemon } from '../daemon/api.js'
 import {
   type DetailMember,
   type Workspace,
@@ -29,6 +28,7 @@ import {
   type WorkspacesApi,
   WorkspaceUpdated,
 } from './api.js'
+import { rootItems } from './checks.js'
 import { WorkspaceFinder } from './finder.js'
 import { ensureIdentity } from './identity.js'
 import { checkLabel, checkName, freeName } from './names.js'
@@ -163,7 +163,7 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   checks(): readonly Check[] {
-    return [{ id: 'workspaces.roots', category: 'workspaces', run: () => this.#rootItems() }]
+    return [{ id: 'workspaces.roots', category: 'workspaces', run: () => rootItems(this.#table.list()) }]
   }
 
   /** Registers a root; `known` decides about one that is registered. A folder that was moved takes its workspace along. */
@@ -259,23 +259,6 @@ export class WorkspacesService implements WorkspacesApi {
     }
     return undefined
   }
-
-  async #rootItems(): Promise<DiagnosticItem[]> {
-    const common = { category: 'workspaces', severity: 'warning' }
-    const all = this.#table.list()
-    const items = await Promise.all(
-      all.map(async ({ id, name, rootDir }) => {
-        if ((await directoryAt(rootDir)).is === 'directory') return []
-        const message = `the root ${rootDir} is not there any more; put it back, or remove the workspace`
-        const more = { title: `Workspace ${name} has no root`, suggested_command: `svc workspace remove ${id}` }
-        return finding({ ...common, id: `workspaces.roots.${id}`, code: 'workspace_root_missing', message, ...more })
-      }),
-    )
-    if (items.flat().length > 0) return items.flat()
-    const message = `the roots of ${all.length} workspaces are there`
-    const fine = { id: 'workspaces.roots', code: 'workspaces_ok', title: 'Workspaces', severity: 'info' }
-    return [finding({ ...common, ...fine, message })]
-  }
 }
 
 /** Members as a body gave them, checked; `null` asks for the default name. */
@@ -291,6 +274,6 @@ const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root_dir: r
 function inUse(workspace: Workspace, record: StoredRecord) {
   return WorkspaceErrors.workspace_in_use(
     `the workspace ${workspace.name} holds ${record.kind} ${record.id} of the activation ${record.owner.id}`,
-    { next: `svc bundle deactivate ${record.owner.id}` },
+    { next: `svc resource get ${record.owner.kind} ${record.owner.id}` },
   )
 }

@@ -49,6 +49,16 @@ export class WorkspaceTable {
     return this.#one('root_dir', root)
   }
 
+  /** The one whose root is the longest of these folders. */
+  nearest(folders: readonly string[]): StoredWorkspace | undefined {
+    const row = this.db.get<Row>(
+      `SELECT * FROM workspaces_workspace WHERE root_dir IN (SELECT value FROM json_each(?))
+       ORDER BY length(root_dir) DESC LIMIT 1`,
+      [JSON.stringify(folders)],
+    )
+    return row && fromRow(row)
+  }
+
   byIdentity(identity: string): StoredWorkspace[] {
     return this.db.all<Row>('SELECT * FROM workspaces_workspace WHERE identity = ?', [identity]).map(fromRow)
   }

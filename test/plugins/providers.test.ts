@@ -160,4 +160,59 @@ test('an isolated home is made, for nobody else to read', async () => {
   await kernel.close()
 })
 
+test('the catalog: every provider is a program with arguments and tells how to install it', () => {
+  const names = catalog.map(provider => provider.name)
+  assert.equal(names, ['local', 'claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'kimi', 'pi'])
+  for (const { name, argv, install, loginCheck } of catalog.slice(1)) {
+    for (const word of [...argv, ...(loginCheck ?? [])]) assert.match(word, /^[\w-]+$/, name)
+    assert.match(install ?? '', /^(npm install -g|uv tool install) [@\w/-]+$/, name)
+  }
+})
+
+test('providers over the API: found on the PATH with the version of their package, nothing started', async () => {
+  const bin = await temporaryFolder('providers-bin')
+  const program = path.join(bin, 'lib', 'gemini', 'bundle', 'gemini.js')
+  await mkdir(path.dirname(program), { recursive: true })
+  await writeFile(program, `#!/bin/sh\ntouch ${bin}/started\n`, { mode: 0o755 })
+  await writeFile(path.join(bin, 'lib', 'gemini', 'package.json'), '{ "version": "1.2.3" }')
+  await symlink('lib/gemini/bundle/gemini.js', path.join(bin, 'gemini'))
+  const kernel = await boot({ plugins: [daemon, providers], env: { PATH: bin } })
+  const list = (await kernel.request('GET', '/api/providers')).body.providers
+  const one = (await kernel.request('GET', '/api/providers/gemini')).body
+  assert.equal(
+    list.find((entry: { name: string }) => entry.name === 'gemini'),
+    one,
+  )
+  assert.equal([one.version, one.command, one.auth_status.state], ['1.2.3', 'gemini --acp', 'ready'])
+  const absent = (await kernel.request('GET', '/api/providers/claude')).body
+  assert.equal([absent.auth_status.state, absent.auth_status.code], ['missing', 'provider_cli_missing'])
+  assert.match(absent.auth_status.message, 'npm install -g @agentclientprotocol/claude-agent-acp')
+  assert.is((await kernel.request('GET', '/api/providers/nobody')).body.code, 'provider_not_found')
+  assert.not(await stat(path.join(bin, 'started')).catch(() => undefined))
+  await kernel.close()
+  await rm(bin, { recursive: true })
+})
+
+test('the login is asked by a program of its own; what it prints is not kept', async () => {
+  const bin = await temporaryFolder('providers-bin')
+  const kernel = await boot({ plugins: [daemon, providers], env: { PATH: `${bin}:/usr/bin:/bin` } })
+  const probe = () => kernel.request('POST', '/api/providers/codex/auth/probe')
+  assert.equal([(await probe()).status, (await probe()).body.code], [422, 'provider_cli_missing'])
+  const script = '#!/bin/sh\necho secret-of-mine\n[ "$*" = "login status" ] && [ -e ./in ]\n'
+  await writeFile(path.join(bin, 'codex'), script, { mode: 0o755 })
+  await writeFile(path.join(bin, 'codex-acp'), script, { mode: 0o755 })
+  const out = (await probe()).body
+  assert.equal([out.auth_status.state, out.probe.exit_code], ['not_authenticated', 1])
+  assert.match(out.auth_status.message, 'codex login')
+  assert.not.match(JSON.stringify(out), 'secret-of-mine')
+  await writeFile(path.join(kernel.home, 'in'), '')
+  assert.is((await probe()).body.auth_status.state, 'ready')
+  const { last_probe_at } = (await kernel.request('GET', '/api/providers/codex')).body.auth_status
+  assert.match(last_probe_at, /^\d{4}-.*Z$/)
+  const none = await kernel.request('POST', '/api/providers/claude/auth/probe')
+  assert.equal([none.status, none.body.code], [422, 'provider_probe_unavailable'])
+  await kernel.close()
+  await rm(bin, { recursive: true })
+})
+
 test.run()

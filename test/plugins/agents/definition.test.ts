@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { splitCommand } from '../../../plugins/agents/command.js'
-import { DefinitionError, parseDefinition } from '../../../plugins/agents/definition.js'
+import { DefinitionError } from '../../../plugins/agents/definition.js'
+import { parseDefinition } from '../../../plugins/agents/definition-file.js'
 import { FULL } from './full-definition.js'
 
 const place = { origin: 'global', source: 'home' } as const
@@ -32,7 +33,7 @@ test('a whole definition', () => {
         auth: { type: 'oauth', client_secret_ref: 'vault:mcp/x' },
       },
     ],
-    hooks: ['gate'],
+    hooks: [{ name: 'gate', event: 'tool.pre_call', mode: 'sync', command: './gate.sh' }],
     ...place,
   })
 })
