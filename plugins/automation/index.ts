@@ -15,7 +15,7 @@ import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
 import { cursorTables } from './cursors.js'
-import { runTable } from './runs.js'
+import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
 
@@ -80,6 +80,7 @@ export default definePlugin({
   tables: [
     { id: '001-cursor', sql: cursorTables },
     { id: '002-run', sql: runTable },
+    { id: '003-delivery', sql: deliveryColumns },
   ],
   reconcilers: [reconciler({ kind: JobKind, run: (self, batch) => self.reconcile(batch) })],
   services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
@@ -89,7 +90,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/automation/jobs',
       area,
-      summary: 'Jobs by name, filtered and in pages',
+      summary: 'Jobs, the newest first, filtered and in pages',
       query: ListJobsQuery,
       replies: { 200: ListJobsReply },
       errors: [400, 500, 503],

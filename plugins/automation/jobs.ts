@@ -28,11 +28,19 @@ export class Jobs {
     private readonly fireLimit: FireLimit,
   ) {}
 
-  /** Throws `job_not_found`. */
+  /** Throws `job_not_found`, `job_damaged`. */
   find(id: string): JobRecord {
-    const job = decodeJob(this.kernel.records.get(JobKind, id))
-    if (!job) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    const job = decodeJob(this.stored(id))
+    if (!job)
+      throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)
     return job
+  }
+
+  /** The record as it is stored, valid or not. Throws `job_not_found`. */
+  stored(id: string): StoredRecord {
+    const record = this.kernel.records.get(JobKind, id)
+    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    return record
   }
 
   async create(actor: Actor, body: CreateJobBody): Promise<Job> {
@@ -67,9 +75,7 @@ export class Jobs {
   }
 
   async remove(actor: Actor, id: string): Promise<void> {
-    const record = this.kernel.records.get(JobKind, id)
-    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
-    if (jobSource(record) !== 'dynamic') {
+    if (jobSource(this.stored(id)) !== 'dynamic') {
       throw AutomationErrors.job_read_only('this job is defined by the configuration or a package and goes with it', {
         next: `svc automation jobs update ${id} --enabled false`,
       })
@@ -168,7 +174,7 @@ function facts(record: JobRecord, enabled: boolean) {
 }
 
 /** Names are unique among the jobs of one workspace, and among those of all workspaces. */
-const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec).name}`
+const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec | null)?.name ?? ''}`
 
 function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
   if (kind === 'workspace') {
