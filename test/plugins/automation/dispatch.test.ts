@@ -198,6 +198,7 @@ test('a drained daemon takes no trigger; a scheduled run fails with that cause',
   b.sessions.refusal = new Fault('draining', 503, 'daemon is draining')
   const run = await b.after(HOUR, async () => (await b.runs()).find(r => r.ended_at), 'it failed')
   assert.equal([run.status, run.error], ['failed', 'draining: daemon is draining'])
+  assert.equal([run.delivery_error, run.delivery_error_at], [run.error, run.ended_at])
   await b.end()
 })
 
