@@ -37,6 +37,8 @@ export interface BenchOptions {
   readonly config?: unknown
   readonly plugins?: readonly Plugin[]
   readonly freeBytes?: () => Promise<number>
+  /** How turns end from the start on, also those of the boot. */
+  readonly answer?: FakeSessions['answer']
 }
 
 export const START = Date.UTC(2030, 0, 1)
@@ -50,6 +52,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   }
   const clock = options.clock ?? new VirtualClock(START)
   const { fake, plugin } = fakeSessions()
+  fake.answer = options.answer
   const plugins = [daemon, resources, workspaces, plugin, automation, ...(options.plugins ?? [])]
   const kernel = await boot({
     home,
