@@ -39,6 +39,7 @@ export interface BenchOptions {
   readonly freeBytes?: () => Promise<number>
   /** How turns end from the start on, also those of the boot. */
   readonly answer?: FakeSessions['answer']
+  readonly onCreate?: FakeSessions['onCreate']
 }
 
 export const START = Date.UTC(2030, 0, 1)
@@ -53,6 +54,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const clock = options.clock ?? new VirtualClock(START)
   const { fake, plugin } = fakeSessions()
   fake.answer = options.answer
+  fake.onCreate = options.onCreate
   const plugins = [daemon, resources, workspaces, plugin, automation, ...(options.plugins ?? [])]
   const kernel = await boot({
     home,
