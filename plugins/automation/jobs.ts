@@ -14,6 +14,7 @@ import { type CursorStore, cursorToWire } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
 import type { ListedJob } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
+import { lastRunToWire, type RunStore } from './runs.js'
 
 type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
 
@@ -25,6 +26,7 @@ export class Jobs {
   constructor(
     private readonly kernel: Kernel,
     private readonly cursors: CursorStore,
+    private readonly runs: RunStore,
     private readonly fireLimit: FireLimit,
   ) {}
 
@@ -77,7 +79,7 @@ export class Jobs {
   async remove(actor: Actor, id: string): Promise<void> {
     if (jobSource(this.stored(id)) !== 'dynamic') {
       throw AutomationErrors.job_read_only('this job is defined by the configuration or a package and goes with it', {
-        next: `svc automation jobs update ${id} --enabled false`,
+        next: `svc automation jobs update ${id} --no-enabled`,
       })
     }
     await this.kernel.db.tx(t => this.kernel.records.delete(t, actor, { kind: JobKind, id }))
@@ -97,11 +99,13 @@ export class Jobs {
   toWire(record: JobRecord): Job {
     const { spec } = record
     const cursor = this.cursors.get(record.id)
+    const [last] = this.runs.list({ jobId: record.id, limit: 1 })
     return {
       ...facts(record, this.cursors.enabled(record)),
       fire_limit: spec.fire_limit ?? this.fireLimit,
       retry: spec.retry ?? { strategy: 'none', max_retries: 0, base_delay: '' },
       ...(spec.task ? { task: spec.task } : {}),
+      last_run: last ? lastRunToWire(last) : null,
       next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
       scheduler: cursor ? cursorToWire(cursor) : null,
       created_at: iso(record.createdAt),

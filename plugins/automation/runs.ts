@@ -7,7 +7,7 @@ import {
   type StoredEvent,
   type Tx,
 } from '../../kernel/plugin.js'
-import type { Run } from '../../schemas/automation.js'
+import type { LastRun, Run } from '../../schemas/automation.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from './api.js'
 
 /** Behaviour 7.6: what may follow what. States without successors are final. */
@@ -245,6 +245,11 @@ export class RunStore {
       [jobId, jobId, KEPT_RUNS, this.kernel.clock.now() - KEPT_MS],
     )
   }
+}
+
+/** What a job says of its newest run. */
+export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
+  return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }
 }
 
 /** A run as the contract has it. */

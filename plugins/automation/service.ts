@@ -62,7 +62,7 @@ export class AutomationService implements AutomationApi {
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
-    this.jobs = new Jobs(kernel, this.#cursors, fireLimit)
+    this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
   }
 
   async start(): Promise<void> {

@@ -97,6 +97,8 @@ test('how a turn fails stands in the run, the code first', async () => {
   b.sessions.finish(b.sessions.created[0]?.id ?? '', failed('it was too hard'))
   const failure = await ended(b, first.id)
   assert.equal([failure.status, failure.error], ['failed', 'prompt_failure: it was too hard'])
+  const { id, error, started_at } = failure
+  assert.equal((await b.job('demo')).last_run, { id, status: 'failed', error, started_at })
   assert.is(b.sessions.stops.at(-1)?.reason, 'error')
 
   const second = await trigger(b)
