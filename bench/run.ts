@@ -1,10 +1,11 @@
-// npm run bench [-- --only store,journal,put,start --quick]: every figure beside a baseline that was measured in turn with
+// npm run bench [-- --only store,journal,put,start,automation --quick]: every figure beside a baseline that was measured in turn with
 // it; ratios are what to read. Needs a build (`npm run build`) for `put` and `start`. See README.md.
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { benchAutomation } from './automation.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchJournal } from './journal.js'
 import { median, ms } from './measure.js'
@@ -20,6 +21,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   journal: [benchJournal],
   put: [benchPut],
   start: [benchStart],
+  automation: [benchAutomation],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */
