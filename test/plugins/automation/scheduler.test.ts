@@ -180,7 +180,9 @@ test('a clock that was ahead by a year and is set right does not silence anythin
   await b.until(async () => (await b.job('every')).next_run === at(HOUR), 'it is planned by the present clock')
   assert.is((await b.job('cron')).next_run, at(HOUR / 2))
   assert.is((await b.job('once')).next_run, at(HOUR / 4))
-  const runs = await b.after(HOUR - 60_000, () => all(5), 'all three ran')
+  await b.after(HOUR / 4 - 60_000, () => all(3), 'the one at its time ran')
+  await b.after(HOUR / 4, () => all(4), 'the cron job ran')
+  const runs = await b.after(HOUR / 2, () => all(5), 'all three ran')
   assert.equal(
     runs.slice(2).map(run => [run.job_id, run.status, run.scheduled_at]),
     [
@@ -203,7 +205,13 @@ test('set back by hours: what ran does not run again, and goes on when its time 
   for (const n of [1, 2, 3]) await b.after(HOUR, () => done(n), `${n} ran`)
   b.clock.jump(-2.5 * HOUR)
   await b.clock.advance(60_000)
-  for (let n = 0; n < 5; n++) await b.clock.advance(HOUR / 2)
+  for (let n = 0; n < 5; n++) {
+    await b.after(
+      HOUR / 2,
+      async () => Date.parse((await b.request('GET', '/api/status')).body.automation.next_fire) > b.clock.now(),
+      'it was passed over',
+    )
+  }
   assert.equal(
     (await b.until(() => done(3), 'all have ended')).map(run => run.scheduled_at),
     [at(HOUR), at(2 * HOUR), at(3 * HOUR)],
@@ -258,6 +266,16 @@ test('a machine that slept: one occurrence within its grace, none far beyond it,
   assert.equal([skip.metadata.missed_since, once.metadata.missed_since], [at(HOUR), at(HOUR)])
   assert.equal([(await b.job('skip')).next_run, (await b.job('once')).next_run], [at(6 * HOUR), at(6 * HOUR)])
   await b.end()
+})
+
+test('a time zone that is none keeps the daemon from starting, and is named', async () => {
+  const boots = bench({ config: { automation: { timezone: 'Mars/Olympus' } } })
+  const error = await boots.then(
+    () => 'it started',
+    reason => String(reason),
+  )
+  assert.match(error, /automation\.timezone/)
+  assert.match(error, /IANA/)
 })
 
 test('automation that is switched off fires nothing and says so', async () => {
