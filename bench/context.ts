@@ -18,7 +18,16 @@ export interface Context {
   readonly program: (name: string) => string
 }
 
-const PROGRAMS = ['store-process', 'journal-process', 'kernel-process', 'echo', 'body', 'load', 'daemon-gap']
+const PROGRAMS = [
+  'store-process',
+  'journal-process',
+  'kernel-process',
+  'echo',
+  'body',
+  'load',
+  'daemon-gap',
+  'automation-process',
+]
 
 /** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */
 export async function buildPrograms(root: string): Promise<(name: string) => string> {

@@ -1,11 +1,12 @@
-// npm run bench [-- --only store,journal,put,start,kernel,agents --quick]: every figure beside a baseline that was measured in
-// turn with it; ratios are what to read. Needs a build (`npm run build`) for all but `store` and `journal`. See README.md.
+// npm run bench [-- --only store,journal,… --quick]: every figure beside a baseline that was measured in turn with it; ratios
+// are what to read. Needs a build (`npm run build`) for all but `store` and `journal`. See README.md.
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.js'
+import { benchAutomation } from './automation.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
@@ -24,6 +25,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   start: [benchStart],
   kernel: [benchKernel],
   agents: [benchAgents],
+  automation: [benchAutomation],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

@@ -307,10 +307,27 @@ export interface Job {
   readonly enabled: boolean
   readonly fire_limit: FireLimit
   readonly loop_target?: LoopTarget | null | undefined
+  readonly last_run?: {
+    readonly id: string
+    readonly status: "scheduled" | "running" | "delegated" | "completed" | "failed" | "canceled"
+    readonly error?: string | undefined
+    readonly started_at: string
+  } | null | undefined
   readonly next_run?: string | null | undefined
   readonly prompt: string
-  readonly retry: Retry
-  readonly schedule?: Schedule | null | undefined
+  readonly retry: {
+    readonly base_delay: string
+    readonly max_retries: number
+    readonly strategy: "none" | "backoff"
+  }
+  readonly schedule?: {
+    readonly catch_up_policy?: "skip_missed" | "coalesce" | "replay" | "run_once_on_catchup" | undefined
+    readonly expr?: string | undefined
+    readonly interval?: string | undefined
+    readonly misfire_grace_seconds?: number | undefined
+    readonly mode: "cron" | "every" | "at"
+    readonly time?: string | undefined
+  } | null | undefined
   readonly scheduler?: Scheduler | null | undefined
   readonly scope: "global" | "workspace"
   readonly source: "config" | "package" | "dynamic"
@@ -745,7 +762,7 @@ export interface Operations {
       }
     }
   }
-  /** Jobs by name, filtered and in pages: GET /api/automation/jobs */
+  /** Jobs, the newest first, filtered and in pages: GET /api/automation/jobs */
   getAutomationJobs: {
     input: {
       readonly query?: {
@@ -1861,7 +1878,10 @@ export interface Operations {
         readonly name: string
         readonly agent_name: string
         readonly enabled?: boolean | null | undefined
-        readonly fire_limit?: FireLimit | null | undefined
+        readonly fire_limit?: {
+          readonly max: number
+          readonly window: string
+        } | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt: string
         readonly retry?: Retry | null | undefined

@@ -39,20 +39,26 @@ export type ListJobsReply = v.InferOutput<typeof ListJobsReply>
 export const JobReply = v.object({ job: Job })
 export type JobReply = v.InferOutput<typeof JobReply>
 
+const SCHEDULE_HELP =
+  '{"mode":"every","interval":"1h"}, {"mode":"cron","expr":"0 9 * * 1-5"} or {"mode":"at","time":"2030-01-31T09:00:00Z"}'
+const RETRY_HELP = '{"strategy":"backoff","max_retries":3,"base_delay":"2s"}: tries after a failed run'
+
 /** POST /api/automation/jobs; what is left out is filled with the defaults of Behaviour 7.1. */
 export const CreateJobBody = v.strictObject({
   name: v.string(),
   agent_name: v.string(),
   enabled: v.nullish(v.boolean()),
-  fire_limit: v.nullish(FireLimit),
+  fire_limit: v.nullish(
+    v.pipe(FireLimit, v.description('{"max":3,"window":"1h"}: at most so many runs in a sliding window')),
+  ),
   loop_target: v.nullish(LoopTarget),
   prompt: v.string(),
-  retry: v.nullish(Retry),
-  schedule: Schedule,
+  retry: v.nullish(v.pipe(Retry, v.description(RETRY_HELP))),
+  schedule: v.pipe(Schedule, v.description(SCHEDULE_HELP)),
   scope: AutomationScope,
   target_kind: v.optional(v.string()),
   task: v.nullish(JobTask),
-  workspace_id: v.optional(v.string()),
+  workspace_id: v.optional(v.pipe(v.string(), v.description('for scope workspace; svc workspace list'))),
 })
 export type CreateJobBody = v.InferOutput<typeof CreateJobBody>
 
@@ -63,8 +69,8 @@ export const PatchJobBody = v.strictObject({
   fire_limit: v.nullish(FireLimit),
   loop_target: v.nullish(LoopTarget),
   prompt: v.nullish(v.string()),
-  retry: v.nullish(Retry),
-  schedule: v.nullish(Schedule),
+  retry: v.nullish(v.pipe(Retry, v.description(RETRY_HELP))),
+  schedule: v.nullish(v.pipe(Schedule, v.description(SCHEDULE_HELP))),
   task: v.nullish(JobTask),
 })
 export type PatchJobBody = v.InferOutput<typeof PatchJobBody>

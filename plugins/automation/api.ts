@@ -40,6 +40,11 @@ export const AutomationErrors = defineErrors({
   job_not_found: { status: 404, message: 'no such job', next: 'svc automation jobs list' },
   run_not_found: { status: 404, message: 'no such run', next: 'svc automation runs list' },
   job_invalid: { status: 400, message: 'the job is not valid' },
+  job_damaged: {
+    status: 409,
+    message: 'the stored definition of this job is not valid; write it anew or delete it',
+    next: 'svc doctor',
+  },
   loop_invalid: { status: 422, message: 'the loop target of the job is not valid' },
   job_name_taken: { status: 409, message: 'another job has this name' },
   job_read_only: {

@@ -1,4 +1,4 @@
-import type { Actor, PluginKernel, Tx } from '../../kernel/plugin.js'
+import { type Actor, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
 import type { FireLimit } from '../../schemas/automation.js'
 import { AutomationErrors } from './api.js'
 import type { CursorStore } from './cursors.js'
@@ -24,7 +24,7 @@ export interface ClaimLimits {
   readonly maxConcurrent: number
   readonly fireLimit: FireLimit
   /** Epoch milliseconds: what was due before was missed. */
-  readonly startedAt: number
+  readonly startedAt: () => number
 }
 
 /** Claims occurrences and reserves runs: each in one transaction, before any work is done (Behaviour 7.5, 7.6). */
@@ -52,7 +52,7 @@ export class Claims {
     if (!job || !schedule || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
       return { outcome: 'idle' }
     }
-    const decision = decide(schedule, this.limits.timezone, due, now, due < this.limits.startedAt)
+    const decision = decide(schedule, this.limits.timezone, due, now, due < this.limits.startedAt())
     const open = this.runs.open(id)
     if (decision.backlog && open.length > 0) return { outcome: 'waiting' }
 
@@ -65,6 +65,17 @@ export class Claims {
     }
     const limit = this.fireLimit(job, now)
     const skip = this.#skip(decision.skip, open.length > 0, limit)
+    const resumes = skip?.reason === 'fire_limit' && limit.freeAt !== undefined ? limit.freeAt : undefined
+    const next =
+      resumes === undefined || decision.next === undefined || decision.next >= resumes
+        ? decision.next
+        : new Occurrences(schedule, this.limits.timezone).after(decision.at, resumes - 1)
+    // What has no run of its own is named by the run that stands for it.
+    const metadata = {
+      ...(skip ? { reason: skip.reason } : {}),
+      ...(decision.at > due ? { missed_since: iso(due) } : {}),
+      ...(next !== undefined && next !== decision.next ? { resumes_at: iso(next) } : {}),
+    }
     const run = this.runs.insert(t, {
       id: ids.run,
       jobId: id,
@@ -74,13 +85,9 @@ export class Claims {
       scheduledAt: decision.at,
       scope: job.scope.id,
       cause: cursor.event ?? undefined,
-      ...(skip ? { error: `${skip.reason}: ${skip.text}`, metadata: { reason: skip.reason } } : {}),
+      ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
+      ...(skip ? { error: `${skip.reason}: ${skip.text}` } : {}),
     })
-    const resumes = skip?.reason === 'fire_limit' && limit.freeAt !== undefined ? limit.freeAt : undefined
-    const next =
-      resumes === undefined || decision.next === undefined || decision.next >= resumes
-        ? decision.next
-        : new Occurrences(schedule, this.limits.timezone).after(decision.at, resumes - 1)
     this.cursors.update(t, id, {
       ...advance,
       next_run_at: next ?? null,
@@ -113,7 +120,7 @@ export class Claims {
     if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
     const job = decodeJob(record)
     if (!job || jobProblem(job.spec, job.scope))
-      throw AutomationErrors.job_invalid(`the stored definition of job ${id} is not valid`, { next: 'svc doctor' })
+      throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)
     if (this.full()) throw AutomationErrors.concurrency_limit()
     const limit = this.fireLimit(job, this.kernel.clock.now())
     if (limit.freeAt !== undefined) {
@@ -148,7 +155,7 @@ export class Claims {
   fireLimit(job: JobRecord, now: number): FireLimit & { readonly freeAt?: number | undefined } {
     const limit = job.spec.fire_limit ?? this.limits.fireLimit
     const window = parseDuration(limit.window) ?? 0
-    const { count, oldest } = this.runs.counted(job.id, now - window)
+    const { count, oldest } = this.runs.counted(job.id, window, now)
     return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
   }
 }

@@ -127,6 +127,29 @@ export class CursorStore {
     return next ?? undefined
   }
 
+  /** Jobs whose cursor was written later than it is now: the clock has been set back since. */
+  ahead(): string[] {
+    const rows = this.kernel.db.rows('SELECT job FROM automation_cursor WHERE enabled = 1 AND updated_at > ?', [
+      this.kernel.clock.now(),
+    ])
+    return rows.map(([job]) => String(job))
+  }
+
+  /**
+   * Plans such a job from now, or a clock that was wrong once would silence it until that time comes. Instants that were
+   * claimed before are passed over when they come again, for the ids of their runs are the same.
+   */
+  replan(t: Tx, record: JobRecord): void {
+    const cursor = this.get(record.id)
+    const schedule = record.spec.schedule
+    if (!cursor || !schedule || cursor.schedule_hash !== this.hash(record)) return
+    const next = new Occurrences(schedule, this.timezone).again(
+      cursor.next_run_at ?? undefined,
+      this.kernel.clock.now(),
+    )
+    this.update(t, record.id, { next_run_at: next ?? null })
+  }
+
   update(t: Tx, job: string, change: CursorChange): void {
     const columns = Object.keys(change)
     t.run(

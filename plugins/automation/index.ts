@@ -15,7 +15,7 @@ import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
 import { cursorTables } from './cursors.js'
-import { runTable } from './runs.js'
+import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
 
@@ -36,8 +36,12 @@ const jobFields: readonly CliColumn[] = [
   { header: 'Cron', path: 'schedule.expr' },
   { header: 'Interval', path: 'schedule.interval' },
   { header: 'Time', path: 'schedule.time' },
+  { header: 'If missed', path: 'scheduler.catch_up_policy' },
   { header: 'Next run', path: 'next_run', as: 'time' },
-  { header: 'Last run', path: 'scheduler.last_run_at', as: 'time' },
+  { header: 'Last run', path: 'last_run.started_at', as: 'time' },
+  { header: 'Run', path: 'last_run.id' },
+  { header: 'Status', path: 'last_run.status' },
+  { header: 'Reason', path: 'last_run.error' },
   { header: 'Missed', path: 'scheduler.misfire_count' },
 ]
 
@@ -80,6 +84,7 @@ export default definePlugin({
   tables: [
     { id: '001-cursor', sql: cursorTables },
     { id: '002-run', sql: runTable },
+    { id: '003-delivery', sql: deliveryColumns },
   ],
   reconcilers: [reconciler({ kind: JobKind, run: (self, batch) => self.reconcile(batch) })],
   services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
@@ -89,7 +94,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/automation/jobs',
       area,
-      summary: 'Jobs by name, filtered and in pages',
+      summary: 'Jobs, the newest first, filtered and in pages',
       query: ListJobsQuery,
       replies: { 200: ListJobsReply },
       errors: [400, 500, 503],
@@ -102,12 +107,12 @@ export default definePlugin({
             { header: 'NAME', path: 'name' },
             { header: 'ENABLED', path: 'enabled' },
             { header: 'AGENT', path: 'agent_name' },
-            { header: 'MODE', path: 'schedule.mode' },
             { header: 'NEXT', path: 'next_run', as: 'ago' },
-            { header: 'LAST', path: 'scheduler.last_run_at', as: 'ago' },
-            { header: 'SOURCE', path: 'source' },
+            { header: 'LAST', path: 'last_run.started_at', as: 'ago' },
+            { header: 'STATUS', path: 'last_run.status' },
+            { header: 'REASON', path: 'last_run.error' },
           ],
-          empty: 'no jobs',
+          empty: 'no jobs; svc automation jobs create --help tells how to make one',
         },
       },
       handle: (self, { query }) => ok(self.listJobs(query)),

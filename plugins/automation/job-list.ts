@@ -11,7 +11,7 @@ export type ListedJob = Pick<
 > &
   Partial<Pick<Job, 'workspace_id' | 'loop_target'>> & { readonly record: JobRecord }
 
-/** One page of jobs by name, then id. The cursor names the last job of the page before and belongs to its filter. */
+/** One page of jobs, the newest first. The cursor names the last job of the page before and belongs to its filter. */
 export function pageJobs(
   all: readonly ListedJob[],
   query: ListJobsQuery,
@@ -20,8 +20,8 @@ export function pageJobs(
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
   const filter = filterKey(query)
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, filter)
-  const matching = all.filter(job => matches(job, query)).sort(byName)
-  const rest = after ? matching.filter(job => byName(job, after) > 0) : matching
+  const matching = all.filter(job => matches(job, query)).sort((a, b) => newestFirst(a.record, b.record))
+  const rest = after ? matching.filter(job => newestFirst(job.record, after) > 0) : matching
   const page = rest.slice(0, limit)
   const last = page.at(-1)
   const more = rest.length > page.length
@@ -31,15 +31,14 @@ export function pageJobs(
       limit,
       total: matching.length,
       has_more: more,
-      ...(more && last ? { next_cursor: encodeCursor(filter, last) } : {}),
+      ...(more && last ? { next_cursor: encodeCursor(filter, last.record) } : {}),
     },
   }
 }
 
-type Place = Pick<Job, 'name' | 'id'>
+type Place = Pick<JobRecord, 'id' | 'createdAt'>
 
-const byName = (a: Place, b: Place) => compare(a.name, b.name) || compare(a.id, b.id)
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+const newestFirst = (a: Place, b: Place) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 function matches(job: ListedJob, query: ListJobsQuery): boolean {
   const { scope, workspace_id: workspace, source, enabled, loop, q } = query
@@ -65,13 +64,13 @@ const filterKey = ({ cursor: _cursor, limit: _limit, ...filter }: ListJobsQuery)
       .sort(),
   )
 
-const encodeCursor = (filter: string, { name, id }: Place) =>
-  Buffer.from(JSON.stringify([filter, name, id])).toString('base64url')
+const encodeCursor = (filter: string, { createdAt, id }: Place) =>
+  Buffer.from(JSON.stringify([filter, createdAt, id])).toString('base64url')
 
 function decodeCursor(cursor: string, filter: string): Place {
   try {
-    const [given, name, id]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (given === filter && typeof name === 'string' && typeof id === 'string') return { name, id }
+    const [given, createdAt, id]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (given === filter && typeof createdAt === 'number' && typeof id === 'string') return { createdAt, id }
   } catch {
     // Whatever it is, it is no cursor of ours.
   }

@@ -15,6 +15,7 @@ import { type CursorStore, cursorToWire } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
 import type { ListedJob } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
+import { lastRunToWire, type RunStore } from './runs.js'
 
 type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
 
@@ -26,14 +27,23 @@ export class Jobs {
   constructor(
     private readonly kernel: Kernel,
     private readonly cursors: CursorStore,
+    private readonly runs: RunStore,
     private readonly fireLimit: FireLimit,
   ) {}
 
-  /** Throws `job_not_found`. */
+  /** Throws `job_not_found`, `job_damaged`. */
   find(id: string): JobRecord {
-    const job = decodeJob(this.kernel.records.get(JobKind, id))
-    if (!job) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    const job = decodeJob(this.stored(id))
+    if (!job)
+      throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)
     return job
+  }
+
+  /** The record as it is stored, valid or not. Throws `job_not_found`. */
+  stored(id: string): StoredRecord {
+    const record = this.kernel.records.get(JobKind, id)
+    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    return record
   }
 
   async create(actor: Actor, body: CreateJobBody): Promise<Job> {
@@ -68,9 +78,7 @@ export class Jobs {
   }
 
   async remove(actor: Actor, id: string): Promise<void> {
-    const record = this.kernel.records.get(JobKind, id)
-    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
-    if (jobSource(record) !== 'dynamic') {
+    if (jobSource(this.stored(id)) !== 'dynamic') {
       throw AutomationErrors.job_read_only('this job is defined by the configuration or a package and goes with it', {
         next: `svc automation jobs update ${id} --no-enabled`,
       })
@@ -92,11 +100,13 @@ export class Jobs {
   toWire(record: JobRecord): Job {
     const { spec } = record
     const cursor = this.cursors.get(record.id)
+    const [last] = this.runs.list({ jobId: record.id, limit: 1 })
     return {
       ...facts(record, this.cursors.enabled(record)),
       fire_limit: spec.fire_limit ?? this.fireLimit,
       retry: spec.retry ?? { strategy: 'none', max_retries: 0, base_delay: '' },
       ...(spec.task ? { task: spec.task } : {}),
+      last_run: last ? lastRunToWire(last) : null,
       next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
       scheduler: cursor ? cursorToWire(cursor) : null,
       created_at: iso(record.createdAt),
@@ -169,7 +179,7 @@ function facts(record: JobRecord, enabled: boolean) {
 }
 
 /** Names are unique among the jobs of one workspace, and among those of all workspaces. */
-const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec).name}`
+const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec | null)?.name ?? ''}`
 
 function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
   if (kind === 'workspace') {

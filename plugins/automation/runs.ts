@@ -7,7 +7,7 @@ import {
   type StoredEvent,
   type Tx,
 } from '../../kernel/plugin.js'
-import type { Run } from '../../schemas/automation.js'
+import type { LastRun, Run } from '../../schemas/automation.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from './api.js'
 
 /** Behaviour 7.6: what may follow what. States without successors are final. */
@@ -42,6 +42,9 @@ export interface RunRow {
   readonly session_id: string | null
   readonly error: string | null
   readonly metadata: string | null
+  /** Why it never got going, where it was claimed by schedule; then `error` says the same. */
+  readonly delivery_error: string | null
+  readonly delivery_error_at: number | null
   /** Workspace of the job, for events. */
   readonly scope: string | null
   /** The newest event about it: the cause of the next. */
@@ -56,6 +59,9 @@ export const runTable = `CREATE TABLE automation_run (
   CREATE INDEX automation_run_job ON automation_run (job_id, seq);
   CREATE INDEX automation_run_time ON automation_run (job_id, started_at);
   CREATE INDEX automation_run_open ON automation_run (job_id) WHERE status IN ('scheduled', 'running');`
+
+export const deliveryColumns = `ALTER TABLE automation_run ADD COLUMN delivery_error TEXT;
+  ALTER TABLE automation_run ADD COLUMN delivery_error_at INTEGER;`
 
 /** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
 export interface NewRun {
@@ -118,11 +124,12 @@ export class RunStore {
   }
 
   /** What counts for the fire limit: runs claimed in (now - window, now] that were not canceled (Behaviour 7.6). */
-  counted(jobId: string, from: number): { readonly count: number; readonly oldest: number } {
+  counted(jobId: string, window: number, now: number): { readonly count: number; readonly oldest: number } {
+    // Later ones are there when the clock was set back; they must not block the job until their time comes again.
     const row = this.kernel.db.row(
       `SELECT count(*), min(started_at) FROM automation_run
-       WHERE job_id = ? AND started_at > ? AND status <> 'canceled'`,
-      [jobId, from],
+       WHERE job_id = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled'`,
+      [jobId, now - window, now],
     )
     return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
   }
@@ -179,14 +186,22 @@ export class RunStore {
     const type = isFinal(to) ? RunEnded : RunStarted
     const what = { sessionId, error: more.error, scope: before.scope ?? undefined }
     const event = this.#emit(t, type, id, before.job_id, to, what, before.event)
-    t.run('UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ? WHERE id = ?', [
-      to,
-      sessionId ?? null,
-      more.error ?? null,
-      isFinal(to) ? this.kernel.clock.now() : null,
-      event,
-      id,
-    ])
+    const now = this.kernel.clock.now()
+    const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
+    t.run(
+      `UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ?, delivery_error = ?,
+         delivery_error_at = ? WHERE id = ?`,
+      [
+        to,
+        sessionId ?? null,
+        more.error ?? null,
+        isFinal(to) ? now : null,
+        event,
+        undelivered ? (more.error ?? null) : null,
+        undelivered ? now : null,
+        id,
+      ],
+    )
     if (isFinal(to)) this.#prune(t, before.job_id)
     return this.get(id) as RunRow
   }
@@ -232,6 +247,11 @@ export class RunStore {
   }
 }
 
+/** What a job says of its newest run. */
+export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
+  return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }
+}
+
 /** A run as the contract has it. */
 export function runToWire(row: RunRow): Run {
   return {
@@ -245,6 +265,8 @@ export function runToWire(row: RunRow): Run {
     ...(row.fire_id === null ? {} : { fire_id: row.fire_id }),
     ...(row.session_id === null ? {} : { session_id: row.session_id }),
     ...(row.error === null ? {} : { error: row.error }),
+    ...(row.delivery_error === null ? {} : { delivery_error: row.delivery_error }),
+    delivery_error_at: row.delivery_error_at === null ? null : iso(row.delivery_error_at),
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
   }
 }

@@ -99,7 +99,12 @@ export class Occurrences {
   after(due: number, instant: number): number | undefined {
     if (this.schedule.mode === 'at') return undefined
     if (this.schedule.mode === 'cron') return this.#cronAfter(instant)
-    return due + Math.max(0, Math.floor((instant - due) / this.#interval) + 1) * this.#interval
+    return due + (Math.floor((instant - due) / this.#interval) + 1) * this.#interval
+  }
+
+  /** The first one after `now`, which lies before a cursor that points at `due`: the clock was set back. */
+  again(due: number | undefined, now: number): number | undefined {
+    return due === undefined || this.schedule.mode === 'at' ? this.first(now) : this.after(due, now)
   }
 
   /** The latest one from `due` up to `now`. */

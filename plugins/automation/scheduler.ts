@@ -13,6 +13,8 @@ const RETRY_MS = 5000
 export interface SchedulerWork {
   /** Claims what is due of a job, durably. */
   claim(job: string): Promise<Claim>
+  /** The clock was set back: plans the jobs anew that this concerns, and names them. */
+  setBack(): Promise<readonly string[]>
   /** When a job is due by its cursor. */
   dueAt(job: string): number | undefined
   /** Starts the work of a claim. */
@@ -52,9 +54,12 @@ export class Scheduler {
   /** Fires what is due until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true
+    let latest = this.kernel.clock.now()
     try {
       while (!signal.aborted) {
         const now = this.kernel.clock.now()
+        if (now < latest) await this.#replan(latest - now)
+        latest = now
         const due: string[] = []
         while (due.length < BATCH) {
           const first = this.#heap.take(now)
@@ -66,6 +71,16 @@ export class Scheduler {
       }
     } finally {
       this.#running = false
+    }
+  }
+
+  async #replan(ms: number): Promise<void> {
+    try {
+      const jobs = await this.work.setBack()
+      for (const job of jobs) this.refresh(job)
+      this.kernel.log.warn(`the clock was set back by ${Math.round(ms / 1000)} s; ${jobs.length} jobs are planned anew`)
+    } catch (error) {
+      this.kernel.log.error(`the clock was set back, and jobs could not be planned anew: ${messageOf(error)}`)
     }
   }
 

@@ -1,4 +1,4 @@
-import { type Actor, type Batch, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
+import { type Actor, type Batch, type Clock, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
 import type { StatusAutomation } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
@@ -9,7 +9,7 @@ import { type AutomationApi, AutomationErrors, type Fire } from './api.js'
 import { Claims } from './claim.js'
 import { CursorStore, cursorToWire } from './cursors.js'
 import { Dispatcher } from './dispatch.js'
-import { JobKind, type JobSpec } from './job-kind.js'
+import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { pageJobs } from './job-list.js'
 import { Jobs } from './jobs.js'
 import { repairRuns } from './repair.js'
@@ -47,7 +47,7 @@ export class AutomationService implements AutomationApi {
       timezone,
       fireLimit,
       maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
-      startedAt: kernel.clock.now(),
+      startedAt: startOf(kernel.clock),
     })
     this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this.preFire, job =>
       this.#scheduler.refresh(job),
@@ -58,17 +58,32 @@ export class AutomationService implements AutomationApi {
         if (full) throw full
         return this.#claims.due(job)
       },
+      setBack: () => this.#replan(),
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
-    this.jobs = new Jobs(kernel, this.#cursors, fireLimit)
+    this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
   }
 
   async start(): Promise<void> {
     this.kernel.tap(this.kernel.records.writeGuard, (_t, change) => this.jobs.guard(change))
     await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
+    await this.#replan()
     const left = await repairRuns(this.kernel, this.#runs)
     if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
+  }
+
+  /** Plans anew what was planned by a clock that was ahead of the present one. */
+  async #replan(): Promise<readonly string[]> {
+    const ahead = this.#cursors.ahead()
+    if (ahead.length === 0) return ahead
+    await this.kernel.db.tx(t => {
+      for (const id of ahead) {
+        const job = decodeJob(this.kernel.records.get(JobKind, id))
+        if (job) this.#cursors.replan(t, job)
+      }
+    })
+    return ahead
   }
 
   get running(): boolean {
@@ -139,7 +154,7 @@ export class AutomationService implements AutomationApi {
   /** Runs of a job that is there, or that was. Throws `job_not_found`. */
   history(id: string, query: Omit<ListRunsQuery, 'job_id' | 'trigger_id'>): Run[] {
     const runs = this.listRuns({ ...query, job_id: id })
-    if (runs.length === 0) this.jobs.find(id)
+    if (runs.length === 0) this.jobs.stored(id)
     return runs
   }
 
@@ -198,4 +213,10 @@ export class AutomationService implements AutomationApi {
       evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
     })
   }
+}
+
+/** When the daemon started by the present wall clock; by that of then, if it was set forward since. Epoch milliseconds. */
+function startOf(clock: Clock): () => number {
+  const [wall, monotonic] = [clock.now(), clock.monotonic()]
+  return () => Math.min(wall, clock.now() - (clock.monotonic() - monotonic))
 }

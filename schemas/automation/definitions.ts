@@ -87,6 +87,15 @@ export const SchedulerState = v.object({
 })
 export type SchedulerState = v.InferOutput<typeof SchedulerState>
 
+/** The newest run of a job, skipped ones too. */
+export const LastRun = v.object({
+  id: v.string(),
+  status: RunStatus,
+  error: v.optional(v.string()),
+  started_at: Timestamp,
+})
+export type LastRun = v.InferOutput<typeof LastRun>
+
 /** A job: a prompt, an agent and a schedule. */
 export const Job = v.object({
   id: v.string(),
@@ -95,6 +104,7 @@ export const Job = v.object({
   enabled: v.boolean(),
   fire_limit: FireLimit,
   loop_target: v.nullish(LoopTarget),
+  last_run: v.nullish(LastRun),
   next_run: maybeTimestamp,
   prompt: v.string(),
   retry: Retry,

@@ -37,6 +37,9 @@ export interface BenchOptions {
   readonly config?: unknown
   readonly plugins?: readonly Plugin[]
   readonly freeBytes?: () => Promise<number>
+  /** How turns end from the start on, also those of the boot. */
+  readonly answer?: FakeSessions['answer']
+  readonly onCreate?: FakeSessions['onCreate']
 }
 
 export const START = Date.UTC(2030, 0, 1)
@@ -50,6 +53,8 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   }
   const clock = options.clock ?? new VirtualClock(START)
   const { fake, plugin } = fakeSessions()
+  fake.answer = options.answer
+  fake.onCreate = options.onCreate
   const plugins = [daemon, resources, workspaces, plugin, automation, ...(options.plugins ?? [])]
   const kernel = await boot({
     home,

@@ -97,6 +97,8 @@ test('how a turn fails stands in the run, the code first', async () => {
   b.sessions.finish(b.sessions.created[0]?.id ?? '', failed('it was too hard'))
   const failure = await ended(b, first.id)
   assert.equal([failure.status, failure.error], ['failed', 'prompt_failure: it was too hard'])
+  const { id, error, started_at } = failure
+  assert.equal((await b.job('demo')).last_run, { id, status: 'failed', error, started_at })
   assert.is(b.sessions.stops.at(-1)?.reason, 'error')
 
   const second = await trigger(b)
@@ -198,6 +200,7 @@ test('a drained daemon takes no trigger; a scheduled run fails with that cause',
   b.sessions.refusal = new Fault('draining', 503, 'daemon is draining')
   const run = await b.after(HOUR, async () => (await b.runs()).find(r => r.ended_at), 'it failed')
   assert.equal([run.status, run.error], ['failed', 'draining: daemon is draining'])
+  assert.equal([run.delivery_error, run.delivery_error_at], [run.error, run.ended_at])
   await b.end()
 })
 

@@ -29,8 +29,10 @@ export interface FakeSessions {
   readonly created: (CreateSession & { readonly id: string })[]
   readonly prompts: ({ readonly id: string } & Prompt)[]
   readonly stops: { readonly id: string; readonly reason: StopReason; readonly detail?: string | undefined }[]
-  /** How a session's turn ends; without it the turn goes on until {@link finish}. */
-  answer: ((prompt: Prompt) => TurnOutcome) | undefined
+  /** Told before a session is made. */
+  onCreate: ((request: CreateSession) => void) | undefined
+  /** How a session's turn ends; without an outcome the turn goes on until {@link finish}. */
+  answer: ((prompt: Prompt) => TurnOutcome | undefined) | undefined
   /** Refuses every session. */
   refusal: Fault | undefined
   /** Refuses every stop. */
@@ -63,6 +65,7 @@ export function fakeSessions() {
     created: [],
     prompts: [],
     stops: [],
+    onCreate: undefined,
     answer: undefined,
     refusal: undefined,
     stopError: undefined,
@@ -119,6 +122,7 @@ export function fakeSessions() {
 
     async create(request: CreateSession): Promise<SessionInfo> {
       if (fake.refusal) throw fake.refusal
+      fake.onCreate?.(request)
       await hold()
       const id = this.kernel.ids.id('ses')
       await this.kernel.db.tx(t =>
@@ -137,7 +141,8 @@ export function fakeSessions() {
 
     run(id: string, prompt: Prompt): Promise<TurnOutcome> {
       fake.prompts.push({ id, ...prompt })
-      if (fake.answer) return Promise.resolve(fake.answer(prompt))
+      const outcome = fake.answer?.(prompt)
+      if (outcome) return Promise.resolve(outcome)
       return new Promise(resolve => waiting.set(id, resolve))
     }
 

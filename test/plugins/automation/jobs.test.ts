@@ -224,21 +224,23 @@ test('lists: filters, search, pages, and cursors that belong to their filter', a
       `j${n}`,
       hourly({ name: `job ${n}`, enabled: n % 2 === 1, prompt: n === 3 ? 'Find the NEEDLE.' : 'Go.' }),
     )
+  await b.clock.advance(1000)
   await b.request('POST', '/api/automation/jobs', { ...base, name: 'everywhere' })
   const list = async (query: string) => (await b.request('GET', `/api/automation/jobs?${query}`)).body
   const ids = (body: { jobs: { id: string }[] }) => body.jobs.map(job => job.id)
   assert.is((await list('')).page.total, 6)
-  assert.equal(ids(await list('scope=workspace&enabled=false')), ['j2', 'j4'])
+  assert.is((await list('')).jobs[0].name, 'everywhere')
+  assert.equal(ids(await list('scope=workspace&enabled=false')), ['j4', 'j2'])
   assert.equal(ids(await list('q=needle')), ['j3'])
-  assert.equal(ids(await list(`workspace_id=${b.workspace}&limit=2`)), ['j1', 'j2'])
+  assert.equal(ids(await list(`workspace_id=${b.workspace}&limit=2`)), ['j5', 'j4'])
   assert.equal(ids(await list('source=config')), [])
   assert.is((await list('scope=global')).jobs[0].name, 'everywhere')
   const first = await list('scope=workspace&limit=2')
   assert.equal([first.page.has_more, first.page.total, first.page.limit], [true, 5, 2])
   const second = await list(`scope=workspace&limit=2&cursor=${first.page.next_cursor}`)
-  assert.equal(ids(second), ['j3', 'j4'])
+  assert.equal(ids(second), ['j3', 'j2'])
   const third = await list(`scope=workspace&limit=3&cursor=${second.page.next_cursor}`)
-  assert.equal([ids(third), third.page.has_more, third.page.next_cursor], [['j5'], false, undefined])
+  assert.equal([ids(third), third.page.has_more, third.page.next_cursor], [['j1'], false, undefined])
   for (const query of [
     `cursor=${first.page.next_cursor}`,
     'cursor=nonsense',

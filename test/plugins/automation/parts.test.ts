@@ -7,7 +7,7 @@ import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/ap
 import { parseDuration } from '../../../plugins/automation/duration.js'
 import { DueHeap } from '../../../plugins/automation/heap.js'
 import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.js'
-import { isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
+import { deliveryColumns, isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
 import { boot } from '../../harness/kernel.js'
 
@@ -71,6 +71,77 @@ test('cron follows the wall clock of its zone over both changes of the year', ()
     '2026-10-27T01:30:00.000Z',
   ])
 })
+
+/** The minutes of a zone's wall clock, by a road that does not go through the library under test. */
+function wallClock(zone: string) {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+  })
+  return (at: number) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
+    return { day: part.day as number, hour: part.hour as number, minute: part.minute as number }
+  }
+}
+
+// The days around the changes of 2026; Lord Howe moves by half an hour, Santiago at midnight.
+const CHANGES = [
+  ['Europe/Paris', '2026-03-28T00:00:00Z'],
+  ['Europe/Paris', '2026-10-24T00:00:00Z'],
+  ['America/New_York', '2026-03-07T12:00:00Z'],
+  ['America/New_York', '2026-10-31T12:00:00Z'],
+  ['Australia/Lord_Howe', '2026-10-03T00:00:00Z'],
+  ['Australia/Lord_Howe', '2026-04-04T00:00:00Z'],
+  ['America/Santiago', '2026-09-05T12:00:00Z'],
+  ['America/Santiago', '2026-04-04T12:00:00Z'],
+] as const
+for (const [zone, from] of CHANGES) {
+  test(`no instant is lost or comes twice when ${zone} changes its clocks after ${from}`, () => {
+    const [begin, end] = [utc(from), utc(from) + 60 * HOUR]
+    const wall = wallClock(zone)
+    for (const [expr, matches] of [
+      ['*/10 * * * *', ({ minute }: { minute: number }) => minute % 10 === 0],
+      ['20 * * * *', ({ minute }: { minute: number }) => minute === 20],
+    ] as const) {
+      const expected: number[] = []
+      for (let at = begin + 60_000; at <= end; at += 60_000) if (matches(wall(at))) expected.push(at)
+      assert.equal(sequence(expr, zone, begin, end), expected, expr)
+    }
+    // A fixed time of day: once a day, at that time, or right after the gap that swallows it.
+    for (const expr of ['30 2 * * *', '15 0 * * *', '45 1 * * *', '30 23 * * *']) {
+      const [minute, hour] = expr.split(' ').map(Number)
+      const seen = sequence(expr, zone, begin, end)
+      const days = seen.map(at => wall(at).day)
+      assert.equal(days.length, new Set(days).size, `${expr}: twice in a day`)
+      for (let at = begin + 60_000; at <= end; at += 60_000) {
+        const { hour: h, minute: m, day } = wall(at)
+        if (h === hour && m === minute) assert.ok(days.includes(day), `${expr}: lost on day ${day}`)
+      }
+      for (const at of seen) {
+        const { hour: h, minute: m } = wall(at)
+        const before = wall(at - 60_000)
+        const jumped = h * 60 + m - (before.hour * 60 + before.minute) > 1
+        assert.ok((h === hour && m === minute) || jumped || (before.hour === 23 && h === 1), `${expr} at ${h}:${m}`)
+      }
+    }
+  })
+}
+
+/** All instants in (from, to]; on the way, that looking back finds the same ones. */
+function sequence(expr: string, zone: string, from: number, to: number): number[] {
+  const cron = new Occurrences({ mode: 'cron', expr }, zone)
+  const seen: number[] = []
+  for (let at = cron.after(0, from); at !== undefined && at <= to; at = cron.after(0, at)) {
+    assert.ok(at > (seen.at(-1) ?? from), `${expr} stands still at ${new Date(at).toISOString()}`)
+    if (seen.length > 0)
+      assert.is(cron.latest(from, at - 1), seen.at(-1), `${expr} before ${new Date(at).toISOString()}`)
+    seen.push(at)
+  }
+  return seen
+}
 
 test('the latest instant up to now, and the first after it, on one grid', () => {
   const every = new Occurrences({ mode: 'every', interval: '10m' }, 'UTC')
@@ -168,7 +239,13 @@ test('runs move as their table says, and no other way', async () => {
           made.push(new RunStore(kernel))
         }
       },
-  }).surface({ tables: [{ id: '002-run', sql: runTable }], events: [RunCreated, RunStarted, RunEnded] })
+  }).surface({
+    tables: [
+      { id: '002-run', sql: runTable },
+      { id: '003-delivery', sql: deliveryColumns },
+    ],
+    events: [RunCreated, RunStarted, RunEnded],
+  })
   const bench = await boot({ plugins: [plugin] })
   const [runs, kernel] = [made[0] as RunStore, kernels[0] as PluginKernel]
   const states = Object.keys(RUN_TRANSITIONS) as RunStatus[]

@@ -103,6 +103,7 @@ test('killed after the claim: the occurrence is not dispatched again, its run fa
   assert.equal(others, [])
   assert.equal([run.status, run.error.split(':')[0], run.session_id], ['failed', 'daemon_restarted', undefined])
   assert.match(run.error, 'not dispatched again')
+  assert.is(run.delivery_error, run.error)
   assert.ok(run.ended_at)
   assert.is((await next.job('demo')).next_run, at(2 * HOUR))
   next.sessions.answer = () => completed

@@ -96,8 +96,10 @@ test('fire limit: a canceled run, and the cursor moves to when a run may start a
   assert.equal([first.status, third.status, third.metadata.reason], ['completed', 'canceled', 'fire_limit'])
   // The first one leaves the window at 1:10.
   assert.is((await b.job('demo')).next_run, at(7 * (HOUR / 6)))
+  assert.is(third.metadata.resumes_at, at(7 * (HOUR / 6)))
   const reply = await b.request('POST', '/api/automation/jobs/demo/trigger')
   assert.equal([reply.status, reply.body.code], [409, 'fire_limit'])
+  assert.ok(Number(reply.headers['retry-after']) > 0)
   await b.after(4 * (HOUR / 6), async () => (await b.runs('demo')).length === 4, 'it goes on')
   await b.end()
 })
@@ -175,8 +177,20 @@ test('a machine that slept: one occurrence within its grace, none far beyond it,
     return run.status === 'completed' && run
   }, 'the coalesced one has run')
   assert.is(once.scheduled_at, at(5 * HOUR))
+  // Both say what else they stand for.
+  assert.equal([skip.metadata.missed_since, once.metadata.missed_since], [at(HOUR), at(HOUR)])
   assert.equal([(await b.job('skip')).next_run, (await b.job('once')).next_run], [at(6 * HOUR), at(6 * HOUR)])
   await b.end()
+})
+
+test('a time zone that is none keeps the daemon from starting, and is named', async () => {
+  const boots = bench({ config: { automation: { timezone: 'Mars/Olympus' } } })
+  const error = await boots.then(
+    () => 'it started',
+    reason => String(reason),
+  )
+  assert.match(error, /automation\.timezone/)
+  assert.match(error, /IANA/)
 })
 
 test('automation that is switched off fires nothing and says so', async () => {

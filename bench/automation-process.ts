@@ -1,0 +1,147 @@
+// A daemon with jobs, without a listener, whose runs end at once: node automation-process.ts HOME.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createKernel, type Kernel } from '../kernel/index.js'
+import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
+import { JobKind, RunCreated } from '../plugins/automation/api.js'
+import { automation, daemon, resources, workspaces } from '../plugins/index.js'
+import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
+import { answer } from './child.js'
+import { watchLoop } from './loop-gap.js'
+import { pause } from './measure.js'
+
+/** Lateness of fires in milliseconds, from their instant until the run is durable; the longest gap of the event loop. */
+export interface Lateness {
+  readonly p50: number
+  readonly p99: number
+  readonly gap: number
+}
+
+const [home = ''] = process.argv.slice(2)
+const BATCH = 500
+/** Ahead of the instant, so that all jobs are written and planned when it comes. */
+const AHEAD_MS = 4000
+
+/** Sessions that keep nothing and end at once. */
+class NoSessions implements SessionsApi {
+  readonly stopped
+  readonly permission
+  readonly prepare
+  #made = 0
+
+  constructor(private readonly kernel: PluginKernel) {
+    this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
+    this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+    this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
+  }
+
+  get = () => undefined
+
+  async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
+    const at = this.kernel.clock.now()
+    const id = `ses_${this.#made++}`
+    return { id, name, type: 'user', agentName, workspaceId, state: 'active', createdAt: at, updatedAt: at }
+  }
+
+  run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
+  stop = async () => {}
+}
+
+const sessions = definePlugin({
+  name: 'sessions',
+  version: '1.0.0',
+  provides: Sessions,
+  service: async () => NoSessions,
+}).surface({})
+
+const seen = { kernel: undefined as PluginKernel | undefined, run: (_job: string) => {} }
+const observer = definePlugin({
+  name: 'observer',
+  version: '1.0.0',
+  requires: { automation: { id: 'automation@1' } },
+  service: async () =>
+    class {
+      constructor(kernel: PluginKernel) {
+        seen.kernel = kernel
+        kernel.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id))
+      }
+    },
+}).surface({})
+
+let kernel: Kernel
+
+/** Writes jobs in transactions of some hundred; resolves when they are planned. */
+async function write(ids: readonly string[], schedule: Record<string, string>): Promise<void> {
+  const own = seen.kernel as PluginKernel
+  for (let from = 0; from < ids.length; from += BATCH) {
+    const batch = ids.slice(from, from + BATCH)
+    await own.db.tx(t => {
+      for (const id of batch) {
+        const spec = { name: id, agent_name: 'none', prompt: 'Report what has changed since yesterday.', schedule }
+        own.records.put(t, own.actor, { kind: JobKind, id, scope: { kind: 'global' }, spec })
+      }
+    })
+    await own.reconcile.settled(batch.map(id => ({ kind: JobKind.name, id })))
+  }
+}
+
+const jobId = (n: number) => `job_${String(n).padStart(16, '0')}`
+
+const handlers = {
+  /** Milliseconds of the boot. */
+  async boot(): Promise<number> {
+    const began = performance.now()
+    const plugins = [daemon, resources, workspaces, sessions, automation, observer]
+    kernel = await createKernel({ home, plugins, env: { SVC_HOME: home, HOME: home } })
+    await pause(0)
+    return performance.now() - began
+  },
+  async fill(jobs: number): Promise<void> {
+    const { status, body } = await kernel.inject({ method: 'POST', url: '/api/workspaces', body: { root_dir: home } })
+    if (status !== 201) throw new Error(`no workspace: ${body}`)
+    await write(
+      Array.from({ length: jobs }, (_, n) => jobId(n)),
+      { mode: 'cron', expr: '0 3 1 1 *' },
+    )
+  },
+  /** Bytes, after a collection. */
+  memory(): { readonly rss: number; readonly heap: number } {
+    setFlagsFromString('--expose-gc')
+    runInNewContext('gc')()
+    const { rss, heapUsed } = process.memoryUsage()
+    return { rss, heap: heapUsed }
+  },
+  /** Milliseconds of CPU in a second of doing nothing. */
+  async idle(seconds: number): Promise<number> {
+    const before = process.cpuUsage()
+    await pause(seconds * 1000)
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000 / seconds
+  },
+  /** Some jobs are due at one instant. */
+  async fire(jobs: number): Promise<Lateness> {
+    const ids = Array.from({ length: jobs }, (_, n) => jobId(n))
+    const at = Math.ceil((Date.now() + AHEAD_MS) / 1000) * 1000
+    const late = new Map<string, number>()
+    const all = new Promise<void>((resolve, reject) => {
+      setTimeout(() => reject(new Error(`${late.size} of ${jobs} jobs ran within a minute`)), 60_000).unref()
+      seen.run = job => {
+        late.set(job, Date.now() - at)
+        if (late.size === jobs) resolve()
+      }
+    })
+    await write(ids, { mode: 'at', time: new Date(at).toISOString() })
+    if (Date.now() > at - 500) throw new Error('the jobs were not written in time')
+    const longest = watchLoop()
+    await all
+    const gap = longest()
+    const times = [...late.values()].sort((a, b) => a - b)
+    const quantile = (q: number) => times[Math.min(times.length - 1, Math.floor(times.length * q))] ?? Number.NaN
+    return { p50: quantile(0.5), p99: quantile(0.99), gap }
+  },
+  async close(): Promise<void> {
+    await kernel.close()
+  },
+}
+export type AutomationProcess = typeof handlers
+answer(handlers)

@@ -1,0 +1,94 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { bench, hourly, START } from './bench.js'
+import { completed } from './fake-sessions.js'
+
+const HOUR = 3_600_000
+const at = (ms: number) => new Date(START + ms).toISOString()
+
+test('a clock that was ahead by a year and is set right does not silence anything', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  const YEAR = 365 * 24 * HOUR
+  b.clock.jump(YEAR)
+  await b.put('every', hourly({ name: 'e' }))
+  await b.put('cron', hourly({ name: 'c', schedule: { mode: 'cron', expr: '30 * * * *' } }))
+  await b.put('once', hourly({ name: 'o', schedule: { mode: 'at', time: at(HOUR / 4) } }))
+  assert.is((await b.job('every')).next_run, at(YEAR + HOUR))
+  assert.is((await b.job('once')).next_run, null)
+  const all = async (count: number) => {
+    const runs = await b.runs()
+    return runs.length === count && runs.every(run => run.ended_at) && runs
+  }
+  await b.after(HOUR, () => all(2), 'both ran')
+  b.clock.jump(-YEAR - HOUR)
+  await b.clock.advance(60_000)
+  await b.until(async () => (await b.job('every')).next_run === at(HOUR), 'it is planned by the present clock')
+  assert.is((await b.job('cron')).next_run, at(HOUR / 2))
+  assert.is((await b.job('once')).next_run, at(HOUR / 4))
+  await b.after(HOUR / 4 - 60_000, () => all(3), 'the one at its time ran')
+  await b.after(HOUR / 4, () => all(4), 'the cron job ran')
+  const runs = await b.after(HOUR / 2, () => all(5), 'all three ran')
+  assert.equal(
+    runs.slice(2).map(run => [run.job_id, run.status, run.scheduled_at]),
+    [
+      ['once', 'completed', at(HOUR / 4)],
+      ['cron', 'completed', at(HOUR / 2)],
+      ['every', 'completed', at(HOUR)],
+    ],
+  )
+  await b.end()
+})
+
+test('set back by hours: what ran does not run again, and goes on when its time has come', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  await b.put('demo', hourly({ fire_limit: { max: 4, window: '1h' } }))
+  const done = async (count: number) => {
+    const runs = await b.runs()
+    return runs.length === count && runs.every(run => run.status === 'completed') && runs
+  }
+  for (const n of [1, 2, 3]) await b.after(HOUR, () => done(n), `${n} ran`)
+  b.clock.jump(-2.5 * HOUR)
+  await b.clock.advance(60_000)
+  for (let n = 0; n < 5; n++) {
+    await b.after(
+      HOUR / 2,
+      async () => Date.parse((await b.request('GET', '/api/status')).body.automation.next_fire) > b.clock.now(),
+      'it was passed over',
+    )
+  }
+  assert.equal(
+    (await b.until(() => done(3), 'all have ended')).map(run => run.scheduled_at),
+    [at(HOUR), at(2 * HOUR), at(3 * HOUR)],
+  )
+  const runs = await b.after(HOUR, () => done(4), 'the next one ran')
+  assert.is(runs[3].scheduled_at, at(4 * HOUR))
+  assert.is((await b.job('demo')).scheduler.misfire_count, 0)
+  await b.end()
+})
+
+test('set back behind its start, the daemon takes nothing for missed that is on time', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  b.clock.jump(-5 * HOUR)
+  await b.put('demo', hourly({ schedule: { mode: 'at', time: at(-4 * HOUR) } }))
+  const [run] = await b.after(HOUR + 30_000, async () => (await b.runs())[0]?.ended_at && (await b.runs()), 'it ran')
+  assert.is(run.status, 'completed')
+  assert.is((await b.job('demo')).scheduler.misfire_count, 0)
+  await b.end()
+})
+
+test('runs that lie ahead of a clock that was set back do not count for the fire limit', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  await b.put('demo', hourly({ fire_limit: { max: 1, window: '1h' } }))
+  assert.is((await b.request('POST', '/api/automation/jobs/demo/trigger')).status, 200)
+  await b.until(async () => (await b.runs())[0]?.ended_at, 'it ran')
+  assert.is((await b.request('POST', '/api/automation/jobs/demo/trigger')).status, 409)
+  b.clock.jump(-24 * HOUR)
+  assert.is((await b.request('POST', '/api/automation/jobs/demo/trigger')).status, 200)
+  await b.end()
+})
+
+test.run()
