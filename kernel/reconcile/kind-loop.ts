@@ -10,6 +10,8 @@ import type { Batch, KindHealth } from './types.js'
 
 /** Keys of one pass at most. */
 const PAGE = 1000
+/** Records that are looked at in one turn. */
+const LOOK = 200
 const PASS_MS = 5000
 const DEGRADED_AFTER = 3
 
@@ -56,6 +58,7 @@ export class KindLoop {
   #booted = () => {}
   #busy = false
   #passes: Promise<void> = Promise.resolve()
+  #looked: Promise<void> = Promise.resolve()
   #fruitless = 0
   #stuck = false
 
@@ -67,6 +70,7 @@ export class KindLoop {
   /** Marks what is due. Resolves when all of that has been through a pass, or when one of these passes is stuck. */
   boot(): Promise<void> {
     for (const id of this.#due()) this.#marked.add(id)
+    if (this.reconciler.projected) this.#looked = this.#lookAtAll()
     this.#first = this.#marked.size
     if (this.#first === 0) return Promise.resolve()
     return new Promise(resolve => {
@@ -96,6 +100,7 @@ export class KindLoop {
     for (const { timer } of this.#quarantine.values()) timer.cancel()
     this.#booted()
     await this.#passes
+    await this.#looked
   }
 
   health(): KindHealth {
@@ -125,6 +130,31 @@ export class KindLoop {
       report({ owner, hook: `projected ${kind}`, error })
     }
     return records.ids(kind)
+  }
+
+  /**
+   * A boot that believes a projection does not read its records, so damaged ones would show only when they are needed. They
+   * are looked for behind it, a page a turn; a pass puts them aside.
+   */
+  async #lookAtAll(): Promise<void> {
+    const { records, report } = this.context
+    const { owner, kind } = this.reconciler
+    try {
+      const ids = records.ids(kind)
+      for (let at = 0; at < ids.length; at += LOOK) {
+        await turn()
+        if (this.#abort.signal.aborted) return
+        for (const stored of records.getAll(kind, ids.slice(at, at + LOOK))) {
+          try {
+            records.decoded(stored)
+          } catch {
+            this.#add(stored.id)
+          }
+        }
+      }
+    } catch (error) {
+      report({ owner, hook: `reconcile ${kind}`, error })
+    }
   }
 
   #add(id: string): void {

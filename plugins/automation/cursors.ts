@@ -1,4 +1,4 @@
-import { iso, type PluginKernel, type SqlValue, type Tx } from '../../kernel/plugin.js'
+import { iso, type PluginKernel, type SqlValue, type StoredRecord, type Tx } from '../../kernel/plugin.js'
 import type { Schedule, SchedulerState } from '../../schemas/automation.js'
 import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { Occurrences, scheduleHash } from './schedule.js'
@@ -23,6 +23,10 @@ export interface CursorRow {
   /** Id of the newest event about the job's record: the cause of its runs. */
   readonly event: string | null
   readonly updated_at: number
+  /** {@link nameKey} of the record. */
+  readonly name_key: string | null
+  /** The default zone that its times were reckoned with. */
+  readonly timezone: string | null
 }
 
 export const cursorTables = `CREATE TABLE automation_cursor (
@@ -36,6 +40,11 @@ export const cursorTables = `CREATE TABLE automation_cursor (
     job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, updated_at INTEGER NOT NULL
   ) STRICT;`
 
+/** What a start compares before it believes a cursor, and by what a name is found. Null: written by an earlier version. */
+export const bootColumns = `ALTER TABLE automation_cursor ADD COLUMN name_key TEXT;
+  ALTER TABLE automation_cursor ADD COLUMN timezone TEXT;
+  CREATE INDEX automation_cursor_name ON automation_cursor (name_key);`
+
 /** Columns that a claim changes. */
 export type CursorChange = Partial<
   Pick<
@@ -43,6 +52,10 @@ export type CursorChange = Partial<
     'next_run_at' | 'last_run_at' | 'last_scheduled_at' | 'last_fire_id' | 'last_misfire_at' | 'misfire_count'
   >
 >
+
+/** Names are unique within a scope. */
+export const nameKey = (record: StoredRecord) =>
+  JSON.stringify([record.scope.id ?? '', (record.spec as { name?: string } | null)?.name ?? ''])
 
 /** One durable cursor a job, and the overlay of `enabled` for jobs that are read-only. */
 export class CursorStore {
@@ -91,7 +104,9 @@ export class CursorStore {
     if (
       before?.record_version === record.version &&
       before.enabled === (enabled ? 1 : 0) &&
-      before.schedule_hash === hash
+      before.schedule_hash === hash &&
+      before.name_key !== null &&
+      before.timezone === this.timezone
     ) {
       return before.next_run_at ?? undefined
     }
@@ -117,6 +132,8 @@ export class CursorStore {
       last_misfire_at: missed ? now : (before?.last_misfire_at ?? null),
       event: event?.id ?? before?.event ?? null,
       updated_at: now,
+      name_key: nameKey(record),
+      timezone: this.timezone,
     }
     const columns = Object.keys(values)
     t.run(
@@ -163,11 +180,44 @@ export class CursorStore {
     t.run('DELETE FROM automation_overlay WHERE job = ?', [job])
   }
 
-  /** Forgets jobs whose record went while nobody reconciled. */
+  /**
+   * The jobs that have a cursor, with the version of the record that it was made from, or -1 where it has to be looked at
+   * again: the default zone is another one, or it was switched on or off and the daemon ended before that was done.
+   */
+  projected(): ReadonlyMap<string, number> {
+    const overlays = this.overlays()
+    const rows = this.kernel.db.rows(
+      'SELECT job, record_version, enabled, name_key IS NOT NULL AND timezone = ? FROM automation_cursor',
+      [this.timezone],
+    ) as [string, number, number, number][]
+    return new Map(
+      rows.map(([job, version, enabled, current]) => {
+        const switched = overlays.has(job) && overlays.get(job) !== (enabled === 1)
+        return [job, current === 1 && !switched ? version : -1]
+      }),
+    )
+  }
+
+  /** Jobs that are registered, and when each is due, the earliest first. */
+  registered(): [job: string, at: number][] {
+    const sql = 'SELECT job, next_run_at FROM automation_cursor WHERE next_run_at IS NOT NULL ORDER BY next_run_at, job'
+    return this.kernel.db.rows(sql) as [string, number][]
+  }
+
+  /** Jobs that had this name when their cursor was made. */
+  named(key: string): string[] {
+    return this.kernel.db
+      .rows('SELECT job FROM automation_cursor WHERE name_key = ?', [key])
+      .map(([job]) => String(job))
+  }
+
+  /** Forgets switches of jobs that are gone; there are few. */
   removeOrphans(t: Tx): void {
-    const gone = 'job NOT IN (SELECT id FROM kernel_record WHERE kind = ?)'
-    t.run(`DELETE FROM automation_cursor WHERE ${gone}`, [JobKind.name])
-    t.run(`DELETE FROM automation_overlay WHERE ${gone}`, [JobKind.name])
+    t.run(
+      `DELETE FROM automation_overlay
+       WHERE NOT EXISTS (SELECT 1 FROM kernel_record WHERE kind = ? AND id = automation_overlay.job)`,
+      [JobKind.name],
+    )
   }
 
   totals(): { readonly total: number; readonly enabled: number } {

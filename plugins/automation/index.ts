@@ -14,7 +14,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
-import { cursorTables } from './cursors.js'
+import { bootColumns, cursorTables } from './cursors.js'
 import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
@@ -85,8 +85,11 @@ export default definePlugin({
     { id: '001-cursor', sql: cursorTables },
     { id: '002-run', sql: runTable },
     { id: '003-delivery', sql: deliveryColumns },
+    { id: '004-boot', sql: bootColumns },
   ],
-  reconcilers: [reconciler({ kind: JobKind, run: (self, batch) => self.reconcile(batch) })],
+  reconcilers: [
+    reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
+  ],
   services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
   quiesce: [{ phase: 'automation', run: self => self.quiesce() }],
   routes: [

@@ -11,7 +11,7 @@ import {
 } from '../../kernel/plugin.js'
 import type { CreateJobBody, FireLimit, Job, PatchJobBody } from '../../schemas/automation.js'
 import { AutomationErrors } from './api.js'
-import { type CursorStore, cursorToWire } from './cursors.js'
+import { type CursorStore, cursorToWire, nameKey } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
 import type { ListedJob } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
@@ -21,8 +21,8 @@ type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
 
 /** The door of jobs: it reads and writes their records (decision 13). */
 export class Jobs {
-  /** Ids that may have a name, by scope and name; what is in here is looked up before it is believed. */
-  readonly #named = new Map<string, Set<string>>()
+  /** Ids that were given a name and may have no cursor yet; what is in here is looked up before it is believed. */
+  readonly #named = new Map<string, string>()
 
   constructor(
     private readonly kernel: Kernel,
@@ -114,12 +114,9 @@ export class Jobs {
     }
   }
 
-  /** Remembers the name of a record that is there. */
-  named(record: StoredRecord): void {
-    const key = nameKey(record)
-    const ids = this.#named.get(key)
-    if (ids) ids.add(record.id)
-    else this.#named.set(key, new Set([record.id]))
+  /** The cursor of a record has its name now. */
+  projected(record: StoredRecord): void {
+    this.#named.delete(nameKey(record))
   }
 
   /** Refuses, inside the transaction of a write at any door, a name that is taken and a prompt that ends the daemon. */
@@ -132,13 +129,12 @@ export class Jobs {
       if (found) return AutomationErrors.lifecycle_command(undefined, { details: { class: found } })
     }
     const key = nameKey(after)
-    for (const id of this.#named.get(key) ?? []) {
-      if (id === after.id) continue
-      const other = this.kernel.records.get(JobKind, id)
-      if (!other || nameKey(other) !== key) this.#named.get(key)?.delete(id)
-      else return AutomationErrors.job_name_taken(`job ${id} has the name ${JSON.stringify(spec.name)} already`)
+    for (const id of [this.#named.get(key) ?? after.id, ...this.cursors.named(key)]) {
+      const other = id === after.id ? undefined : this.kernel.records.get(JobKind, id)
+      if (other && nameKey(other) === key)
+        return AutomationErrors.job_name_taken(`job ${id} has the name ${JSON.stringify(spec.name)} already`)
     }
-    this.named(after)
+    this.#named.set(key, after.id)
     return undefined
   }
 
@@ -179,7 +175,6 @@ function facts(record: JobRecord, enabled: boolean) {
 }
 
 /** Names are unique among the jobs of one workspace, and among those of all workspaces. */
-const nameKey = (record: StoredRecord) => `${record.scope.id ?? ''}\0${(record.spec as JobSpec | null)?.name ?? ''}`
 
 function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
   if (kind === 'workspace') {

@@ -69,6 +69,7 @@ export class AutomationService implements AutomationApi {
     this.kernel.tap(this.kernel.records.writeGuard, (_t, change) => this.jobs.guard(change))
     await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
     await this.#replan()
+    for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)
     const left = await repairRuns(this.kernel, this.#runs)
     if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
   }
@@ -102,6 +103,11 @@ export class AutomationService implements AutomationApi {
     await this.#dispatcher.close()
   }
 
+  /** What the cursors hold: a start looks only at jobs that changed since. */
+  projected(): ReadonlyMap<string, number> {
+    return this.#cursors.projected()
+  }
+
   /** Projects records into cursors, and cursors into the heap of the scheduler. */
   async reconcile(batch: Batch<JobSpec>): Promise<void> {
     const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
@@ -116,7 +122,7 @@ export class AutomationService implements AutomationApi {
         }
       }
     })
-    for (const record of batch.records) this.jobs.named(record)
+    for (const record of batch.records) this.jobs.projected(record)
     // A claim may have moved a cursor meanwhile; on the boot nothing is claimed yet.
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }

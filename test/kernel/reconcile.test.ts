@@ -259,7 +259,7 @@ test('a boot pass that does not end holds the boot for 5 s, then its kind is stu
   const loading = host.kernel.host.load(slow.plugin).then(() => {
     loaded = true
   })
-  await quiet(clock)
+  while (pages.length < 2) await new Promise(resolve => setTimeout(resolve, 1))
   await clock.advance(4999)
   assert.equal([loaded, healthOf(scene).status, pages], [false, 'healthy', ['true 1000', 'true 1000']])
   const unread = kernel.reconcile.settled([key('r2400')], { timeoutMs: 60_000 })
