@@ -6,6 +6,7 @@ import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure } from './crash-bundle.js'
 import { type Launch, planLaunch } from './launch.js'
 import type { HeldLog } from './logs.js'
+import { pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
 import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
@@ -162,6 +163,10 @@ export class LiveSession implements BindingOwner {
       append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
       sync: () => this.log.sync(),
       waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
+      pulse: () => {
+        const handle = this.binding.running?.agent.handle
+        return handle && pulseOf(handle.pid)
+      },
       releaseWaiting: () => this.binding.running?.permissions.endTurn(),
       failureOf: (failure, id) => this.binding.failureOf(failure, id),
       heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
@@ -233,7 +238,11 @@ export class LiveSession implements BindingOwner {
       else if (stuck && cancel === 'user') {
         await this.binding.end(END_PROCESS)
         this.#warn(turn.id, 'cancel_ignored', 'the agent did not heed the cancel; its process was ended')
-      } else if (stuck) stopped = this.stop({ reason: 'timeout', detail: cancel, failure: known }, END_PROCESS)
+      } else if (stuck) {
+        // Whoever froze the process is not the agent: a prompt may start it again.
+        const reason = cancel === 'frozen' ? 'agent_crashed' : 'timeout'
+        stopped = this.stop({ reason, detail: cancel, failure: known }, END_PROCESS)
+      }
     }
     this.#release(turn)
     await stopped

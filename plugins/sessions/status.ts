@@ -94,7 +94,7 @@ function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
 
 function subprocesses(live: readonly LiveSession[]) {
   const running = live.filter(({ binding }) => binding.running)
-  const healthy = running.filter(({ binding }) => binding.running?.agent.handle.alive).length
+  const healthy = running.filter(({ binding, turn }) => binding.running?.agent.handle.alive && !turn?.stalled).length
   const unhealthy = running.length - healthy
   return { monitored: running.length, healthy, unhealthy, sessions: [], status: unhealthy > 0 ? 'degraded' : 'ok' }
 }

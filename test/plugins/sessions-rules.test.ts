@@ -6,6 +6,7 @@ import { boundText, boundValue } from '../../plugins/sessions/bounds.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../plugins/sessions/events.js'
 import { OutputBuffer } from '../../plugins/sessions/output-buffer.js'
 import * as rules from '../../plugins/sessions/permission-rules.js'
+import type { Pulse } from '../../plugins/sessions/pulse.js'
 import { redactEnvironment, redactText } from '../../plugins/sessions/redact.js'
 import { parseDuration, type SessionLimits, SessionSettings } from '../../plugins/sessions/settings.js'
 import { isRestartable, RESTARTABLE, TRANSITIONS, walk, wayToStopped } from '../../plugins/sessions/states.js'
@@ -179,7 +180,7 @@ test('the fold keeps an entry for each message and changes only the last', () =>
 })
 
 /** A turn on a clock that the test moves, with an agent that answers what the test says. */
-function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent) {
+function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => Pulse | undefined = () => undefined) {
   const clock = new VirtualClock()
   const events: NewEvent[] = []
   const beats: number[] = []
@@ -191,6 +192,7 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent) {
     append: event => events.push(event),
     sync: async () => {},
     waitsForPerson: () => waiting.value,
+    pulse,
     releaseWaiting: () => {},
     failureOf: async failure => ({ kind: failure.kind, summary: failure.message }),
     heartbeat: at => beats.push(at),
@@ -244,6 +246,43 @@ test('an agent that works, and one that waits for a person, are not silent', asy
   asking.waiting.value = true
   await asking.clock.advance(minutes(120))
   assert.is(asking.turn.cancelReason, undefined)
+})
+
+test('frozen: three looks in a row end the turn without a grace, sooner than any silence', async () => {
+  let cancels = 0
+  const deaf = { prompt: () => never, cancel: async () => void cancels++ }
+  const { clock, turn, ended } = turnOn({}, deaf, () => ({ frozen: true, cpuMs: 50 }))
+  await clock.advance(29_000)
+  assert.equal([turn.stalled, turn.cancelReason], [true, undefined])
+  await clock.advance(2000)
+  const { outcome, stuck, cancel } = await ended
+  assert.equal([outcome.status, stuck, cancel, cancels], ['failed', true, 'frozen', 0])
+  assert.match(outcome.status === 'failed' ? outcome.error : '', /^timeout: .*frozen/)
+  assert.is(clock.pending, 0)
+
+  let frozen = true
+  const thawed = turnOn({}, deaf, () => ({ frozen, cpuMs: 50 }))
+  await thawed.clock.advance(21_000)
+  frozen = false
+  await thawed.clock.advance(10_000)
+  frozen = true
+  await thawed.clock.advance(20_000)
+  assert.equal([thawed.turn.stalled, thawed.turn.cancelReason], [true, undefined])
+})
+
+test('an agent that says nothing and works is not silent; one that only ticks is', async () => {
+  let cpuMs = 1000
+  const working = turnOn({}, { prompt: () => never, cancel: async () => {} }, () => ({ frozen: false, cpuMs }))
+  for (let i = 0; i < 60; i++) {
+    cpuMs += 10_000
+    await working.clock.advance(minutes(1))
+  }
+  assert.is(working.turn.cancelReason, undefined)
+  for (let i = 0; i < 31; i++) {
+    cpuMs += 100
+    await working.clock.advance(minutes(1))
+  }
+  assert.is(working.turn.cancelReason, 'activity_timeout')
 })
 
 test('zero switches a limit off; a turn may have one for itself', async () => {
