@@ -4,6 +4,7 @@ import type { SessionFailure } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
+import { endLeftovers } from './leftovers.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
@@ -62,7 +63,7 @@ export class AgentBinding {
     const { owner } = this
     const { row } = owner
     const load = row.acp_session_id ?? undefined
-    const running = await launch(this.context, row, infoOf(row), planned, load, {
+    const starting = launch(this.context, row, infoOf(row), planned, load, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
       known: id => (owner.turn?.calls ?? this.#lastCalls).get(id)?.fields,
@@ -73,6 +74,10 @@ export class AgentBinding {
       update: params => this.#take(params),
       room: () => owner.log.room(),
       activity: () => owner.turn?.touch(),
+    })
+    const running = await starting.catch(async error => {
+      await endLeftovers(this.context.kernel.clock, row.id)
+      throw error
     })
     this.#running = running
     const { session } = running.agent
@@ -95,6 +100,7 @@ export class AgentBinding {
     if (!running) return
     running.permissions.endTurn()
     await Promise.all([running.terminals.close(), running.agent.stop(options)])
+    await endLeftovers(this.context.kernel.clock, this.owner.id)
     this.context.slots.give(this.owner)
   }
 

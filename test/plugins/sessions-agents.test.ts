@@ -227,6 +227,19 @@ test('stopping ends a group that ignores the end of stdin and SIGTERM', async ()
   assert.is((await world.row(id)).state, 'stopped')
 })
 
+test('what an agent started in a group of its own goes with it: by a stop, and when the agent crashed', async () => {
+  for (const end of ['stop', 'crash']) {
+    const { id, at } = await world.session('plain')
+    const events = await world.prompt(at, 'child-apart\nchild-apart deaf')
+    const children = [...said(events).matchAll(/child (\d+)/g)].map(match => Number(match[1]))
+    assert.equal(children.map(isAlive), [true, true])
+    if (end === 'stop') await world.kernel.request('POST', `${at}/stop`)
+    else await world.prompt(at, 'exit 3')
+    await eventually(async () => (await world.row(id)).state === 'stopped', 'the stop')
+    await eventually(async () => !children.some(isAlive), `the end of the children after a ${end}`)
+  }
+})
+
 test('an agent that closes its output without ending has failed', async () => {
   const { at } = await world.session('plain')
   const events = await world.prompt(at, 'close')
