@@ -4,7 +4,7 @@ import type { SessionFailure } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
-import { endLeftovers } from './leftovers.js'
+import { type Pulse, pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
@@ -51,6 +51,11 @@ export class AgentBinding {
     return this.#running
   }
 
+  /** What the system tells of the process; undefined without one. */
+  pulse(): Pulse | undefined {
+    return this.#running && pulseOf(this.#running.agent.handle.pid)
+  }
+
   /** Texts of a prompt: before the first one what the agent has to know. */
   texts(prompt: string): string[] {
     const preamble = this.#preamble
@@ -63,7 +68,7 @@ export class AgentBinding {
     const { owner } = this
     const { row } = owner
     const load = row.acp_session_id ?? undefined
-    const starting = launch(this.context, row, infoOf(row), planned, load, {
+    const running = await launch(this.context, row, infoOf(row), planned, load, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
       known: id => (owner.turn?.calls ?? this.#lastCalls).get(id)?.fields,
@@ -74,10 +79,6 @@ export class AgentBinding {
       update: params => this.#take(params),
       room: () => owner.log.room(),
       activity: () => owner.turn?.touch(),
-    })
-    const running = await starting.catch(async error => {
-      await endLeftovers(this.context.kernel.clock, row.id)
-      throw error
     })
     this.#running = running
     const { session } = running.agent
@@ -100,7 +101,6 @@ export class AgentBinding {
     if (!running) return
     running.permissions.endTurn()
     await Promise.all([running.terminals.close(), running.agent.stop(options)])
-    await endLeftovers(this.context.kernel.clock, this.owner.id)
     this.context.slots.give(this.owner)
   }
 

@@ -6,7 +6,6 @@ import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure } from './crash-bundle.js'
 import { type Launch, planLaunch } from './launch.js'
 import type { HeldLog } from './logs.js'
-import { pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
 import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
@@ -163,10 +162,7 @@ export class LiveSession implements BindingOwner {
       append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
       sync: () => this.log.sync(),
       waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
-      pulse: () => {
-        const handle = this.binding.running?.agent.handle
-        return handle && pulseOf(handle.pid)
-      },
+      pulse: () => this.binding.pulse(),
       releaseWaiting: () => this.binding.running?.permissions.endTurn(),
       failureOf: (failure, id) => this.binding.failureOf(failure, id),
       heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),

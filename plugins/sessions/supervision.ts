@@ -35,13 +35,16 @@ export class Supervision {
   #progress = 0
   #beats = 0
   #frozenLooks = 0
-  #looked: { readonly at: number; readonly cpuMs: number } | undefined
+  #lookedAt: number
+  /** At the last look; undefined when there was no need for one. */
+  #cpuMs: number | undefined
   #timer: { cancel(): void } | undefined
 
   constructor(private readonly turn: Supervised) {
     this.#begun = turn.clock.monotonic()
     this.#heard = this.#begun
     this.#worked = this.#begun
+    this.#lookedAt = this.#begun
   }
 
   /** Milliseconds since the turn began. */
@@ -62,46 +65,66 @@ export class Supervision {
     this.#frozenLooks = 0
   }
 
-  /** Does what is due now, and comes back when the next thing is. */
+  /** Does what is due now, and comes back when the next thing is; ends with a verdict. */
   watch(): void {
-    const { clock, limits } = this.turn
+    const { clock } = this.turn
     const now = clock.monotonic()
-    const elapsed = now - this.#begun
     if (this.turn.waitsForPerson()) this.touch()
-    const lookEvery = this.#lookEvery()
-    const lookDue = (this.#looked?.at ?? this.#begun) + lookEvery
-    if (now >= lookDue) this.#look(now)
-    const idle = now - this.#worked
-    if (this.#frozenLooks >= LOOKS) return this.turn.frozen()
-    if (limits.turnTimeout > 0 && elapsed >= limits.turnTimeout) return this.turn.expired('turn_timeout')
-    if (limits.inactivityTimeout > 0 && idle >= limits.inactivityTimeout) return this.turn.expired('activity_timeout')
-    if (limits.inactivityWarning > 0 && idle >= limits.inactivityWarning && !this.#warned) {
-      this.#warned = true
-      this.turn.say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
+    if (now >= this.#lookedAt + this.#lookEvery()) this.#look(now)
+    const verdict = this.#verdict(now)
+    if (verdict === 'frozen') this.turn.frozen()
+    else if (verdict) this.turn.expired(verdict)
+    else {
+      this.#tell(now)
+      const next = this.#nextIn(now)
+      if (Number.isFinite(next)) this.#timer = clock.timeout(Math.max(1, next), () => this.watch(), { unref: true })
     }
-    if (limits.progressNotify > 0 && elapsed >= (this.#progress + 1) * limits.progressNotify) {
-      this.#progress = Math.floor(elapsed / limits.progressNotify)
-      this.turn.say('runtime_progress', { elapsed_seconds: Math.round(elapsed / 1000) })
-    }
-    if (limits.heartbeat > 0 && elapsed >= (this.#beats + 1) * limits.heartbeat) {
-      this.#beats = Math.floor(elapsed / limits.heartbeat)
-      this.turn.heartbeat()
-    }
-    const left = (limit: number, used: number) => (limit > 0 ? limit - used : Number.POSITIVE_INFINITY)
-    const next = Math.min(
-      lookEvery - (now - (this.#looked?.at ?? this.#begun)),
-      left(limits.turnTimeout, elapsed),
-      left(limits.inactivityTimeout, idle),
-      this.#warned ? Number.POSITIVE_INFINITY : left(limits.inactivityWarning, idle),
-      left(limits.progressNotify, elapsed - this.#progress * limits.progressNotify),
-      left(limits.heartbeat, elapsed - this.#beats * limits.heartbeat),
-    )
-    if (Number.isFinite(next)) this.#timer = clock.timeout(Math.max(1, next), () => this.watch(), { unref: true })
   }
 
   close(): void {
     this.#timer?.cancel()
     this.#timer = undefined
+  }
+
+  #verdict(now: number): 'frozen' | 'turn_timeout' | 'activity_timeout' | undefined {
+    const { turnTimeout, inactivityTimeout } = this.turn.limits
+    if (this.#frozenLooks >= LOOKS) return 'frozen'
+    if (turnTimeout > 0 && now - this.#begun >= turnTimeout) return 'turn_timeout'
+    return inactivityTimeout > 0 && now - this.#worked >= inactivityTimeout ? 'activity_timeout' : undefined
+  }
+
+  #tell(now: number): void {
+    const { inactivityWarning, progressNotify, heartbeat } = this.turn.limits
+    const elapsed = now - this.#begun
+    const idle = now - this.#worked
+    if (inactivityWarning > 0 && idle >= inactivityWarning && !this.#warned) {
+      this.#warned = true
+      this.turn.say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
+    }
+    if (progressNotify > 0 && elapsed >= (this.#progress + 1) * progressNotify) {
+      this.#progress = Math.floor(elapsed / progressNotify)
+      this.turn.say('runtime_progress', { elapsed_seconds: Math.round(elapsed / 1000) })
+    }
+    if (heartbeat > 0 && elapsed >= (this.#beats + 1) * heartbeat) {
+      this.#beats = Math.floor(elapsed / heartbeat)
+      this.turn.heartbeat()
+    }
+  }
+
+  /** Milliseconds until something may be due; infinite when nothing ever is. */
+  #nextIn(now: number): number {
+    const { turnTimeout, inactivityTimeout, inactivityWarning, progressNotify, heartbeat } = this.turn.limits
+    const elapsed = now - this.#begun
+    const idle = now - this.#worked
+    const left = (limit: number, used: number) => (limit > 0 ? limit - used : Number.POSITIVE_INFINITY)
+    return Math.min(
+      this.#lookedAt + this.#lookEvery() - now,
+      left(turnTimeout, elapsed),
+      left(inactivityTimeout, idle),
+      this.#warned ? Number.POSITIVE_INFINITY : left(inactivityWarning, idle),
+      left(progressNotify, elapsed - this.#progress * progressNotify),
+      left(heartbeat, elapsed - this.#beats * heartbeat),
+    )
   }
 
   /** Milliseconds between two looks at the processes; infinite when nobody wants to know. */
@@ -112,12 +135,13 @@ export class Supervision {
 
   /** Only processes from which nothing came since the last look can be frozen, or at work in silence. */
   #look(now: number): void {
-    const before = this.#looked
-    const silent = this.#heard <= (before?.at ?? this.#begun)
-    const pulse = silent ? this.turn.pulse() : undefined
-    this.#looked = { at: now, cpuMs: pulse?.cpuMs ?? 0 }
+    const since = this.#lookedAt
+    const before = this.#cpuMs
+    const pulse = this.#heard <= since ? this.turn.pulse() : undefined
+    this.#lookedAt = now
+    this.#cpuMs = pulse?.cpuMs
     this.#frozenLooks = pulse?.frozen && this.turn.limits.frozenAfter > 0 ? this.#frozenLooks + 1 : 0
-    if (!pulse || !before || before.cpuMs === 0) return
-    if (pulse.cpuMs - before.cpuMs >= (now - before.at) * WORKING) this.#worked = now
+    const worked = pulse && before !== undefined ? pulse.cpuMs - before : 0
+    if (worked >= (now - since) * WORKING) this.#worked = now
   }
 }

@@ -1,7 +1,7 @@
 import { type Clock, messageOf } from '../../kernel/plugin.js'
 import { AgentFailure } from './agent-failure.js'
 import type { SessionFailure, TurnOutcome } from './api.js'
-import type { EventContent, NewEvent } from './events.js'
+import type { NewEvent } from './events.js'
 import type { Pulse } from './pulse.js'
 import type { SessionLimits } from './settings.js'
 import { Supervision } from './supervision.js'

@@ -1,5 +1,4 @@
-import { mkdir, readFile, stat } from 'node:fs/promises'
-import path from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually, isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
@@ -106,6 +105,20 @@ test('a flood of updates is stored, in few events', async () => {
   assert.is(text.split('\n').length, 3_001)
   assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
   assert.ok(events.length < 200, `${events.length} events`)
+})
+
+test('a flood on stderr is read and forgotten, but for its end', async () => {
+  const { id, at } = await world.session('plain')
+  const events = await world.prompt(at, 'stderr-flood 5000\nstderr the last words\nsay done')
+  assert.match(said(events), /done/)
+  assert.is((await world.prompt(at, 'exit 2')).at(-1).type, 'error')
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  const tail = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8')).process.stderr_tail
+  assert.ok(tail.length <= 16 * 1024)
+  assert.match(tail, /the last words/)
 })
 
 test('a journal that is full takes no more of what an agent tells, says so once, and the turn ends as ever', async () => {
@@ -244,80 +257,6 @@ test('an agent that closes its output without ending has failed', async () => {
   const { at } = await world.session('plain')
   const events = await world.prompt(at, 'close')
   assert.is(events.at(-1).failure.kind, 'transport_failure')
-})
-
-test('starts that fail say why', async () => {
-  const failing = async (name: string, flags: string, kind: string, text: RegExp, command?: string) => {
-    await world.agent(name, { flags, ...(command && { command }) })
-    const { id, at } = await world.session(name)
-    const events = await world.prompt(at, 'say hello')
-    assert.is(events.at(-1).type, 'error', name)
-    assert.is(events.at(-1).failure.kind, kind, name)
-    assert.match(events.at(-1).failure.summary, text)
-    assert.is(events.filter(event => event.type === 'user_message').length, 0, 'no prompt was delivered')
-    const row = await eventually(async () => {
-      const row = await world.row(id)
-      return row.state === 'stopped' && row
-    }, `the stop of ${name}`)
-    assert.is(row.stop_reason, 'error')
-    assert.is(row.failure.kind, kind)
-    return row
-  }
-  await failing('missing', '', 'startup_failure', /command not found/, 'svc-no-such-agent --acp')
-  await failing('slow', '--slow-init=5000', 'handshake_failure', /initialize/)
-  await failing('slow-new', '--slow-new=5000', 'startup_failure', /session\/new/)
-  await failing('future', '--version=7', 'handshake_failure', /version 7/)
-  await failing('login', '--login', 'startup_failure', /wants a login/)
-  const row = await failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
-  const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
-  assert.match(bundle.process.stderr_tail, /cannot find/)
-})
-
-test('a stop while the process is starting ends both', async () => {
-  await world.agent('late', { flags: '--slow-init=600' })
-  const { id, at } = await world.session('late')
-  const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
-  assert.is(sent.status, 200)
-  assert.is((await world.kernel.request('POST', `${at}/stop`)).status, 204)
-  const row = await world.row(id)
-  assert.equal([row.state, row.stop_reason, row.failure], ['stopped', 'user_canceled', undefined])
-  assert.equal(
-    (await world.events(at)).map(event => event.type),
-    ['done', 'session_stopped'],
-  )
-  const { subprocess_health: processes } = (await world.kernel.request('GET', '/api/status')).body
-  assert.is(processes.unhealthy, 0)
-})
-
-test('the environment, the first words and the mode of an agent', async () => {
-  await world.agent('reader', { permissions: 'approve-reads' })
-  const { id, at } = await world.session('reader', { model: 'small-1' })
-  const events = await world.prompt(
-    at,
-    'env SVC_SESSION_ID\nenv SVC_AGENT\nenv SVC_MODEL\nenv SVC_PROVIDER\nenv SVC_HOME\necho',
-  )
-  const text = said(events)
-  assert.match(text, new RegExp(`SVC_SESSION_ID=${id}\nSVC_AGENT=reader\nSVC_MODEL=small-1\nSVC_PROVIDER=local\n`))
-  assert.match(text, /You are the agent reader/)
-  assert.match(text, /You do what you are told/)
-  assert.is(events[0].content.text.startsWith('env SVC_SESSION_ID'), true, 'the transcript has what the user wrote')
-  assert.not.match(said(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
-})
-
-test('a workspace whose folder is gone refuses the prompt and changes nothing', async () => {
-  const { id, at } = await world.session('plain')
-  const plans = path.join(world.root, '.svc', 'agents', 'plain', 'AGENT.md')
-  const text = await readFile(plans, 'utf8')
-  const { writeFile, rm } = await import('node:fs/promises')
-  await writeFile(plans, text.replace('name: plain', 'name: other'))
-  const refused = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
-  assert.is(refused.status, 422)
-  await rm(path.dirname(plans), { recursive: true })
-  assert.is((await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })).status, 404)
-  assert.is((await world.row(id)).state, 'active')
-  await mkdir(path.dirname(plans))
-  await writeFile(plans, text)
-  assert.is(said(await world.prompt(at, 'say hello')), 'hello\n')
 })
 
 test.run()
