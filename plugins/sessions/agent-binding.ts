@@ -25,6 +25,8 @@ export interface BindingOwner {
   readonly signal: AbortSignal
   /** The journal takes no more of what an agent tells. */
   readonly isFull: boolean
+  /** A tool call of the running turn has its result. */
+  toolEnded(): void
   /** The process ended between turns, by itself. */
   agentEnded(failure: AgentFailure, code: number | null): void
 }
@@ -164,6 +166,7 @@ export class AgentBinding {
       turnId: turn?.id ?? this.#lastTurnId,
       calls: turn?.calls ?? this.#lastCalls,
       touched: (kind: string, detail: string) => turn?.touch(kind, detail),
+      toolEnded: () => turn && this.owner.toolEnded(),
     }
   }
 }

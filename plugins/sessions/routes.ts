@@ -5,11 +5,12 @@ import type { SessionsService } from './service.js'
 
 const route = routeOf<SessionsService>()
 const area = 'Sessions'
-const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
+/** The path of one session in its workspace. */
+export const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
 
 /** The workspace of a session is found, never typed. */
-const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', pick: 'workspace_id' } } as const
-const id = { name: 'session_id', in: 'path' } as const
+export const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', pick: 'workspace_id' } } as const
+export const id = { name: 'session_id', in: 'path' } as const
 
 const fields = [
   { header: 'ID', path: 'id' },

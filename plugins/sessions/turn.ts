@@ -10,6 +10,19 @@ import { ToolCalls } from './tool-calls.js'
 /** Why a turn is to end before its agent says so. */
 export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
 
+/** What a turn is made of. */
+export interface TurnRequest {
+  readonly turnId: string
+  readonly text: string
+  readonly source: string
+}
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turnId: string
+  readonly outcome: Promise<TurnOutcome>
+}
+
 /** A turn that ended, and whether its agent did not heed the request to end it. */
 export interface EndedTurn {
   readonly outcome: TurnOutcome
