@@ -154,6 +154,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         }
         if (result.stream) {
           streaming = true
+          for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
           return await openStream(owner, result.stream, request, reply, context)
         }
         if (context.checkReplies) checkReply(route, result)

@@ -162,6 +162,7 @@ export class LiveSession implements BindingOwner {
       waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
       pulse: () => this.binding.pulse(),
       releaseWaiting: () => this.binding.running?.permissions.endTurn(),
+      closing: id => this.binding.updates.endTurn(id),
       failureOf: (failure, id) => this.binding.failureOf(failure, id),
       heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
     })

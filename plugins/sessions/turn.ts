@@ -45,6 +45,8 @@ export interface TurnContext {
   pulse(): Pulse | undefined
   /** Answers what waits for a person with `cancelled`. */
   releaseWaiting(): void
+  /** The agent is done: what belongs to the turn and is not written yet, is now. */
+  closing(turnId: string): void
   /** Failure with its crash bundle, where the process is what failed. */
   failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
   /** The session is alive: told every so often, and only when something came since. */
@@ -168,6 +170,7 @@ export class Turn {
       const why = outcome.status === 'failed' ? outcome.error : 'the turn was canceled'
       for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
     }
+    this.context.closing(this.id)
     this.context.append(closing(outcome, this.#supervision.elapsedMs), true)
     await this.context.sync()
     return { outcome, stuck, cancel, failure }

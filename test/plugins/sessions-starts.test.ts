@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -51,6 +51,27 @@ test('starts that fail say why', async () => {
   const row = await failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
   const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
   assert.match(bundle.process.stderr_tail, /cannot find/)
+})
+
+test('a secret of an MCP server that is not there is named, and is not told', async () => {
+  const attempt = async (name: string, reference: string) => {
+    const folder = path.join(world.root, '.svc', 'agents', name)
+    await mkdir(folder, { recursive: true })
+    const command = `${process.execPath} ${path.resolve('test/fixtures/acp-agent.mjs')}`
+    const server = `mcp_servers:\n  - name: db\n    command: db-server\n    secret_env:\n      DB_TOKEN: '${reference}'`
+    const head = `name: ${name}\npermissions: approve-all\ncommand: '${command}'\n${server}`
+    await writeFile(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nDo as told.\n`)
+    const { at } = await world.session(name)
+    return (await world.prompt(at, 'say hello')).at(-1)
+  }
+  const absent = await attempt('with-vault', 'vault:mcp/global/db/env/TOKEN')
+  assert.is(absent.failure.kind, 'startup_failure')
+  assert.match(absent.failure.summary, /DB_TOKEN of the MCP server db .*vault:mcp\/global\/db\/env\/TOKEN.* no vault/)
+  assert.match((await attempt('with-env', 'env:SVC_NOT_SET')).failure.summary, /no variable SVC_NOT_SET/)
+  const plain = await attempt('with-secret', 'hunter2hunter2')
+  assert.match(plain.failure.summary, /is no reference/)
+  assert.not.match(JSON.stringify(plain), /hunter2/)
+  assert.is((await attempt('with-path', 'env:PATH')).type, 'done')
 })
 
 test('a stop while the process is starting ends both', async () => {

@@ -22,6 +22,7 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => P
     waitsForPerson: () => waiting.value,
     pulse,
     releaseWaiting: () => {},
+    closing: () => {},
     failureOf: async failure => ({ kind: failure.kind, summary: failure.message }),
     heartbeat: at => beats.push(at),
   })
