@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pulseOf } from '../../plugins/sessions/pulse.js'
 import { eventually, isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
 
 // What real agents do, and worse.
@@ -9,7 +10,7 @@ let world: World
 const SHORT = {
   observability: { transcripts: { max_bytes_per_session: 1024 * 1024 } },
   session: {
-    supervision: { timeout_cancel_grace: '400ms' },
+    supervision: { timeout_cancel_grace: '400ms', frozen_after: '600ms' },
     startup: { initialize_timeout: '700ms', new_session_timeout: '700ms' },
   },
 }
@@ -229,6 +230,37 @@ test('cancel: heeded, answered with an error, or ignored', async () => {
   assert.not(isAlive(pid))
   assert.is((await world.row(deaf.id)).state, 'active', 'the session goes on without the process')
   assert.match(said(await world.prompt(deaf.at, 'pid')), /prompt 1/)
+})
+
+test('a frozen agent is found out and ended, a slow one is not; a prompt starts it again', async () => {
+  const { id, at } = await world.session('plain')
+  assert.is((await world.prompt(at, 'sleep 1500\nsay awake')).at(-1).type, 'done')
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say x\nhang' })
+  await world.until(at, event => event.type === 'agent_message' && event.content.text === 'x\n')
+  process.kill(pid, 'SIGSTOP')
+  await eventually(async () => (await world.row(id)).badge === 'hung', 'the badge')
+  const turn = sent.body.prompt.new_turn_id
+  const end = await world.until(at, event => event.turn_id === turn && event.type === 'error')
+  assert.match(end.failure.summary, /frozen/)
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  assert.equal([row.stop_reason, row.stop_detail, row.failure.kind], ['agent_crashed', 'frozen', 'timeout'])
+  assert.not(isAlive(pid))
+  assert.match(said(await world.prompt(at, 'say back')), /back/)
+})
+
+test('what uses the processor is seen, in groups of its own as well', async () => {
+  const { at } = await world.session('plain')
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  const before = pulseOf(pid)
+  await world.prompt(at, 'burn 400')
+  const after = pulseOf(pid)
+  assert.ok(before && after && after.cpuMs - before.cpuMs >= 100, `${before?.cpuMs} ms, then ${after?.cpuMs} ms`)
+  assert.is(after.frozen, false)
+  assert.is(pulseOf(2 ** 22 + 1), undefined)
 })
 
 test('stopping ends a group that ignores the end of stdin and SIGTERM', async () => {
