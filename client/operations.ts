@@ -131,6 +131,28 @@ export interface ConfigOption {
   }[] | undefined
 }
 
+export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId {
+  readonly prompt: {
+    readonly canceled_queued_entries?: number | undefined
+    readonly estimated_send_at?: string | null | undefined
+    readonly fallback_mode_if_no_tool_result?: string | undefined
+    readonly goal?: Goal | null | undefined
+    readonly interrupted?: boolean | undefined
+    readonly mode?: string | undefined
+    readonly new_turn_id?: string | undefined
+    readonly previous_turn_id?: string | undefined
+    readonly queue_entry_id?: string | undefined
+    readonly queue_generation?: number | undefined
+    readonly queue_position?: number | undefined
+    readonly queued?: boolean | undefined
+    readonly staged?: boolean | undefined
+    readonly status: string
+    readonly idempotency_key?: string | undefined
+    readonly message_id?: string | undefined
+    readonly replayed?: boolean | undefined
+  }
+}
+
 export interface Diagnostic {
   readonly error_kind: string
   readonly message: string
@@ -300,6 +322,59 @@ export interface Health {
   readonly updated_at: string
 }
 
+export interface Input {
+  readonly id: string
+  readonly attachments?: readonly {
+    readonly id: string
+    readonly kind: string
+    readonly name: string
+    readonly bytes: number
+    readonly height: number
+    readonly mime_type: string
+    readonly sha256: string
+    readonly width: number
+  }[] | undefined
+  readonly delivery: string
+  readonly enqueued_at: string
+  readonly idempotency_key?: string | undefined
+  readonly message_id?: string | undefined
+  readonly mode: string
+  readonly queue_generation: number
+  readonly runtime?: Runtime | null | undefined
+  readonly session_id: string
+  readonly skill_invocations?: readonly {
+    readonly name: string
+    readonly command_id: string
+    readonly end: number
+    readonly source: {
+      readonly id?: string | undefined
+      readonly kind: string
+      readonly key?: string | undefined
+      readonly scope: string
+    }
+    readonly start: number
+    readonly token: string
+  }[] | undefined
+  readonly status: string
+  readonly target_turn_id?: string | undefined
+  readonly text: string
+}
+
+export interface Interaction {
+  readonly kind: string
+  readonly choices?: readonly string[] | undefined
+  readonly decisions?: readonly string[] | undefined
+  readonly interaction_id: string
+  readonly provider_request_id: string
+  readonly resolution?: string | undefined
+  readonly resolved_at?: string | null | undefined
+  readonly resolved_by?: string | undefined
+  readonly status: string
+  readonly title?: string | undefined
+  readonly turn_id?: string | undefined
+  readonly created_at: string
+}
+
 export interface Job {
   readonly id: string
   readonly name: string
@@ -379,28 +454,6 @@ export interface PermissionPolicy {
   readonly skills: readonly string[]
   readonly tools: readonly string[]
   readonly workspace_paths: readonly string[]
-}
-
-export interface PostWorkspacesByWorkspaceIdSessionsBySessionIdPrompt {
-  readonly prompt: {
-    readonly canceled_queued_entries?: number | undefined
-    readonly estimated_send_at?: string | null | undefined
-    readonly fallback_mode_if_no_tool_result?: string | undefined
-    readonly goal?: Goal | null | undefined
-    readonly interrupted?: boolean | undefined
-    readonly mode?: string | undefined
-    readonly new_turn_id?: string | undefined
-    readonly previous_turn_id?: string | undefined
-    readonly queue_entry_id?: string | undefined
-    readonly queue_generation?: number | undefined
-    readonly queue_position?: number | undefined
-    readonly queued?: boolean | undefined
-    readonly staged?: boolean | undefined
-    readonly status: string
-    readonly idempotency_key?: string | undefined
-    readonly message_id?: string | undefined
-    readonly replayed?: boolean | undefined
-  }
 }
 
 export interface Provider {
@@ -485,6 +538,13 @@ export interface Run {
   readonly trigger_id?: string | undefined
 }
 
+export interface Runtime {
+  readonly model?: string | undefined
+  readonly provider: string
+  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+  readonly speed?: "normal" | "fast" | undefined
+}
+
 export interface Sandbox {
   readonly backend?: string | undefined
   readonly instance_id?: string | undefined
@@ -529,13 +589,6 @@ export interface SchemaStream {
 export interface Scope {
   readonly kind: "user" | "global" | "workspace"
   readonly id?: string | undefined
-}
-
-export interface Selected {
-  readonly model?: string | undefined
-  readonly provider: string
-  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
-  readonly speed?: "normal" | "fast" | undefined
 }
 
 export interface Session {
@@ -618,6 +671,19 @@ export interface Task {
   readonly title?: string | undefined
 }
 
+export interface WakeState {
+  readonly agent_name?: string | undefined
+  readonly coalesced_count: number
+  readonly last_reason?: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced" | undefined
+  readonly last_result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
+  readonly last_wake_at?: string | null | undefined
+  readonly next_allowed_at?: string | null | undefined
+  readonly policy_snapshot_id?: string | undefined
+  readonly session_id: string
+  readonly workspace_id?: string | undefined
+  readonly updated_at: string
+}
+
 export interface Workspace {
   readonly id: string
   readonly name: string
@@ -696,6 +762,19 @@ export interface Operations {
     }
     replies: {
       204: undefined
+    }
+  }
+  /** Take a prompt out of the queue: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly queue_entry_id: string
+      }
+    }
+    replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
     }
   }
   /** Agents that are visible from a workspace, or from everywhere: GET /api/agents */
@@ -1573,6 +1652,82 @@ export interface Operations {
       }
     }
   }
+  /** Diagnostic picture of a session: GET /api/workspaces/{workspace_id}/sessions/{session_id}/inspect */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query?: {
+        readonly include_recent_wake_events?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly config_digest?: string | undefined
+        readonly diagnostics?: readonly {
+          readonly code: string
+          readonly column?: number | undefined
+          readonly field?: string | undefined
+          readonly line?: number | undefined
+          readonly message: string
+          readonly owner_surface?: string | undefined
+          readonly section?: string | undefined
+          readonly severity: "info" | "warning" | "error"
+          readonly source_path?: string | undefined
+        }[] | undefined
+        readonly health: Health
+        readonly policy_digest?: string | undefined
+        readonly session_id: string
+        readonly wake_events?: readonly {
+          readonly id: string
+          readonly agent_name?: string | undefined
+          readonly policy_snapshot_id?: string | undefined
+          readonly reason: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced"
+          readonly result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
+          readonly session_id?: string | undefined
+          readonly source: "scheduler" | "manual" | "harness_reentry"
+          readonly synthetic_prompt_id?: string | undefined
+          readonly workspace_id?: string | undefined
+          readonly created_at: string
+          readonly expires_at: string
+        }[] | undefined
+        readonly wake_state?: WakeState | null | undefined
+      }
+    }
+  }
+  /** What the agent asked a person: what waits, and what became of it: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query?: {
+        readonly status?: "pending" | "orphaned" | "resolved" | "timed_out" | "canceled" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly interactions: readonly Interaction[]
+      }
+    }
+  }
+  /** Prompts that wait, first in first out: GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly inputs: readonly Input[]
+      }
+    }
+  }
   /** Compact session status: GET /api/workspaces/{workspace_id}/sessions/{session_id}/status */
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: {
     input: {
@@ -1591,18 +1746,7 @@ export interface Operations {
         readonly ineligibility_reason?: "session_prompt_active" | "session_not_attachable" | "session_unhealthy" | "session_health_stale" | "session_health_hung" | "session_health_dead" | "session_health_unknown" | undefined
         readonly session_id: string
         readonly state: "idle" | "prompting" | "stopped" | "detached"
-        readonly wake_state?: {
-          readonly agent_name?: string | undefined
-          readonly coalesced_count: number
-          readonly last_reason?: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced" | undefined
-          readonly last_result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
-          readonly last_wake_at?: string | null | undefined
-          readonly next_allowed_at?: string | null | undefined
-          readonly policy_snapshot_id?: string | undefined
-          readonly session_id: string
-          readonly workspace_id?: string | undefined
-          readonly updated_at: string
-        } | null | undefined
+        readonly wake_state?: WakeState | null | undefined
         readonly workspace_id: string
         readonly updated_at: string
       }
@@ -1680,6 +1824,29 @@ export interface Operations {
         readonly limit: number
         readonly max_sequence: number
         readonly next_before_sequence?: number | undefined
+      }
+    }
+  }
+  /** Tokens and cost as far as the agent tells: GET /api/workspaces/{workspace_id}/sessions/{session_id}/usage */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly usage: {
+          readonly cost_currency?: string | undefined
+          readonly cost_source?: "agent_reported" | "catalog_config" | "models_dev" | "builtin" | "none" | undefined
+          readonly cost_status?: "actual" | "estimated" | "included" | "unknown" | undefined
+          readonly input_tokens?: number | null | undefined
+          readonly output_tokens?: number | null | undefined
+          readonly total_cost?: number | null | undefined
+          readonly total_tokens?: number | null | undefined
+          readonly turn_count: number
+        }
       }
     }
   }
@@ -1777,20 +1944,7 @@ export interface Operations {
           readonly updated_at: string
           readonly archived_at: string | null
           readonly attention_changed_at?: string | null | undefined
-          readonly pending_interactions: readonly {
-            readonly kind: string
-            readonly choices?: readonly string[] | undefined
-            readonly decisions?: readonly string[] | undefined
-            readonly interaction_id: string
-            readonly provider_request_id: string
-            readonly resolution?: string | undefined
-            readonly resolved_at?: string | null | undefined
-            readonly resolved_by?: string | undefined
-            readonly status: string
-            readonly title?: string | undefined
-            readonly turn_id?: string | undefined
-            readonly created_at: string
-          }[]
+          readonly pending_interactions: readonly Interaction[]
           readonly runtime: {
             readonly acp_caps?: {
               readonly config_options?: readonly ConfigOption[] | undefined
@@ -1819,7 +1973,7 @@ export interface Operations {
               readonly next_attempt_at?: string | null | undefined
               readonly started_at: string
             } | null | undefined
-            readonly selected?: Selected | null | undefined
+            readonly selected?: Runtime | null | undefined
             readonly selection_revision: number
             readonly status: string
             readonly transition?: string | undefined
@@ -2011,7 +2165,7 @@ export interface Operations {
       }
     }
   }
-  /** Send, queue, interrupt with, or steer by a prompt: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt */
+  /** Send, queue, interrupt with, or steer by a prompt; answered by a stream where one is accepted: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt */
   postWorkspacesByWorkspaceIdSessionsBySessionIdPrompt: {
     input: {
       readonly path: {
@@ -2020,6 +2174,7 @@ export interface Operations {
       }
       readonly headers?: {
         readonly "Idempotency-Key"?: string | undefined
+        readonly Accept?: string | undefined
       } | undefined
       readonly body: {
         readonly text?: string | undefined
@@ -2037,12 +2192,12 @@ export interface Operations {
         readonly messageId?: string | undefined
         readonly idempotency_key?: string | undefined
         readonly mode?: "queue" | "interrupt" | "steer" | undefined
-        readonly runtime?: Selected | null | undefined
+        readonly runtime?: Runtime | null | undefined
       }
     }
     replies: {
-      200: PostWorkspacesByWorkspaceIdSessionsBySessionIdPrompt | Goal
-      202: PostWorkspacesByWorkspaceIdSessionsBySessionIdPrompt | Goal
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId | Goal
+      202: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId | Goal
     }
   }
   /** Cancel the running prompt: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel */
@@ -2061,6 +2216,57 @@ export interface Operations {
       }
     }
   }
+  /** Find and close what an interrupted transcript left open: POST /api/workspaces/{workspace_id}/sessions/{session_id}/repair */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdRepair: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query?: {
+        readonly dry_run?: boolean | undefined
+        readonly force?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly repair: {
+          readonly actions: readonly {
+            readonly code: string
+            readonly event_id?: string | undefined
+            readonly persisted: boolean
+            readonly tool_call_id?: string | undefined
+            readonly tool_name?: string | undefined
+            readonly turn_id: string
+          }[]
+          readonly issues: readonly {
+            readonly code: string
+            readonly detail?: string | undefined
+            readonly event_id?: string | undefined
+            readonly severity: string
+            readonly turn_id?: string | undefined
+          }[]
+          readonly persisted: boolean
+          readonly session_id: string
+        }
+      }
+    }
+  }
+  /** Go along with the next tool result of the running prompt: POST /api/workspaces/{workspace_id}/sessions/{session_id}/steer */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly text: string
+      }
+    }
+    replies: {
+      202: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
+    }
+  }
   /** Stop a session: POST /api/workspaces/{workspace_id}/sessions/{session_id}/stop */
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: {
     input: {
@@ -2071,6 +2277,32 @@ export interface Operations {
     }
     replies: {
       204: undefined
+    }
+  }
+  /** Wait until a session is in one of some states; default: no turn runs any more: POST /api/workspaces/{workspace_id}/sessions/{session_id}/wait */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdWait: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly epoch?: number | undefined
+        readonly resume_id?: string | undefined
+        readonly timeout_ms: number
+        readonly until?: readonly string[] | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly outcome: string
+        readonly resume_id?: string | undefined
+        readonly revision: number
+        readonly session_id: string
+        readonly state?: string | undefined
+        readonly until?: readonly string[] | undefined
+        readonly waited_ms: number
+      }
     }
   }
   /** The workspace that a path lies in, registered when there is none: POST /api/workspaces/resolve */
@@ -2118,6 +2350,26 @@ export interface Operations {
       201: GetResourcesByKindById
     }
   }
+  /** Another text for a prompt that waits: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
+  putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly queue_entry_id: string
+      }
+      readonly body: {
+        readonly text: string
+        readonly message_id: string
+        readonly idempotency_key: string
+      }
+    }
+    replies: {
+      200: {
+        readonly input: Input
+      }
+    }
+  }
 }
 
 /** Where each operation is. */
@@ -2127,6 +2379,7 @@ export const routes = {
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
   getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
@@ -2157,9 +2410,13 @@ export const routes = {
   getWorkspacesByWorkspaceIdSessionsBySessionIdEvents: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/events' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdHealth: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/health' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdHistory: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/history' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/inspect' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/interactions' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/status' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stream', stream: true },
   getWorkspacesByWorkspaceIdSessionsBySessionIdTranscript: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/transcript' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/usage' },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
@@ -2176,8 +2433,12 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdApprove: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/approve' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPrompt: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPromptCancel: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdRepair: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/repair' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
+  putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
 } as const

@@ -43,6 +43,7 @@ export interface Frame {
 export interface StreamReply {
   readonly status: 200
   readonly stream: AsyncIterable<Frame>
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A reply that matches one of the declared ones; error replies are thrown as faults instead. */
@@ -162,4 +163,4 @@ export const ok = <B>(body: B) => ({ status: 200 as const, body })
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })
-export const streamed = (stream: AsyncIterable<Frame>): StreamReply => ({ status: 200, stream })
+export const streamed = (stream: AsyncIterable<Frame>, headers = {}): StreamReply => ({ status: 200, stream, headers })

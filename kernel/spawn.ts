@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import type { Clock } from './clock.js'
 import { SpawnError } from './spawn/error.js'
 import { environmentHas, inspectProcess, inspectProcesses } from './spawn/inspect.js'
-import { ManagedProcess, type ProcessHandle, type StopOptions } from './spawn/managed-process.js'
+import { ManagedProcess, type ProcessHandle, type SpawnedChild, type StopOptions } from './spawn/managed-process.js'
 import type { ProcessTable } from './spawn/process-row.js'
 import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
 import type { ProcessSystem } from './spawn/system.js'
@@ -24,7 +24,7 @@ export interface SpawnRequest {
   readonly argv: readonly string[]
   /** An existing folder. */
   readonly cwd: string
-  /** All of its environment, but `SVC_HOME_ID`. */
+  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`. */
   readonly env: Readonly<Record<string, string>>
   readonly stdio: 'pipe'
 }
@@ -59,16 +59,16 @@ export interface SpawnerOptions {
 }
 
 export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions): Spawner {
-  const mark = { SVC_HOME_ID: homeId }
   const system = processSystem(`SVC_HOME_ID=${homeId}`)
   const running = new Set<ManagedProcess>()
   let closed = false
+  let started = 0
 
   const refuseWhenClosed = () => {
     if (closed) throw new SpawnError('spawn_failed', 'processes are being stopped', 'start the daemon again first')
   }
 
-  const track = (child: ChildProcessWithoutNullStreams & { readonly pid: number }, request: SpawnRequest) => {
+  const track = (child: SpawnedChild, request: SpawnRequest, id: string) => {
     const { pid } = child
     // At once: Node cannot have waited for it yet, so this pid is this process.
     const startTime = inspectProcess(pid, process.platform)?.startTime
@@ -77,7 +77,8 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       // A row that stays is found stale at the next boot.
       await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
     }
-    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, clock, forget)
+    const isOurs = (other: number) => environmentHas(other, `SVC_PROCESS_ID=${id}`, process.platform)
+    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, isOurs, clock, forget)
     running.add(handle)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
@@ -91,9 +92,10 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       await checkFolder(request.cwd)
       await durable()
       refuseWhenClosed()
-      const child = start(request, { ...request.env, ...mark })
+      const id = `${homeId}.${++started}`
+      const child = start(request, { ...request.env, SVC_HOME_ID: homeId, SVC_PROCESS_ID: id })
       if (!hasPid(child)) throw failure(request, (await once(child, 'error'))[0])
-      const { handle, recorded } = track(child, request)
+      const { handle, recorded } = track(child, request, id)
       try {
         await recorded
       } catch (error) {

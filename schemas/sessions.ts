@@ -1,7 +1,7 @@
 /** Sessions: the routes (Behaviour 6). … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
 import * as v from 'valibot'
 import { ReasoningEffort } from './agents.js'
-import { Integer, maybeTimestamp, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
+import { Integer, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
 import { ParticipationRequest } from './network.js'
 import { SessionEvent, TranscriptEntry } from './sessions/events.js'
 import { SessionDetail } from './sessions/runtime.js'
@@ -14,12 +14,15 @@ import {
   Speed,
   WakeIneligibility,
 } from './sessions/session.js'
+import { WakeState } from './sessions/wake.js'
 
 export * from './sessions/events.js'
 export * from './sessions/goals.js'
+export * from './sessions/inspection.js'
 export * from './sessions/prompts.js'
 export * from './sessions/runtime.js'
 export * from './sessions/session.js'
+export * from './sessions/wake.js'
 
 /** GET /api/sessions. */
 export const ListSessionsQuery = v.object({
@@ -134,45 +137,6 @@ export type SessionStreamQuery = v.InferOutput<typeof SessionStreamQuery>
 /** Headers of GET …/stream: where a reader goes on. */
 export const SessionStreamHeaders = v.object({ 'last-event-id': v.optional(v.string()) })
 export type SessionStreamHeaders = v.InferOutput<typeof SessionStreamHeaders>
-
-/** What a wake-up came to. */
-export const WakeResult = v.picklist(['sent', 'skipped', 'coalesced', 'rate_limited', 'failed'])
-export type WakeResult = v.InferOutput<typeof WakeResult>
-
-/** Why a wake-up was sent or left out. */
-export const WakeReason = v.picklist([
-  'wake_sent',
-  'heartbeat_disabled',
-  'heartbeat_invalid',
-  'heartbeat_no_policy',
-  'heartbeat_rate_limited',
-  'heartbeat_no_eligible_session',
-  'cooldown_active',
-  'quiet_window',
-  'session_not_found',
-  'session_unhealthy',
-  'session_not_attachable',
-  'session_prompt_active',
-  'session_prompt_active_race',
-  'synthetic_prompt_failed',
-  'wake_coalesced',
-])
-export type WakeReason = v.InferOutput<typeof WakeReason>
-
-/** The last wake-up of a session, and when the next may come. */
-export const WakeState = v.object({
-  agent_name: v.optional(v.string()),
-  coalesced_count: Integer,
-  last_reason: v.optional(WakeReason),
-  last_result: WakeResult,
-  last_wake_at: maybeTimestamp,
-  next_allowed_at: maybeTimestamp,
-  policy_snapshot_id: v.optional(v.string()),
-  session_id: v.string(),
-  workspace_id: v.optional(v.string()),
-  updated_at: Timestamp,
-})
-export type WakeState = v.InferOutput<typeof WakeState>
 
 /** GET …/status. */
 export const SessionStatusReply = v.object({

@@ -188,7 +188,10 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           stream?: AsyncIterable<Frame>
         }>
         const result = await call.orLeaving(handled)
-        if (result.stream) return await openStream(owner, result.stream, call, request, reply, context)
+        if (result.stream) {
+          for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
+          return await openStream(owner, result.stream, call, request, reply, context)
+        }
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)

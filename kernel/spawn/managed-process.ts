@@ -25,7 +25,8 @@ export interface ProcessHandle {
   readonly alive: boolean
   /**
    * Ends the group (Behaviour 6.6): closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
-   * SIGKILL. Also when the leader has ended and others of its group have not. Resolves when none is left; rejects with
+   * SIGKILL. Also when the leader has ended and others of its group have not. What they started in groups of their own
+   * follows, where the system lets us read environments (Linux). Resolves when none is left; rejects with
    * `process_not_ended` when some resist for 5 s more, and can be called again then.
    */
   stop(options?: StopOptions): Promise<void>
@@ -41,9 +42,14 @@ export interface StopOptions {
 }
 
 const killMs = 5000
+/** How long what has left the group may take after SIGTERM, and after SIGKILL. */
+const strayMs = 500
 /** How long others, outside the group, may hold the output of a stopped process open. */
 const drainMs = 1000
 const longestPauseMs = 1000
+
+/** A child that has started. */
+export type SpawnedChild = ChildProcessWithoutNullStreams & { readonly pid: number }
 
 /** One started process. Its group is watched until it is empty. */
 export class ManagedProcess implements ProcessHandle {
@@ -63,9 +69,11 @@ export class ManagedProcess implements ProcessHandle {
   #members: ReadonlyMap<number, string> | undefined
 
   constructor(
-    private readonly child: ChildProcessWithoutNullStreams & { readonly pid: number },
+    private readonly child: SpawnedChild,
     readonly startTime: string,
     private readonly system: ProcessSystem,
+    /** This process was started by this one, or by what it started. */
+    private readonly isOurs: (pid: number) => boolean,
     /** For how long to wait. When to look is real time, for processes know no other. */
     private readonly clock: Clock,
     /** Called once, when the whole group is gone; `stop` waits for it. */
@@ -134,9 +142,26 @@ export class ManagedProcess implements ProcessHandle {
       const left = `process group ${this.pid} did not end after SIGKILL`
       throw new SpawnError('process_not_ended', left, 'look at its state with ps; it may wait for a disk or a mount')
     }
+    await this.#endStrays()
     const streams = [this.child.stdin, this.child.stdout, this.child.stderr]
     this.#real.timeout(drainMs, () => streams.forEach(stream => void stream.destroy()), { unref: true })
     await this.#gone
+  }
+
+  /** Ends what was started in groups of their own: no signal to this group reaches it. */
+  async #endStrays(): Promise<void> {
+    const strays = () =>
+      [...this.system.inspect().values()].filter(
+        ({ pid, ended }) => !ended && pid !== this.system.self && this.isOurs(pid),
+      )
+    for (const name of ['SIGTERM', 'SIGKILL'] as const) {
+      const found = strays()
+      for (const { pid } of found) this.system.signal(pid, name)
+      for (let left = found.length, waited = 0; left > 0 && waited < strayMs; waited += strayMs / 10) {
+        await this.#real.sleep(strayMs / 10)
+        left = strays().length
+      }
+    }
   }
 
   /** Some of the group may be there. */

@@ -4,6 +4,7 @@ import type { SessionFailure } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
+import { type Pulse, pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
@@ -24,6 +25,8 @@ export interface BindingOwner {
   readonly signal: AbortSignal
   /** The journal takes no more of what an agent tells. */
   readonly isFull: boolean
+  /** A tool call of the running turn has its result. */
+  toolEnded(): void
   /** The process ended between turns, by itself. */
   agentEnded(failure: AgentFailure, code: number | null): void
 }
@@ -48,6 +51,11 @@ export class AgentBinding {
 
   get running(): RunningAgent | undefined {
     return this.#running
+  }
+
+  /** What the system tells of the process; undefined without one. */
+  pulse(): Pulse | undefined {
+    return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
   /** Texts of a prompt: before the first one what the agent has to know. */
@@ -158,6 +166,7 @@ export class AgentBinding {
       turnId: turn?.id ?? this.#lastTurnId,
       calls: turn?.calls ?? this.#lastCalls,
       touched: (kind: string, detail: string) => turn?.touch(kind, detail),
+      toolEnded: () => turn && this.owner.toolEnded(),
     }
   }
 }

@@ -208,7 +208,7 @@ export class AgentProcess {
   }
 
   async #chooseMode(sessionId: string, offered: readonly string[], current: string | undefined): Promise<void> {
-    const modeId = MODE_NAMES[this.start.mode].find(name => offered.includes(name))
+    const modeId = MODE_NAMES[this.start.mode].find(name => offered.includes(name) && !asksNothing(name, offered))
     if (modeId === undefined || modeId === current) return
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
     await within(this.start.clock, SET_MODE_MS, chosen).catch(error =>
@@ -255,6 +255,11 @@ export class AgentProcess {
     if (this.#junk.length > JUNK_LINES) this.#junk.shift()
     else this.start.log('a line on stdout is no message of the protocol', { line: redactText(line.slice(0, 200)) })
   }
+}
+
+/** An agent that may bypass permissions does so in its mode `plan` as well: its default mode asks. */
+function asksNothing(name: string, offered: readonly string[]): boolean {
+  return name === 'plan' && offered.some(other => /^bypass_?permissions$/i.test(other))
 }
 
 /** What an error of the other side says: text and code, and nothing of its data, which may hold secrets. */

@@ -166,6 +166,16 @@ export const SessionErrors = defineErrors({
     message: 'the agent offers no option of that kind for this request',
   },
   prompt_idempotency_conflict: { status: 409, message: 'this key or message id is bound to another prompt' },
+  prompt_not_queued: { status: 404, message: 'no such prompt waits in this session; it may run already' },
+  no_active_prompt: {
+    status: 409,
+    message: 'no prompt is running in this session: there is nothing to steer',
+    next: "svc session prompt <id> 'text'",
+  },
+  wait_invalid: { status: 400, message: 'this cannot be waited for' },
+  wait_target_unknown: { status: 422, message: 'until names a state that there is not' },
+  wait_outdated: { status: 409, message: 'the transcript of this session was replaced' },
+  wait_gone: { status: 410, message: 'there is no such wait to go on with; start again without resume_id' },
   queue_full: { status: 409, message: 'the prompt queue of this session is full' },
   workspace_choice: {
     status: 400,

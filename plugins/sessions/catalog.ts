@@ -138,6 +138,7 @@ export async function removeSession({ kernel, table, logs }: SessionsContext, id
     if (moved) await rename(trash, folder)
     throw error
   }
+  logs.forget(id)
   await rm(trash, { recursive: true, force: true })
 }
 

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
-import path from 'node:path'
 import { notPossible } from './acp-error.js'
+import { openInside } from './open-inside.js'
 
 /** Bytes of a file that is looked at, and of the text that is handed to an agent. */
 const MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -12,8 +11,7 @@ const MAX_REPLY_BYTES = 4 * 1024 * 1024
  * @param canonical judged already, symlinks resolved
  */
 export async function readTextFile(canonical: string, line?: number | null, limit?: number | null): Promise<string> {
-  // O_NONBLOCK: opening a pipe would wait for its writer for ever.
-  const handle = await open(canonical, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const handle = await openInside(canonical, constants.O_RDONLY, false)
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw notPossible('not_a_file', `${canonical} is not a regular file`)
@@ -32,9 +30,7 @@ export async function readTextFile(canonical: string, line?: number | null, limi
 
 /** Writes a file for `fs/write_text_file`, with the folders it lies in. */
 export async function writeTextFile(canonical: string, content: string): Promise<void> {
-  await mkdir(path.dirname(canonical), { recursive: true })
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const handle = await open(canonical, flags, 0o666)
+  const handle = await openInside(canonical, constants.O_WRONLY | constants.O_CREAT, true)
   try {
     if (!(await handle.stat()).isFile()) throw notPossible('not_a_file', `${canonical} is not a regular file`)
     await handle.truncate(0)

@@ -4,6 +4,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import { SessionCreated, SessionErrors, SessionRepaired, SessionStopped, Sessions } from './api.js'
+import { inspectionRoutes, queueRoutes } from './detail-routes.js'
 import { sessionRoutes } from './routes.js'
 import type { SessionsService } from './service.js'
 import { DefaultAgent, SessionSettings } from './settings.js'
@@ -23,7 +24,7 @@ export default definePlugin({
   errors: [SessionErrors],
   events: [SessionCreated, SessionStopped, SessionRepaired],
   settings: [DefaultAgent, ...Object.values(SessionSettings)],
-  routes: sessionRoutes,
+  routes: [...sessionRoutes, ...inspectionRoutes, ...queueRoutes],
   registries: [
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [

@@ -75,7 +75,7 @@ export async function launch(
   const start: SessionStart = await context.prepare.run(
     {
       env: { ...base, ...ownVariables(context, row) },
-      mcpServers: startableServers(plan.definition),
+      mcpServers: startableServers(plan.definition, kernel.env),
       preamble: envelope(row, workspace, cwd, plan.definition.prompt),
     },
     info,

@@ -10,7 +10,7 @@ import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
 import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
 import type { SessionChange, SessionRow } from './table.js'
-import { type EndedTurn, Turn } from './turn.js'
+import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
 
 /** Milliseconds that a turn has to end by itself when its session is stopped. */
 const STOP_CANCEL_MS = 1500
@@ -18,17 +18,12 @@ const STOP_CANCEL_MS = 1500
 const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
 const END_PROCESS = { graceMs: 0, termMs: 1000 }
 
-/** A turn that has begun. */
-export interface BegunTurn {
-  readonly turnId: string
-  readonly outcome: Promise<TurnOutcome>
-}
-
-/** What a turn is made of. */
-export interface TurnRequest {
-  readonly turnId: string
-  readonly text: string
-  readonly source: string
+/** What a session tells whoever holds it. */
+export interface LiveListener {
+  /** It has stopped. */
+  gone(): void
+  /** A tool call of the running turn has its result. */
+  toolEnded(): void
 }
 
 /**
@@ -48,16 +43,15 @@ export class LiveSession implements BindingOwner {
     readonly id: string,
     private readonly context: SessionsContext,
     private readonly held: HeldLog,
-    private readonly gone: () => void,
+    private readonly listener: LiveListener,
   ) {
     this.#bytesBefore = held.log.bytes
     this.#bytesStored = context.table.get(id)?.journal_bytes ?? 0
     this.binding = new AgentBinding(context, this)
   }
 
-  /** @param gone called when it has stopped */
-  static async open(id: string, context: SessionsContext, gone: () => void): Promise<LiveSession> {
-    return new LiveSession(id, context, await context.logs.hold(id), gone)
+  static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
+    return new LiveSession(id, context, await context.logs.hold(id), listener)
   }
 
   get row(): SessionRow {
@@ -130,8 +124,12 @@ export class LiveSession implements BindingOwner {
   discard(): void {
     if (this.#turn || this.#stopping || this.row.state !== 'stopped') return
     this.#abort.abort(new Error('the session is stopped'))
-    this.gone()
+    this.listener.gone()
     this.held.release()
+  }
+
+  toolEnded(): void {
+    this.listener.toolEnded()
   }
 
   /** The process ended by itself between two turns; during one, the end of the turn deals with it. */
@@ -162,7 +160,9 @@ export class LiveSession implements BindingOwner {
       append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
       sync: () => this.log.sync(),
       waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
+      pulse: () => this.binding.pulse(),
       releaseWaiting: () => this.binding.running?.permissions.endTurn(),
+      closing: id => this.binding.updates.endTurn(id),
       failureOf: (failure, id) => this.binding.failureOf(failure, id),
       heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
     })
@@ -172,6 +172,7 @@ export class LiveSession implements BindingOwner {
   #release(turn: Turn): void {
     if (this.#turn === turn) this.#turn = undefined
     turn.close()
+    this.log.wake()
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
 
@@ -233,7 +234,11 @@ export class LiveSession implements BindingOwner {
       else if (stuck && cancel === 'user') {
         await this.binding.end(END_PROCESS)
         this.#warn(turn.id, 'cancel_ignored', 'the agent did not heed the cancel; its process was ended')
-      } else if (stuck) stopped = this.stop({ reason: 'timeout', detail: cancel, failure: known }, END_PROCESS)
+      } else if (stuck) {
+        // Whoever froze the process is not the agent: a prompt may start it again.
+        const reason = cancel === 'frozen' ? 'agent_crashed' : 'timeout'
+        stopped = this.stop({ reason, detail: cancel, failure: known }, END_PROCESS)
+      }
     }
     this.#release(turn)
     await stopped
@@ -273,7 +278,7 @@ export class LiveSession implements BindingOwner {
     }
     const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes })
     this.context.slots.give(this)
-    this.gone()
+    this.listener.gone()
     this.log.wake()
     this.held.release()
     if (info) await stopped.call(info)

@@ -30,8 +30,14 @@ export interface LogsContext {
 export class Logs {
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new Map<string, Promise<void>>()
+  readonly #damaged = new Map<string, string>()
 
   constructor(private readonly context: LogsContext) {}
+
+  /** Sessions whose journal could not be opened, and why. */
+  get damaged(): ReadonlyMap<string, string> {
+    return this.#damaged
+  }
 
   /** Throws `session_journal_damaged` (500) when the journal cannot be opened. */
   async hold(id: string): Promise<HeldLog> {
@@ -71,6 +77,11 @@ export class Logs {
     }
   }
 
+  /** The session is gone, and its journal with it. */
+  forget(id: string): void {
+    this.#damaged.delete(id)
+  }
+
   /** Closes the journal of a session whatever uses it. */
   async close(id: string): Promise<void> {
     const entry = this.#entries.get(id)
@@ -93,8 +104,10 @@ export class Logs {
   async #open(id: string): Promise<SessionLog> {
     try {
       const journal = await this.context.open(id)
+      this.#damaged.delete(id)
       return new SessionLog(journal, this.context.clock, this.context.ids, error => this.context.failed(id, error))
     } catch (error) {
+      this.#damaged.set(id, messageOf(error))
       throw SessionErrors.session_journal_damaged(`the journal of ${id} cannot be opened: ${messageOf(error)}`, {
         cause: error,
       })

@@ -2,9 +2,10 @@ import { type Actor, messageOf } from '../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
 import { SessionErrors, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
-import type { BegunTurn, LiveSession } from './live-session.js'
+import type { LiveSession } from './live-session.js'
 import { digestOf, type PromptRow } from './prompts.js'
 import { isRestartable } from './states.js'
+import type { BegunTurn } from './turn.js'
 
 /** The sessions that are in memory. */
 export interface LiveSessions {
@@ -25,6 +26,8 @@ type Mode = 'queue' | 'interrupt' | 'steer'
 export class Prompting {
   readonly #tails = new Map<string, Promise<unknown>>()
   readonly #following = new Set<Promise<void>>()
+  /** Of sessions whose turn is being steered: the prompt that takes over. */
+  readonly #steering = new Map<string, string>()
   #closed = false
 
   constructor(
@@ -64,6 +67,21 @@ export class Prompting {
       const waiting = prompts.queued(id).length
       return live.turn || waiting > 0 ? this.#enqueue(live, request, waiting) : this.#begin(live, request)
     })
+  }
+
+  /** Guidance for the turn that runs, taken at its next tool result. Throws `no_active_prompt` (409) without a turn. */
+  async steer(id: string, text: string, actor: Actor): Promise<PromptReceipt> {
+    if (!this.sessions.peek(id)?.turn) throw SessionErrors.no_active_prompt()
+    return (await this.submit(id, { text, mode: 'steer' }, actor)).prompt
+  }
+
+  /** The turn that runs has a tool result: what is to steer it takes over from here (Behaviour 6.4). */
+  atToolResult(id: string): void {
+    const staged = this.context.prompts.queued(id).find(({ mode }) => mode === 'steer')
+    const turn = this.sessions.peek(id)?.turn
+    if (!staged || !turn) return
+    this.#steering.set(id, staged.id)
+    turn.cancel('user')
   }
 
   /** A prompt of another plugin: it does not wait in the queue, and its end is waited for. */
@@ -164,7 +182,7 @@ export class Prompting {
         ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
         ...(live.turn && { previous_turn_id: live.turn.id }),
         ...(interrupts && { interrupted: live.turn !== undefined, canceled_queued_entries: dropped }),
-        ...(request.mode === 'steer' && { staged: false, fallback_mode_if_no_tool_result: 'queue' }),
+        ...(request.mode === 'steer' && { staged: live.turn !== undefined, fallback_mode_if_no_tool_result: 'queue' }),
       }
       prompts.insert(t, { ...request, status: 'queued', generation, reply: JSON.stringify(receipt) })
       return receipt
@@ -179,7 +197,10 @@ export class Prompting {
     if (this.#closed) return
     const next = this.#serial(id, async () => {
       const { prompts, kernel } = this.context
-      for (const request of prompts.queued(id)) {
+      const first = this.#steering.get(id)
+      this.#steering.delete(id)
+      const queued = prompts.queued(id)
+      for (const request of [...queued.filter(one => one.id === first), ...queued.filter(one => one.id !== first)]) {
         const live = this.sessions.peek(id)
         if (this.#closed || !live || live.turn) return
         await kernel.db.tx(t => prompts.setStatus(t, request.id, 'running'))

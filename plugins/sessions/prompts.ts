@@ -103,6 +103,18 @@ export class PromptTable {
     )
   }
 
+  /** Is one of these identities another prompt's. */
+  isBound(sessionId: string, messageId: string, key: string, except: string): boolean {
+    const bound = [this.#find(sessionId, 'message_id', messageId), this.#find(sessionId, 'idempotency_key', key)]
+    return bound.some(prompt => prompt !== undefined && prompt.id !== except)
+  }
+
+  /** Another text for a prompt that waits, under new identities. */
+  change(t: Tx, id: string, to: Pick<PromptRow, 'text' | 'digest' | 'message_id' | 'idempotency_key'>): void {
+    const sql = 'UPDATE sessions_prompt SET text = ?, digest = ?, message_id = ?, idempotency_key = ? WHERE id = ?'
+    t.run(sql, [to.text, to.digest, to.message_id, to.idempotency_key, id])
+  }
+
   remove(t: Tx, id: string): void {
     t.run('DELETE FROM sessions_prompt WHERE id = ?', [id])
   }

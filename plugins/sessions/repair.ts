@@ -11,7 +11,7 @@ import { syntheticResult } from './tool-calls.js'
 const AT_ONCE = 8
 
 /** What an earlier daemon left of a session's last turn. */
-interface Leftover {
+export interface Leftover {
   /** The stop is in the journal already: the daemon died between it and the row. */
   readonly stop: StoredSessionEvent | undefined
   /** The turn that did not end. */
@@ -58,6 +58,13 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
 /** Appends what is missing; never changes or renumbers what is there. Returns how many events. */
 function close(log: SessionLog, left: Leftover, how: Stop): number {
   const before = log.bytes
+  const count = closeTurn(log, left, how)
+  log.append(stopEvent(how), { sync: true })
+  return before === log.bytes ? 0 : count + 1
+}
+
+/** Ends what a turn began and did not end. Returns how many events that took. */
+export function closeTurn(log: SessionLog, left: Leftover, how: Stop): number {
   let count = 0
   const turnId = left.turnId ?? ''
   const why = how.detail ?? 'the daemon ended'
@@ -74,8 +81,7 @@ function close(log: SessionLog, left: Leftover, how: Stop): number {
     })
     count++
   }
-  log.append(stopEvent(how), { sync: true })
-  return before === log.bytes ? 0 : count + 1
+  return count
 }
 
 function stopFor({ state, stop_reason }: SessionRow): Stop {
@@ -94,11 +100,22 @@ function stopOf(event: StoredSessionEvent, fallback: Stop): Stop {
   return { reason: event.stopReason, detail: event.stopDetail, failure: event.failure }
 }
 
-/** Reads back to where the last turn began or ended; a journal without turns is read to its beginning, which is near. */
-async function findLeftover(log: SessionLog): Promise<Leftover> {
+/** What the journal of a stopped session lacks; a stop at its end is taken for granted. */
+export async function findGaps(log: SessionLog): Promise<Leftover> {
+  const [last] = await log.read(log.last, 1)
+  const isStop = last?.type === 'session_stopped'
+  const left = await findLeftover(log, isStop ? log.last : undefined)
+  return isStop ? { ...left, stop: last } : left
+}
+
+/**
+ * Reads back, from before a sequence, to where the last turn began or ended; a journal without turns is read to its
+ * beginning, which is near.
+ */
+async function findLeftover(log: SessionLog, before?: number): Promise<Leftover> {
   const calls = new Map<string, { id: string; title: string; kind: string }>()
   const ended = new Set<string>()
-  for await (const event of log.backwards()) {
+  for await (const event of log.backwards(before)) {
     const { type, content, turnId } = event
     const id = String(content.tool_call_id ?? '')
     if (type === 'session_stopped') {

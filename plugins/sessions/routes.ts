@@ -1,15 +1,18 @@
 // Over 300 lines: one table of all routes of the plugin, which reads best in one piece.
 import { accepted, created, noContent, ok, type Route, routeOf, streamed } from '../../kernel/plugin.js'
 import * as schemas from '../../schemas/sessions.js'
+import type { PromptAnswer } from './prompting.js'
 import type { SessionsService } from './service.js'
+import { promptStream, UI_STREAM_HEADERS } from './ui-stream.js'
 
 const route = routeOf<SessionsService>()
 const area = 'Sessions'
-const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
+/** The path of one session in its workspace. */
+export const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
 
 /** The workspace of a session is found, never typed. */
-const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', pick: 'workspace_id' } } as const
-const id = { name: 'session_id', in: 'path' } as const
+export const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', pick: 'workspace_id' } } as const
+export const id = { name: 'session_id', in: 'path' } as const
 
 const fields = [
   { header: 'ID', path: 'id' },
@@ -238,9 +241,9 @@ const changing = [
     method: 'POST',
     path: `${ONE}/prompt`,
     area,
-    summary: 'Send, queue, interrupt with, or steer by a prompt',
+    summary: 'Send, queue, interrupt with, or steer by a prompt; answered by a stream where one is accepted',
     body: schemas.PromptBody,
-    headers: { 'Idempotency-Key': { required: false } },
+    headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
     errors: [400, 404, 409, 413, 422, 500, 503],
     cli: {
@@ -249,12 +252,14 @@ const changing = [
       find,
       view: { text: '{prompt.status} {prompt.new_turn_id}: svc session events {session_id} --follow' },
     },
-    handle: async (self, { params, body, headers, actor }) => {
+    handle: async (self, { params, body, headers, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']
       const request = { ...body, ...(key !== undefined && { idempotency_key: key }) }
-      const { status, prompt } = await self.prompting.submit(row.id, request, actor)
-      return status === 200 ? ok({ prompt }) : accepted({ prompt })
+      const submit = () => self.prompting.submit(row.id, request, actor)
+      if (!headers.accept?.includes('text/event-stream')) return answered(await submit())
+      const { answer, frames } = await promptStream(self.context, row, submit, signal)
+      return frames ? streamed(frames, UI_STREAM_HEADERS) : answered(answer)
     },
   }),
   route({
@@ -299,6 +304,8 @@ const changing = [
     },
   }),
 ]
+
+const answered = ({ status, prompt }: PromptAnswer) => (status === 200 ? ok({ prompt }) : accepted({ prompt }))
 
 /** All routes of sessions. */
 export const sessionRoutes: readonly Route<SessionsService>[] = [...catalog, ...reading, ...changing]

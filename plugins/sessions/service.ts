@@ -135,6 +135,11 @@ export class SessionsService implements SessionsApi {
     throw SessionErrors.session_not_found(`no session ${id} in workspace ${workspace}`)
   }
 
+  /** What of a session is in memory. */
+  live(id: string): LiveSession | undefined {
+    return this.#live.get(id)
+  }
+
   wire(row: SessionRow, withHealth = false): Session {
     return sessionToWire(row, this.#live.get(row.id), this.kernel.clock.now(), withHealth)
   }
@@ -271,7 +276,8 @@ export class SessionsService implements SessionsApi {
       this.#live.delete(id)
       this.#opening.delete(id)
     }
-    const opening = LiveSession.open(id, this.context, forget).then(
+    const told = { gone: forget, toolEnded: () => this.prompting.atToolResult(id) }
+    const opening = LiveSession.open(id, this.context, told).then(
       session => {
         this.#live.set(id, session)
         return session

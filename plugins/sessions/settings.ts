@@ -58,6 +58,8 @@ export const SessionSettings = {
   progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
   inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
+  /** State `T` for so long is the end of a process (decision 23); 0: none. */
+  frozenAfter: duration('session.supervision.frozen_after', '30s'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
   permissionTimeout: duration('session.permissions.timeout', '5m'),
   initializeTimeout: duration('session.startup.initialize_timeout', '30s'),

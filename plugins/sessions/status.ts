@@ -40,11 +40,28 @@ export function checkSessions(context: SessionsContext, live: readonly LiveSessi
     message: `${monitored} running, ${counts.active} active sessions of ${counts.total}`,
     data_freshness: 'live',
   }
+  return [ready, ...damagedJournals(context), ...failures(context)]
+}
+
+function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
+  return [...logs.damaged].map(([id, why]) => ({
+    id: `sessions.journal.${id}`,
+    code: 'session_journal_damaged',
+    category: 'sessions',
+    severity: 'error',
+    title: 'The journal of a session is damaged',
+    message: `the history of ${id} cannot be read: ${why}; other sessions are not concerned`,
+    data_freshness: 'live',
+    suggested_command: `svc session remove ${id}`,
+    evidence: { session_id: id },
+  }))
+}
+
+function failures(context: SessionsContext): DiagnosticItem[] {
   const crashed = recentFailures(context).filter(row => row.updated_at > context.kernel.clock.now() - 24 * 3_600_000)
-  if (crashed.length === 0) return [ready]
+  if (crashed.length === 0) return []
   const [newest] = crashed
   return [
-    ready,
     {
       id: 'sessions.failures',
       code: 'sessions_failed',
@@ -94,7 +111,7 @@ function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
 
 function subprocesses(live: readonly LiveSession[]) {
   const running = live.filter(({ binding }) => binding.running)
-  const healthy = running.filter(({ binding }) => binding.running?.agent.handle.alive).length
+  const healthy = running.filter(({ binding, turn }) => binding.running?.agent.handle.alive && !turn?.stalled).length
   const unhealthy = running.length - healthy
   return { monitored: running.length, healthy, unhealthy, sessions: [], status: unhealthy > 0 ? 'degraded' : 'ok' }
 }

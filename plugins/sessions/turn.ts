@@ -1,12 +1,27 @@
 import { type Clock, messageOf } from '../../kernel/plugin.js'
 import { AgentFailure } from './agent-failure.js'
 import type { SessionFailure, TurnOutcome } from './api.js'
-import type { EventContent, NewEvent } from './events.js'
+import type { NewEvent } from './events.js'
+import type { Pulse } from './pulse.js'
 import type { SessionLimits } from './settings.js'
+import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
 
 /** Why a turn is to end before its agent says so. */
-export type CancelReason = 'user' | 'stop' | 'activity_timeout' | 'turn_timeout'
+export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
+
+/** What a turn is made of. */
+export interface TurnRequest {
+  readonly turnId: string
+  readonly text: string
+  readonly source: string
+}
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turnId: string
+  readonly outcome: Promise<TurnOutcome>
+}
 
 /** A turn that ended, and whether its agent did not heed the request to end it. */
 export interface EndedTurn {
@@ -26,8 +41,12 @@ export interface TurnContext {
   sync(): Promise<void>
   /** Asks a person, so that the agent is not to blame for the silence. */
   waitsForPerson(): boolean
+  /** Of the agent's processes; undefined when nothing can be known. */
+  pulse(): Pulse | undefined
   /** Answers what waits for a person with `cancelled`. */
   releaseWaiting(): void
+  /** The agent is done: what belongs to the turn and is not written yet, is now. */
+  closing(turnId: string): void
   /** Failure with its crash bundle, where the process is what failed. */
   failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
   /** The session is alive: told every so often, and only when something came since. */
@@ -50,15 +69,11 @@ export class Turn {
   /** Resolves when the turn is closed: it ended, or could not begin. */
   readonly over: Promise<void>
   #settleOver: () => void = () => {}
-  #begun: number
-  #active: number
-  #warned = false
-  #progress = 0
-  #beat = 0
+  readonly #supervision: Supervision
   #cancel: CancelReason | undefined
   #agent: TurnAgent | undefined
   #overdue: () => void = () => {}
-  #timers = new Set<{ cancel(): void }>()
+  #grace: { cancel(): void } | undefined
 
   constructor(
     readonly id: string,
@@ -69,8 +84,17 @@ export class Turn {
   ) {
     this.startedAt = context.clock.now()
     this.lastActivityAt = this.startedAt
-    this.#begun = context.clock.monotonic()
-    this.#active = this.#begun
+    this.#supervision = new Supervision({
+      clock: context.clock,
+      limits: context.limits,
+      waitsForPerson: () => context.waitsForPerson(),
+      pulse: () => context.pulse(),
+      heartbeat: () => context.heartbeat(this.lastActivityAt),
+      say: (type, content) =>
+        context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } }),
+      expired: limit => this.cancel(limit),
+      frozen: () => this.#freeze(),
+    })
     this.over = new Promise(resolve => {
       this.#settleOver = resolve
     })
@@ -80,11 +104,15 @@ export class Turn {
     return this.#cancel
   }
 
+  /** It looks as if nothing more will come. */
+  get stalled(): boolean {
+    return this.#supervision.stalled
+  }
+
   /** Something came from the agent. */
   touch(kind?: string, detail = ''): void {
     this.lastActivityAt = this.context.clock.now()
-    this.#active = this.context.clock.monotonic()
-    this.#warned = false
+    this.#supervision.touch()
     if (kind !== undefined) this.lastActivity = { kind, detail }
   }
 
@@ -98,7 +126,13 @@ export class Turn {
     this.#cancel = reason
     this.context.releaseWaiting()
     void this.#agent?.cancel()
-    this.#after(this.context.limits.cancelGrace, () => this.#overdue())
+    this.#grace = this.context.clock.timeout(this.context.limits.cancelGrace, () => this.#overdue(), { unref: true })
+  }
+
+  /** Processes that stand still hear no cancel: there is no grace. */
+  #freeze(): void {
+    if (this.#cancel !== 'stop') this.#cancel = 'frozen'
+    this.#overdue()
   }
 
   /** Runs to the end; before the text itself may stand what only the agent is told. Never throws for what an agent does. */
@@ -116,7 +150,7 @@ export class Turn {
     const answer = this.#cancel
       ? Promise.resolve('cancelled')
       : agent.prompt(texts).catch((error: unknown) => failureFrom(error))
-    this.#supervise()
+    this.#supervision.watch()
     const result = await Promise.race([answer, overdue])
     return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
   }
@@ -136,7 +170,8 @@ export class Turn {
       const why = outcome.status === 'failed' ? outcome.error : 'the turn was canceled'
       for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
     }
-    this.context.append(closing(outcome, this.context.clock.monotonic() - this.#begun), true)
+    this.context.closing(this.id)
+    this.context.append(closing(outcome, this.#supervision.elapsedMs), true)
     await this.context.sync()
     return { outcome, stuck, cancel, failure }
   }
@@ -148,18 +183,14 @@ export class Turn {
   }
 
   #clearTimers(): void {
-    for (const timer of this.#timers) timer.cancel()
-    this.#timers.clear()
+    this.#supervision.close()
+    this.#grace?.cancel()
   }
 
   async #outcome(result: string | AgentFailure | undefined, stuck: boolean): Promise<TurnOutcome> {
     const turnId = this.id
-    const timedOut = this.#cancel === 'activity_timeout' || this.#cancel === 'turn_timeout'
-    if (timedOut && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
-      const summary =
-        this.#cancel === 'activity_timeout'
-          ? `nothing came from the agent for ${seconds(this.context.limits.inactivityTimeout)}`
-          : `the turn took longer than ${seconds(this.context.limits.turnTimeout)}`
+    const summary = this.#expiry()
+    if (summary && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
       return { status: 'failed', turnId, error: `timeout: ${summary}`, failure: { kind: 'timeout', summary } }
     }
     const asked = this.#cancel === 'user' || this.#cancel === 'stop'
@@ -173,53 +204,19 @@ export class Turn {
     return { status: 'completed', turnId, stopReason: result ?? 'end_turn' }
   }
 
-  /** Looks at the clock whenever something may be due (Behaviour 6.5). */
-  #supervise(): void {
-    const { clock, limits } = this.context
-    const now = clock.monotonic()
-    if (this.context.waitsForPerson()) this.#active = now
-    const idle = now - this.#active
-    const elapsed = now - this.#begun
-    if (limits.turnTimeout > 0 && elapsed >= limits.turnTimeout) this.cancel('turn_timeout')
-    if (limits.inactivityTimeout > 0 && idle >= limits.inactivityTimeout) this.cancel('activity_timeout')
-    if (limits.inactivityWarning > 0 && idle >= limits.inactivityWarning && !this.#warned) {
-      this.#warned = true
-      this.#say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
+  /** Which limit ended the turn, in words; undefined when none did. */
+  #expiry(): string | undefined {
+    const { limits } = this.context
+    switch (this.#cancel) {
+      case 'activity_timeout':
+        return `nothing came from the agent for ${seconds(limits.inactivityTimeout)}`
+      case 'turn_timeout':
+        return `the turn took longer than ${seconds(limits.turnTimeout)}`
+      case 'frozen':
+        return `the agent process was frozen (state T) for ${seconds(limits.frozenAfter)}`
+      default:
+        return undefined
     }
-    if (limits.progressNotify > 0 && elapsed >= (this.#progress + 1) * limits.progressNotify) {
-      this.#progress = Math.floor(elapsed / limits.progressNotify)
-      this.#say('runtime_progress', { elapsed_seconds: Math.round(elapsed / 1000) })
-    }
-    if (limits.heartbeat > 0 && elapsed >= (this.#beat + 1) * limits.heartbeat) {
-      this.#beat = Math.floor(elapsed / limits.heartbeat)
-      this.context.heartbeat(this.lastActivityAt)
-    }
-    if (this.#cancel !== undefined) return
-    const due = [
-      limits.turnTimeout > 0 ? limits.turnTimeout - elapsed : Number.POSITIVE_INFINITY,
-      limits.inactivityTimeout > 0 ? limits.inactivityTimeout - idle : Number.POSITIVE_INFINITY,
-      limits.inactivityWarning > 0 && !this.#warned ? limits.inactivityWarning - idle : Number.POSITIVE_INFINITY,
-      limits.progressNotify > 0 ? (this.#progress + 1) * limits.progressNotify - elapsed : Number.POSITIVE_INFINITY,
-      limits.heartbeat > 0 ? (this.#beat + 1) * limits.heartbeat - elapsed : Number.POSITIVE_INFINITY,
-    ]
-    const next = Math.min(...due)
-    if (Number.isFinite(next)) this.#after(Math.max(1, next), () => this.#supervise())
-  }
-
-  #say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void {
-    this.context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } })
-  }
-
-  #after(ms: number, fn: () => void): void {
-    const timer = this.context.clock.timeout(
-      ms,
-      () => {
-        this.#timers.delete(timer)
-        fn()
-      },
-      { unref: true },
-    )
-    this.#timers.add(timer)
   }
 }
 

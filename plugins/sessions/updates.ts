@@ -22,6 +22,8 @@ export interface UpdateTarget {
   readonly calls: ToolCalls
   /** Something came: its kind, and words for a person. */
   touched(kind: string, detail: string): void
+  /** A tool call has its result. */
+  toolEnded(): void
 }
 
 /** Turns what an agent tells of its work into events; repetitions and what nobody needs are left out. */
@@ -105,6 +107,7 @@ export class Updates {
       const sync = event.type === 'tool_result'
       this.log.append({ ...event, content: this.#content(event.content) }, { sync })
     }
+    if (events.some(({ type }) => type === 'tool_result')) target.toolEnded()
     target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
   }
 

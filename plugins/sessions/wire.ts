@@ -126,7 +126,7 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
     agent_name: row.agent_name,
     workspace_id: row.workspace_id,
     state: row.state === 'stopped' ? 'stopped' : prompting ? 'prompting' : 'idle',
-    health: row.state !== 'stopped' ? 'healthy' : failureOf(row) ? 'dead' : 'unknown',
+    health: row.state === 'stopped' ? (failureOf(row) ? 'dead' : 'unknown') : live?.turn?.stalled ? 'stale' : 'healthy',
     active_prompt: prompting,
     attachable: active,
     eligible_for_wake: ineligible === undefined,
@@ -141,6 +141,7 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
 export function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
+  if (live?.turn?.stalled) return 'hung'
   if (row.state === 'starting' || row.state === 'stopping' || live?.turn) return 'running'
   return row.state === 'active' ? 'idle' : 'unknown'
 }

@@ -130,8 +130,8 @@ export type ListQueuedPromptsReply = v.InferOutput<typeof ListQueuedPromptsReply
 /** PUT …/prompt/queue/{queue_entry_id}: another text for a prompt that still waits. */
 export const PutQueuedPromptBody = v.strictObject({
   text: v.string(),
-  message_id: v.optional(v.string()),
-  idempotency_key: v.optional(v.string()),
+  message_id: v.string(),
+  idempotency_key: v.string(),
 })
 export type PutQueuedPromptBody = v.InferOutput<typeof PutQueuedPromptBody>
 

@@ -43,12 +43,33 @@ test('a process gets its pipes, its folder and exactly its environment', async (
   const [out, err, exit] = await Promise.all([text(handle.stdout), text(handle.stderr), handle.exited])
   assert.is(out, `hello\n${scratch}\n`)
   const names = err.split('\n').filter(line => line !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line))
-  assert.equal(names, ['A=b', `PATH=${env.PATH}`, `SVC_HOME_ID=${homeId}-env`, `SVC_TEST_MARK=${env.SVC_TEST_MARK}`])
+  assert.equal(names, [
+    'A=b',
+    `PATH=${env.PATH}`,
+    `SVC_HOME_ID=${homeId}-env`,
+    `SVC_PROCESS_ID=${homeId}-env.1`,
+    `SVC_TEST_MARK=${env.SVC_TEST_MARK}`,
+  ])
   assert.equal(exit, { code: 7, signal: null })
   assert.is(handle.alive, false)
   await handle.stop()
   assert.equal(table.list(), [])
   assert.equal(one.list(), [])
+})
+
+test('what has left the group ends with it, what another process started does not', async () => {
+  const one = spawner()
+  const apart = (ignore: string) => `setsid sh -c '${ignore} echo $$; while :; do sleep 1; done' & `
+  const [mine, other] = [
+    await one.spawn(shell(`${apart('')}${apart('trap "" TERM;')}cat`)),
+    await one.spawn(shell(`${apart('')}cat`)),
+  ]
+  const [strays, others] = [await pidsFrom(mine.stdout, 2), await pidsFrom(other.stdout, 1)]
+  await mine.stop(quick)
+  assert.equal(strays.map(isRunning), [false, false])
+  assert.equal(others.map(isRunning), [true])
+  await other.stop(quick)
+  assert.equal(others.map(isRunning), [false])
 })
 
 test('nothing starts before what was seen is durable', async () => {
@@ -110,7 +131,7 @@ test('stop and kill end the group of a leader that is gone already', async () =>
 })
 
 test('a stopped process gives its output up, whoever else holds it', async () => {
-  const handle = await spawner().spawn(shell('setsid sleep 1000 & echo $!; wait'))
+  const handle = await spawner().spawn(shell('setsid env -u SVC_PROCESS_ID sleep 1000 & echo $!; sleep 0.2; wait'))
   const [escaped] = await pidsFrom(handle.stdout, 1)
   await handle.stop(quick)
   if (!handle.stdout.destroyed) await once(handle.stdout, 'close')

@@ -1,7 +1,7 @@
-import { mkdir, readFile, stat } from 'node:fs/promises'
-import path from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pulseOf } from '../../plugins/sessions/pulse.js'
 import { eventually, isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
 
 // What real agents do, and worse.
@@ -10,7 +10,7 @@ let world: World
 const SHORT = {
   observability: { transcripts: { max_bytes_per_session: 1024 * 1024 } },
   session: {
-    supervision: { timeout_cancel_grace: '400ms' },
+    supervision: { timeout_cancel_grace: '400ms', frozen_after: '600ms' },
     startup: { initialize_timeout: '700ms', new_session_timeout: '700ms' },
   },
 }
@@ -106,6 +106,20 @@ test('a flood of updates is stored, in few events', async () => {
   assert.is(text.split('\n').length, 3_001)
   assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
   assert.ok(events.length < 200, `${events.length} events`)
+})
+
+test('a flood on stderr is read and forgotten, but for its end', async () => {
+  const { id, at } = await world.session('plain')
+  const events = await world.prompt(at, 'stderr-flood 5000\nstderr the last words\nsay done')
+  assert.match(said(events), /done/)
+  assert.is((await world.prompt(at, 'exit 2')).at(-1).type, 'error')
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  const tail = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8')).process.stderr_tail
+  assert.ok(tail.length <= 16 * 1024)
+  assert.match(tail, /the last words/)
 })
 
 test('a journal that is full takes no more of what an agent tells, says so once, and the turn ends as ever', async () => {
@@ -218,6 +232,37 @@ test('cancel: heeded, answered with an error, or ignored', async () => {
   assert.match(said(await world.prompt(deaf.at, 'pid')), /prompt 1/)
 })
 
+test('a frozen agent is found out and ended, a slow one is not; a prompt starts it again', async () => {
+  const { id, at } = await world.session('plain')
+  assert.is((await world.prompt(at, 'sleep 1500\nsay awake')).at(-1).type, 'done')
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say x\nhang' })
+  await world.until(at, event => event.type === 'agent_message' && event.content.text === 'x\n')
+  process.kill(pid, 'SIGSTOP')
+  await eventually(async () => (await world.row(id)).badge === 'hung', 'the badge')
+  const turn = sent.body.prompt.new_turn_id
+  const end = await world.until(at, event => event.turn_id === turn && event.type === 'error')
+  assert.match(end.failure.summary, /frozen/)
+  const row = await eventually(async () => {
+    const row = await world.row(id)
+    return row.state === 'stopped' && row
+  }, 'the stop')
+  assert.equal([row.stop_reason, row.stop_detail, row.failure.kind], ['agent_crashed', 'frozen', 'timeout'])
+  assert.not(isAlive(pid))
+  assert.match(said(await world.prompt(at, 'say back')), /back/)
+})
+
+test('what uses the processor is seen, in groups of its own as well', async () => {
+  const { at } = await world.session('plain')
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  const before = pulseOf(pid)
+  await world.prompt(at, 'burn 400')
+  const after = pulseOf(pid)
+  assert.ok(before && after && after.cpuMs - before.cpuMs >= 100, `${before?.cpuMs} ms, then ${after?.cpuMs} ms`)
+  assert.is(after.frozen, false)
+  assert.is(pulseOf(2 ** 22 + 1), undefined)
+})
+
 test('stopping ends a group that ignores the end of stdin and SIGTERM', async () => {
   await world.agent('stubborn', { flags: '--ignore-stdin-end --ignore-term' })
   const { id, at } = await world.session('stubborn')
@@ -227,84 +272,23 @@ test('stopping ends a group that ignores the end of stdin and SIGTERM', async ()
   assert.is((await world.row(id)).state, 'stopped')
 })
 
+test('what an agent started in a group of its own goes with it: by a stop, and when the agent crashed', async () => {
+  for (const end of ['stop', 'crash']) {
+    const { id, at } = await world.session('plain')
+    const events = await world.prompt(at, 'child-apart\nchild-apart deaf')
+    const children = [...said(events).matchAll(/child (\d+)/g)].map(match => Number(match[1]))
+    assert.equal(children.map(isAlive), [true, true])
+    if (end === 'stop') await world.kernel.request('POST', `${at}/stop`)
+    else await world.prompt(at, 'exit 3')
+    await eventually(async () => (await world.row(id)).state === 'stopped', 'the stop')
+    await eventually(async () => !children.some(isAlive), `the end of the children after a ${end}`)
+  }
+})
+
 test('an agent that closes its output without ending has failed', async () => {
   const { at } = await world.session('plain')
   const events = await world.prompt(at, 'close')
   assert.is(events.at(-1).failure.kind, 'transport_failure')
-})
-
-test('starts that fail say why', async () => {
-  const failing = async (name: string, flags: string, kind: string, text: RegExp, command?: string) => {
-    await world.agent(name, { flags, ...(command && { command }) })
-    const { id, at } = await world.session(name)
-    const events = await world.prompt(at, 'say hello')
-    assert.is(events.at(-1).type, 'error', name)
-    assert.is(events.at(-1).failure.kind, kind, name)
-    assert.match(events.at(-1).failure.summary, text)
-    assert.is(events.filter(event => event.type === 'user_message').length, 0, 'no prompt was delivered')
-    const row = await eventually(async () => {
-      const row = await world.row(id)
-      return row.state === 'stopped' && row
-    }, `the stop of ${name}`)
-    assert.is(row.stop_reason, 'error')
-    assert.is(row.failure.kind, kind)
-    return row
-  }
-  await failing('missing', '', 'startup_failure', /command not found/, 'svc-no-such-agent --acp')
-  await failing('slow', '--slow-init=5000', 'handshake_failure', /initialize/)
-  await failing('slow-new', '--slow-new=5000', 'startup_failure', /session\/new/)
-  await failing('future', '--version=7', 'handshake_failure', /version 7/)
-  await failing('login', '--login', 'startup_failure', /wants a login/)
-  const row = await failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
-  const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
-  assert.match(bundle.process.stderr_tail, /cannot find/)
-})
-
-test('a stop while the process is starting ends both', async () => {
-  await world.agent('late', { flags: '--slow-init=600' })
-  const { id, at } = await world.session('late')
-  const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
-  assert.is(sent.status, 200)
-  assert.is((await world.kernel.request('POST', `${at}/stop`)).status, 204)
-  const row = await world.row(id)
-  assert.equal([row.state, row.stop_reason, row.failure], ['stopped', 'user_canceled', undefined])
-  assert.equal(
-    (await world.events(at)).map(event => event.type),
-    ['done', 'session_stopped'],
-  )
-  const { subprocess_health: processes } = (await world.kernel.request('GET', '/api/status')).body
-  assert.is(processes.unhealthy, 0)
-})
-
-test('the environment, the first words and the mode of an agent', async () => {
-  await world.agent('reader', { permissions: 'approve-reads' })
-  const { id, at } = await world.session('reader', { model: 'small-1' })
-  const events = await world.prompt(
-    at,
-    'env SVC_SESSION_ID\nenv SVC_AGENT\nenv SVC_MODEL\nenv SVC_PROVIDER\nenv SVC_HOME\necho',
-  )
-  const text = said(events)
-  assert.match(text, new RegExp(`SVC_SESSION_ID=${id}\nSVC_AGENT=reader\nSVC_MODEL=small-1\nSVC_PROVIDER=local\n`))
-  assert.match(text, /You are the agent reader/)
-  assert.match(text, /You do what you are told/)
-  assert.is(events[0].content.text.startsWith('env SVC_SESSION_ID'), true, 'the transcript has what the user wrote')
-  assert.not.match(said(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
-})
-
-test('a workspace whose folder is gone refuses the prompt and changes nothing', async () => {
-  const { id, at } = await world.session('plain')
-  const plans = path.join(world.root, '.svc', 'agents', 'plain', 'AGENT.md')
-  const text = await readFile(plans, 'utf8')
-  const { writeFile, rm } = await import('node:fs/promises')
-  await writeFile(plans, text.replace('name: plain', 'name: other'))
-  const refused = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
-  assert.is(refused.status, 422)
-  await rm(path.dirname(plans), { recursive: true })
-  assert.is((await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })).status, 404)
-  assert.is((await world.row(id)).state, 'active')
-  await mkdir(path.dirname(plans))
-  await writeFile(plans, text)
-  assert.is(said(await world.prompt(at, 'say hello')), 'hello\n')
 })
 
 test.run()

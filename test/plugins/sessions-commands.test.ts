@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../kernel/plugin.js'
 import * as commands from '../../plugins/sessions/commands.js'
 import { openWorld, type World } from '../fixtures/session-world.js'
+import type { Reply } from '../harness/kernel.js'
 
 let world: World
 
@@ -82,7 +83,7 @@ test('new, events, approve, history, transcript, resume', async () => {
   await rejects(run(commands.runApprove, { session_id }), /nothing waits/)
 
   await world.kernel.request('POST', `${at}/prompt`, { text: ask('delete', {}) })
-  await world.until(at, event => event.content.status === 'pending' && event.content.kind === 'delete')
+  await world.until(at, event => event.type === 'permission' && event.content.kind === 'delete')
   assert.match(await run(commands.runApprove, { session_id }, { reject: true }), /rejected/)
   await world.until(at, event => event.type === 'agent_message' && event.content.text.includes('answer: reject_once'))
 
@@ -111,10 +112,9 @@ test('the report agent in mode approve-reads: asks for its command and for its w
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session_id}`
   for (const kind of ['execute', 'edit']) {
-    await world.until(
-      at,
-      event => event.type === 'permission' && event.content.status === 'pending' && event.content.kind === kind,
-    )
+    // A call is pending before permission is asked for it.
+    const asks = (event: Reply) => event.type === 'permission' && event.content.status === 'pending'
+    await world.until(at, event => asks(event) && event.content.kind === kind)
     assert.match(await run(commands.runApprove, { session_id }), /allowed$/)
   }
   const done = await world.until(at, event => event.type === 'done' || event.type === 'error')

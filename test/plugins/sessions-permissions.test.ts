@@ -192,6 +192,12 @@ test('reject once, and options that the agent does not offer', async () => {
   assert.is(refused.body.code, 'permission_not_offered')
   assert.is((await approve({ decision: 'maybe' })).status, 400)
   assert.is((await approve({ decision: 'allow-once', turn_id: 'trn_0' })).status, 404)
+  assert.is((await approve({ decision: 'allow-once', request_id: 'per_0' })).status, 404)
+  const other = await world.session('approve-reads')
+  const foreign = { request_id, turn_id: question.turn_id, decision: 'allow-always' }
+  assert.is((await world.kernel.request('POST', `${other.at}/approve`, foreign)).status, 404, 'without a process')
+  await world.prompt(other.at, 'say x')
+  assert.is((await world.kernel.request('POST', `${other.at}/approve`, foreign)).status, 404, 'of another session')
   assert.is((await approve({ decision: 'allow-always' })).body.status, 'allowed')
   assert.is((await approve({ decision: 'allow-always' })).status, 404, 'answered already')
 })

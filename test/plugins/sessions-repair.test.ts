@@ -110,8 +110,17 @@ test('a damaged journal quarantines its session only; leftovers of a removal go'
     assert.equal([events.status, events.body.code], [500, 'session_journal_damaged'])
     assert.is((await world.row(bad.id)).state, 'stopped')
     assert.match(said(await world.events(good.at)), /x\ny/)
+    const named = async () => {
+      const { body } = await world.kernel.request('GET', '/api/doctor?only=sessions')
+      return body.items.filter((item: Reply) => item.code === 'session_journal_damaged')
+    }
+    assert.equal(
+      (await named()).map((item: Reply) => [item.severity, item.evidence.session_id]),
+      [['error', bad.id]],
+    )
     assert.not(existsSync(trash))
     assert.is((await world.kernel.request('DELETE', bad.at)).status, 204)
+    assert.equal(await named(), [])
   }))
 
 test.run()

@@ -145,6 +145,76 @@ test('transcript frames: resumed with a fence, else a snapshot that says why', a
   await stop(at)
 })
 
+/** A prompt answered as a stream: headers, and the types and data of its frames. */
+async function prompted(at: string, body: object): Promise<{ headers: Reply; frames: Reply[]; text: string }> {
+  const text = JSON.stringify(body)
+  return new Promise((resolve, reject) => {
+    const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
+    const options = { socketPath: path.join(world.home, 'daemon.sock'), path: `${at}/prompt`, method: 'POST', headers }
+    httpRequest(options, response => {
+      let received = ''
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        received += piece
+      })
+      response.on('end', () => {
+        const frames = new SseParser().push(received).map(({ data }) => data)
+        resolve({ headers: response.headers, frames, text: received })
+      })
+    })
+      .on('error', reject)
+      .end(text)
+  })
+}
+
+test('a prompt answered as a stream: the turn as one message in the form of the AI SDK', async () => {
+  const { at } = await world.session('plain')
+  const tool = (fields: object) =>
+    `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: 'c', ...fields })}`
+  const lines = [
+    'think hm',
+    'say one',
+    tool({ title: 'T', kind: 'read', status: 'pending', rawInput: { x: 1 } }),
+    tool({ status: 'completed', rawOutput: 'out' }),
+    tool({ toolCallId: 'd', title: 'D', status: 'failed' }),
+    'update {"sessionUpdate":"usage_update","used":5,"size":10}',
+    'say two',
+  ]
+  const { headers, frames } = await prompted(at, { text: lines.join('\n'), idempotency_key: 'k' })
+  assert.is(headers['x-vercel-ai-ui-message-stream'], 'v1')
+  assert.match(headers['content-type'], /^text\/event-stream/)
+  assert.equal(
+    frames.map(({ type }) => type),
+    [
+      ...['start', 'start-step', 'reasoning-start', 'reasoning-delta', 'reasoning-end'],
+      ...['text-start', 'text-delta', 'text-end', 'tool-input-available', 'tool-output-available'],
+      ...['tool-input-available', 'tool-output-error', 'text-start', 'text-delta', 'message-metadata', 'text-end'],
+      ...['finish-step', 'finish'],
+    ],
+  )
+  const of = (type: string) => frames.filter(frame => frame.type === type)
+  assert.equal(
+    of('text-delta').map(({ delta }) => delta),
+    ['one\n', 'two\n'],
+  )
+  assert.equal([of('tool-input-available')[0].input, of('tool-output-available')[0].output], [{ x: 1 }, 'out'])
+  const again = await prompted(at, { text: lines.join('\n'), idempotency_key: 'k' })
+  assert.is(JSON.parse(again.text).prompt.replayed, true, 'a repetition has a receipt')
+
+  const idle = () => world.kernel.request('POST', `${at}/wait`, { timeout_ms: 10_000 })
+  await idle()
+  const failed = await prompted(at, { text: 'say x\nerror -32000 no model' })
+  assert.equal([failed.frames.at(-1).type, /no model/.test(failed.frames.at(-1).errorText)], ['error', true])
+  await idle()
+  const canceled = prompted(at, { text: 'say x\nhang' })
+  await eventually(async () => {
+    const events = await world.events(at, '?type=agent_message')
+    return events.filter(event => event.content.text === 'x\n').length === 2
+  }, 'the words of the turn')
+  await world.kernel.request('POST', `${at}/prompt/cancel`)
+  assert.is((await canceled).frames.at(-1).type, 'abort')
+  await stop(at)
+})
+
 test('a slow reader, and one that goes away, cost nobody else anything', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')

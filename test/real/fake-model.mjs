@@ -2,6 +2,7 @@
 // The behaviour is scripted by the *prompt text* (newest directive wins), so a test drives it through the agent under test:
 //   [[say:TEXT]]  reply with TEXT      [[tool:NAME {json}]]  call a tool the agent offered, then reply once its result comes
 //   [[sleep:MS]]  delay first byte     [[drip:MS]]           delay between text pieces (for cancel tests)
+//   [[forget]]    what stands before it in the same text does not count: an agent may send an unanswered prompt again
 //   [[http:STATUS]] answer with an HTTP error            [[drop]] cut the socket mid-stream
 // NAME may be a regexp alternation ("^(Bash|shell|run_shell_command|bash|exec_command)$"); first offered tool that matches is used.
 // usage: node fake-model.mjs [port=18080] [logfile]      GET /__log gives what came in
@@ -28,7 +29,8 @@ const flat = c =>
         : flat(c.text ?? c.content ?? c.parts ?? '')
 function directives(text) {
   const d = {}
-  for (const m of text.matchAll(/\[\[(say|tool|sleep|drip|http|drop)(?::([\s\S]*?))?\]\]/g)) d[m[1]] = m[2] ?? true
+  const current = text.slice(text.lastIndexOf('[[forget]]') + 1)
+  for (const m of current.matchAll(/\[\[(say|tool|sleep|drip|http|drop)(?::([\s\S]*?))?\]\]/g)) d[m[1]] = m[2] ?? true
   return d
 }
 // Each adapter: pull out {lastUserText, toolResultLast, tools[]} from the request body.

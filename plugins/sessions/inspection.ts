@@ -1,0 +1,147 @@
+import { iso } from '../../kernel/plugin.js'
+import type { PendingInteraction } from '../../schemas/sessions/runtime.js'
+import type {
+  InspectSessionReply,
+  InteractionStatus,
+  RepairSessionReply,
+  SessionUsageReply,
+} from '../../schemas/sessions.js'
+import type { SessionsContext } from './context.js'
+import type { StoredSessionEvent } from './events.js'
+import type { LiveSession } from './live-session.js'
+import { closeTurn, findGaps } from './repair.js'
+import type { SessionRow } from './table.js'
+import { healthToWire } from './wire.js'
+
+const MAX_INTERACTIONS = 200
+
+type Repair = RepairSessionReply['repair']
+
+/** Tokens and cost as far as the agent told of them; what it did not tell is null, never guessed. */
+export async function usageOf({ logs }: SessionsContext, row: SessionRow): Promise<SessionUsageReply['usage']> {
+  return logs.use(row.id, async log => {
+    let turns = 0
+    let total: number | null = null
+    let cost: { amount: number; currency: string } | undefined
+    for await (const { type, content } of log.range(1)) {
+      if (type === 'user_message') turns++
+      if (type !== 'usage') continue
+      const usage = (content.usage ?? {}) as { used?: unknown; cost?: { amount?: unknown; currency?: unknown } | null }
+      if (Number.isSafeInteger(usage.used)) total = usage.used as number
+      const { amount, currency } = usage.cost ?? {}
+      if (typeof amount === 'number') cost = { amount, currency: typeof currency === 'string' ? currency : 'USD' }
+    }
+    return {
+      turn_count: turns,
+      input_tokens: null,
+      output_tokens: null,
+      total_tokens: total,
+      total_cost: cost?.amount ?? null,
+      ...(cost && { cost_currency: cost.currency }),
+      cost_source: cost ? ('agent_reported' as const) : ('none' as const),
+      cost_status: cost ? ('actual' as const) : ('unknown' as const),
+    }
+  })
+}
+
+/** What an agent asked a person, the newest in ascending order; what a mode decided by itself was no question. */
+export async function interactionsOf(
+  { logs }: SessionsContext,
+  row: SessionRow,
+  live: LiveSession | undefined,
+  status?: InteractionStatus,
+): Promise<PendingInteraction[]> {
+  const waiting = new Set(live?.binding.running?.permissions.pending.map(({ requestId }) => requestId))
+  return logs.use(row.id, async log => {
+    const answers = new Map<string, StoredSessionEvent>()
+    const found: PendingInteraction[] = []
+    for await (const event of log.backwards()) {
+      if (found.length >= MAX_INTERACTIONS) break
+      if (event.type !== 'permission') continue
+      const id = String(event.content.request_id)
+      if (event.content.status === 'pending') {
+        const interaction = interactionOf(event, answers.get(id), waiting.has(id))
+        if (status === undefined || interaction.status === status) found.push(interaction)
+        answers.delete(id)
+      } else answers.set(id, event)
+    }
+    return found.reverse()
+  })
+}
+
+function interactionOf(
+  asked: StoredSessionEvent,
+  answer: StoredSessionEvent | undefined,
+  waits: boolean,
+): PendingInteraction {
+  const id = String(asked.content.request_id)
+  const decision = answer && String(answer.content.decision)
+  return {
+    interaction_id: id,
+    provider_request_id: id,
+    kind: 'permission',
+    title: String(asked.content.title ?? ''),
+    turn_id: asked.turnId,
+    decisions: ['allow-once', 'allow-always', 'reject-once', 'reject-always'],
+    status: answer ? endOf(answer) : waits ? 'pending' : 'orphaned',
+    created_at: iso(asked.at),
+    ...(decision && { resolution: decision, resolved_by: String(answer.content.resolved_by) }),
+    ...(answer && { resolved_at: iso(answer.at) }),
+  }
+}
+
+function endOf({ content }: StoredSessionEvent): InteractionStatus {
+  if (content.resolved_by === 'timeout') return 'timed_out'
+  return content.decision === 'cancelled' ? 'canceled' : 'resolved'
+}
+
+/** The state of a session and of what may wake it; wake-ups are another part's, so there are none to tell of. */
+export function inspectionOf(
+  row: SessionRow,
+  live: LiveSession | undefined,
+  withWakeEvents: boolean,
+): InspectSessionReply {
+  return {
+    session_id: row.id,
+    health: healthToWire(row, live),
+    diagnostics: [],
+    wake_state: null,
+    ...(withWakeEvents && { wake_events: [] }),
+  }
+}
+
+/** Finds what the transcript of a stopped session lacks, and appends it unless it is only to be told. */
+export async function repairTranscript({ logs }: SessionsContext, row: SessionRow, dryRun: boolean): Promise<Repair> {
+  const nothing = { session_id: row.id, actions: [], persisted: false }
+  if (row.state !== 'stopped') {
+    const detail = `the session is ${row.state}: what is open may still end`
+    return { ...nothing, issues: [{ code: 'session_active', severity: 'info', detail }] }
+  }
+  return logs
+    .use(row.id, async (log): Promise<Repair> => {
+      const left = await findGaps(log)
+      const turn_id = left.turnId ?? ''
+      const persisted = !dryRun
+      const actions = [
+        ...left.calls.map(({ id, title }) => ({
+          code: 'tool_result_appended',
+          persisted,
+          tool_call_id: id,
+          tool_name: title,
+          turn_id,
+        })),
+        ...(left.turnId === undefined ? [] : [{ code: 'turn_ended', persisted, turn_id }]),
+      ]
+      if (actions.length === 0) return { ...nothing, issues: [] }
+      if (!dryRun) {
+        closeTurn(log, left, { reason: row.stop_reason ?? 'error', detail: 'repaired on demand' })
+        await log.sync()
+      }
+      const issues = [{ code: 'turn_without_end', severity: 'warning', turn_id }]
+      return { session_id: row.id, actions, issues, persisted }
+    })
+    .catch(error => {
+      if (error?.code !== 'session_journal_damaged') throw error
+      return { ...nothing, issues: [{ code: error.code, severity: 'error', detail: error.message }] }
+    })
+}
