@@ -43,7 +43,7 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
   replace: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
 }
 /** Up to this size a write goes into the page cache faster than it goes through the thread pool. */
-const SYNCHRONOUS_BYTES = 64 * 1024
+const SYNCHRONOUS_BYTES = 256 * 1024
 
 const write = promisify(fs.write)
 const read = promisify(fs.read)
