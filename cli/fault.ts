@@ -59,6 +59,13 @@ export class CliFault extends Error {
     return this.more.exit ?? exitCodes.failed
   }
 
+  /** What the cause says, as far as the message does not say it. */
+  get why(): string | undefined {
+    const { cause } = this.more
+    const text = cause instanceof Error ? cause.message : ''
+    return text === '' || this.message.includes(text) ? undefined : text
+  }
+
   /** The error body for structured modes: the daemon's own, or one of the same form. */
   toBody(): unknown {
     if (this.more.body !== undefined) return this.more.body

@@ -31,24 +31,46 @@ export function findCommand(argv: readonly string[], entries: readonly Entry[]):
 }
 
 function unknown(text: string, entries: readonly Entry[]): Found {
-  const depth = text.split(' ').length
-  const names = new Set(entries.map(entry => entry.path.split(' ').slice(0, depth).join(' ')))
-  const near = [...names].map(name => ({ name, distance: editDistance(text, name) }))
-  const alike = near
-    .filter(({ distance }) => distance <= Math.max(1, Math.floor(text.length / 4)))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-  return { is: 'unknown', text, alike: alike.slice(0, 3).map(({ name }) => name) }
+  const before = text.split(' ').slice(0, -1)
+  const word = text.slice(before.join(' ').length).trim()
+  const beside = entries.flatMap(({ path }) => {
+    const words = path.split(' ')
+    return before.every((name, i) => words[i] === name) ? (words[before.length] ?? []) : []
+  })
+  const alike = nearest(word, [...new Set(beside)]).map(name => [...before, name].join(' '))
+  if (alike.length > 0) return { is: 'unknown', text, alike }
+  // The right word in the wrong place: `svc jobs` for `svc automation jobs`.
+  const within = entries.flatMap(({ path }) => {
+    const words = path.split(' ')
+    const at = words.findIndex(other => nearest(word, [other]).length > 0)
+    return at < 0 ? [] : [words.slice(0, at + 1).join(' ')]
+  })
+  return { is: 'unknown', text, alike: [...new Set(within)].slice(0, 3) }
 }
 
+/** The names that someone who typed `text` most likely meant, nearest first, at most three. */
+export function nearest(text: string, names: readonly string[]): string[] {
+  return names
+    .map(name => ({ name, distance: editDistance(text, name) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(text.length, name.length) / 3)))
+    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .slice(0, 3)
+    .map(({ name }) => name)
+}
+
+/** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */
 function editDistance(a: string, b: string): number {
-  let above = Array.from({ length: b.length + 1 }, (_, i) => i)
+  // Nobody mistypes that much, and the table grows with both.
+  if (Math.abs(a.length - b.length) > 8 || a.length > 80) return Number.POSITIVE_INFINITY
+  const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)]
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
   for (let i = 1; i <= a.length; i++) {
-    const row = [i]
+    rows.push([i])
     for (let j = 1; j <= b.length; j++) {
-      const change = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(change, (above[j] as number) + 1, (row[j - 1] as number) + 1))
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
+      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
     }
-    above = row
   }
-  return above[b.length] as number
+  return at(a.length, b.length)
 }

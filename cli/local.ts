@@ -4,6 +4,7 @@ import type { Client } from './client.js'
 import type { CommandData } from './command-data.js'
 import type { Io } from './io.js'
 import type { Output } from './output.js'
+import type { Progress } from './progress.js'
 
 /** What a command of the command line itself gets: more than others, since it works without a daemon. */
 export interface LocalContext extends CommandContext {
@@ -11,6 +12,7 @@ export interface LocalContext extends CommandContext {
   readonly client: Client
   readonly out: Output
   readonly data: CommandData
+  readonly progress: Progress
 }
 
 /** A command that needs no daemon. */

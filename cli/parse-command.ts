@@ -1,6 +1,6 @@
 import { Cli, Command, Option } from 'clipanion'
 import { usageFault } from './fault.js'
-import type { Entry } from './find-command.js'
+import { type Entry, nearest } from './find-command.js'
 import { usageLine } from './help.js'
 import { type OutputMode, outputModes } from './output.js'
 
@@ -92,8 +92,16 @@ function process(cli: Cli, input: string[], entry: Entry): Record<string, unknow
     const text = first.startsWith('Command not found')
       ? 'the arguments do not fit the command'
       : first.replace(/\.$/, '')
-    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}`, usageLine(entry))
+    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}${meantOption(text, entry)}`, usageLine(entry))
   }
+}
+
+/** The option that a mistyped one is nearest to, as the end of the message about it. */
+function meantOption(text: string, entry: Entry): string {
+  const [, given] = /^Unsupported option name \("--([^"=]*)/.exec(text) ?? []
+  if (given === undefined) return ''
+  const [meant] = nearest(given, [...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
+  return meant === undefined ? '' : `; did you mean --${meant}?`
 }
 
 /**

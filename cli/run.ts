@@ -12,6 +12,7 @@ import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
 import { Output } from './output.js'
 import { type Given, outputModeOf, parseCommand } from './parse-command.js'
+import { Progress } from './progress.js'
 import { cleanText } from './text.js'
 
 /** Runs one command line; returns its exit code (decision 5) and never throws. */
@@ -31,14 +32,20 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (help) return show(commandHelp(found.entry), io.stdout)
     const given = parseCommand(found.entry, found.rest)
     out = new Output(io, mode, given.quiet)
-    const client = new Client(
-      () => findAddress(io.env),
-      io.signal,
-      text => {
+    const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
+    const client = new Client({
+      address: () => findAddress(io.env),
+      signal: io.signal,
+      progress,
+      notice: text => {
         if (!out.json) io.stderr.write(`${cleanText(text)}\n`)
       },
-    )
-    const code = await execute(found.entry, given, { io, out, data, home, client })
+      onVersion: version => {
+        if (version !== data.version) out.note(otherVersion(version, data.version))
+      },
+      ...(io.probe && { probe: io.probe }),
+    })
+    const code = await execute(found.entry, given, { io, out, data, home, client, progress })
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
@@ -54,6 +61,7 @@ interface World {
   readonly data: CommandData
   readonly home: string
   readonly client: Client
+  readonly progress: Progress
 }
 
 async function execute(entry: Entry, given: Given, world: World): Promise<number> {
@@ -70,7 +78,7 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
 function contextOf(
   entry: Exclude<Entry, { kind: 'route' }>,
   given: Given,
-  { io, out, data, home, client }: World,
+  { io, out, data, home, client, progress }: World,
 ): LocalContext {
   const context: LocalContext = {
     args: given.args,
@@ -91,6 +99,7 @@ function contextOf(
     io,
     data,
     home,
+    progress,
   }
   return context
 }
@@ -148,9 +157,16 @@ function withGlobalsLast(argv: readonly string[]): string[] {
   return [...words, ...globals]
 }
 
+function otherVersion(daemon: string, own: string): string {
+  return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon stop && svc daemon start makes them one`
+}
+
 function unknownFault(text: string, alike: readonly string[]): CliFault {
-  const next = alike.length > 0 ? `svc ${alike[0]}` : 'svc help'
-  return usageFault(`there is no command ${JSON.stringify(text)}`, next)
+  const meant = alike.length === 0 ? '' : `; did you mean ${alike.map(name => `svc ${name}`).join(', ')}?`
+  return usageFault(
+    `there is no command ${JSON.stringify(text)}${meant}`,
+    alike.length > 0 ? `svc ${alike[0]}` : 'svc help',
+  )
 }
 
 function showGroup(

@@ -21,7 +21,9 @@ export type Answer = (response: ServerResponse, asked: Asked) => void
 
 /** An HTTP server on the socket of a temporary home; answers are given per `METHOD /path`, the query left out. */
 export class FakeDaemon {
+  /** Without who it is, which the command line asks by itself. */
   readonly asked: Asked[] = []
+  version = thingsData.version
   readonly #answers = new Map<string, Answer>()
   #server: Server | undefined
 
@@ -52,6 +54,8 @@ export class FakeDaemon {
       const text = Buffer.concat(chunks).toString()
       const { method = '', url = '', headers } = request
       const asked = { method, url, headers, body: text === '' ? undefined : JSON.parse(text) }
+      const identity = url === '/api/status/identity' && !this.#answers.has(`GET ${url}`)
+      if (identity) return response.end(JSON.stringify({ daemon: { version: this.version } }))
       this.asked.push(asked)
       const answer = this.#answers.get(`${method} ${url.split('?')[0]}`)
       if (answer) return answer(response, asked)
@@ -92,6 +96,7 @@ export interface RunOptions {
   readonly data?: CommandData
   readonly signal?: AbortSignal
   readonly onOutput?: (text: string) => void
+  readonly probe?: { readonly everyMs: number; readonly withinMs: number }
 }
 
 /** Runs a command line in this process against a home. */
@@ -114,6 +119,7 @@ export async function runCli(home: string, argv: readonly string[], options: Run
     stdin: async () => options.stdin ?? '',
     signal: options.signal ?? new AbortController().signal,
     data: options.data ?? thingsData,
+    ...(options.probe && { probe: options.probe }),
   })
   return { code, ...written }
 }
