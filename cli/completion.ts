@@ -8,7 +8,7 @@ const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fi
 
 /** `completion`: a script that completes commands, their options, and values of options that are known. */
 export async function printCompletion({ args, data, io }: LocalContext): Promise<undefined> {
-  const make = shells[args.shell ?? '']
+  const make = Object.entries(shells).find(([name]) => name === args.shell)?.[1]
   if (make === undefined) {
     const text = `no completion for ${JSON.stringify(args.shell)}; there is one for ${Object.keys(shells).join(', ')}`
     throw new CliFault('usage', text, { exit: exitCodes.usage, next: 'svc completion bash' })

@@ -130,6 +130,7 @@ function fillPath(template: string, params: Readonly<Record<string, string>>): s
     // These would be taken for another path.
     if (value === '' || value === '.' || value === '..')
       throw usageFault(`${name} must not be ${JSON.stringify(value)}`)
+    if (/\p{Surrogate}/u.test(value)) throw usageFault(`${name} is not well-formed Unicode`)
     return encodeURIComponent(value)
   })
 }

@@ -72,7 +72,13 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
   }
   const context = contextOf(entry, given, world)
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
-  return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
+  try {
+    return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
+  } catch (error) {
+    if (error instanceof CliFault || world.io.signal.aborted) throw error
+    // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
+    throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
+  }
 }
 
 function contextOf(

@@ -24,6 +24,8 @@ export class FakeDaemon {
   /** Without who it is, which the command line asks by itself. */
   readonly asked: Asked[] = []
   version = thingsData.version
+  /** What is answered to everything else; undefined: 404. */
+  otherwise: Answer | undefined
   readonly #answers = new Map<string, Answer>()
   #server: Server | undefined
 
@@ -57,7 +59,7 @@ export class FakeDaemon {
       const identity = url === '/api/status/identity' && !this.#answers.has(`GET ${url}`)
       if (identity) return response.end(JSON.stringify({ daemon: { version: this.version } }))
       this.asked.push(asked)
-      const answer = this.#answers.get(`${method} ${url.split('?')[0]}`)
+      const answer = this.#answers.get(`${method} ${url.split('?')[0]}`) ?? this.otherwise
       if (answer) return answer(response, asked)
       response.writeHead(404, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ error: `no route ${method} ${url}`, code: 'route_not_found' }))
@@ -93,6 +95,8 @@ export interface RunOptions {
   readonly tty?: boolean
   readonly stdin?: string
   readonly cwd?: string
+  /** Default: the home. */
+  readonly root?: string
   readonly data?: CommandData
   readonly signal?: AbortSignal
   readonly onOutput?: (text: string) => void
@@ -113,7 +117,7 @@ export async function runCli(home: string, argv: readonly string[], options: Run
   const code = await run(argv, {
     env: { SVC_HOME: home, ...options.env },
     cwd: options.cwd ?? home,
-    root: home,
+    root: options.root ?? home,
     stdout: sink('stdout'),
     stderr: sink('stderr'),
     stdin: async () => options.stdin ?? '',
