@@ -51,6 +51,7 @@ export class FakeDaemon {
 
   async listen(): Promise<void> {
     const server = createServer(async (request, response) => {
+      response.setHeader('x-not-svc', '1')
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk)
       const text = Buffer.concat(chunks).toString()
