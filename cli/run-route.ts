@@ -178,7 +178,7 @@ function show(
 }
 
 /** The rows that a view shows; without a view, the only list in the body. */
-function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
+export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
   if (view) {
     if (!('rows' in view)) return undefined
     const rows = pick(body, view.rows)
