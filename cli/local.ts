@@ -46,6 +46,18 @@ export const localCommands: readonly LocalCommand[] = [
   },
   {
     kind: 'local',
+    path: 'logs',
+    summary: 'The last lines of the log of this daemon, whether it runs or not',
+    args: [],
+    options: [
+      { name: 'lines', type: 'integer', summary: 'the newest this many (default 50)' },
+      { name: 'level', type: 'text', summary: 'debug, info, warn or error, and what is worse' },
+      { name: 'follow', type: 'boolean', summary: 'go on with what is logged from now' },
+    ],
+    load: () => import('./logs.js').then(module => module.printLogs),
+  },
+  {
+    kind: 'local',
     path: 'completion',
     summary: 'Print a completion script: eval "$(svc completion bash)"',
     args: [{ name: 'shell', summary: 'bash, zsh or fish' }],
