@@ -23,8 +23,10 @@ export function parseCommand(entry: Entry, rest: readonly string[]): Given {
     entry.kind === 'route' ? entry.args : entry.args.map(({ name, optional }) => ({ name, required: !optional }))
   const words = entry.path.split(' ')
   const cli = new Cli({ binaryName: 'svc' })
-  cli.register(commandClass(words, args, options))
+  cli.register(commandClass(words, args.length, options))
   const given = process(cli, [...words, ...rest], entry)
+  const missing = args.find(({ required }, i) => required && given[`arg${i}`] === undefined)
+  if (missing) throw usageFault(`${missing.name} is missing`, usageLine(entry))
   const pairs = <T>(names: readonly string[], prefix: string) =>
     Object.fromEntries(
       names.flatMap((name, i) => (given[`${prefix}${i}`] === undefined ? [] : [[name, given[`${prefix}${i}`]]])),
@@ -41,11 +43,7 @@ export function parseCommand(entry: Entry, rest: readonly string[]): Given {
 }
 
 /** A class is made of the data of one command, when it is called: making all of them would take longer than most calls. */
-function commandClass(
-  path: readonly string[],
-  args: readonly { readonly name: string; readonly required: boolean }[],
-  options: readonly OptionData[],
-) {
+function commandClass(path: readonly string[], args: number, options: readonly OptionData[]) {
   const own = new Set(options.map(({ name }) => name))
   return class extends Command {
     static override paths = [[...path]]
@@ -53,9 +51,8 @@ function commandClass(
     constructor() {
       super()
       const fields: Record<string, unknown> = {}
-      args.forEach(({ name, required }, i) => {
-        fields[`arg${i}`] = Option.String({ name, required } as { name: string })
-      })
+      // None is required here, for the parser does not say which one is missing.
+      for (let i = 0; i < args; i++) fields[`arg${i}`] = Option.String({ required: false })
       options.forEach(({ name, type }, i) => {
         fields[`option${i}`] = optionOf(`--${name}`, type)
       })
@@ -118,7 +115,7 @@ export function outputModeOf(argv: readonly string[]): OutputMode {
     if (mode === undefined) continue
     const known = outputModes.find(name => name === mode)
     if (known === undefined)
-      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`)
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
     return known
   }
   return 'human'

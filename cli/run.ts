@@ -18,6 +18,7 @@ import { cleanText } from './text.js'
 /** Runs one command line; returns its exit code (decision 5) and never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let out = new Output(io, 'human')
+  let called: Entry | undefined
   try {
     const words = withGlobalsLast(argv)
     const mode = outputModeOf(words)
@@ -30,6 +31,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (found.is === 'unknown') throw unknownFault(found.text, found.alike)
     if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
     if (help) return show(commandHelp(found.entry), io.stdout)
+    called = found.entry
     const given = parseCommand(found.entry, found.rest)
     out = new Output(io, mode, given.quiet)
     const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
@@ -50,7 +52,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
     const fault = error instanceof CliFault ? error : internalFault(error)
-    out.fault(fault)
+    out.fault(called ? withHelp(fault, called) : fault)
     return fault.exit
   }
 }
@@ -197,6 +199,13 @@ function showGroup(
 function show(lines: readonly string[], sink: Io['stdout']): number {
   sink.write(`${lines.join('\n')}\n`)
   return exitCodes.done
+}
+
+/** Who called a command wrongly and is not told what to do instead is told where it says how it is called. */
+function withHelp(fault: CliFault, { path }: Entry): CliFault {
+  const wrong = fault.exit === exitCodes.usage || fault.exit === exitCodes.invalid
+  if (!wrong || fault.more.next !== undefined) return fault
+  return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 
 function internalFault(error: unknown): CliFault {

@@ -78,7 +78,7 @@ test('options become the query, checked before anything is sent', async ({ daemo
     [['thing', 'list', '--nope'], 'unsupported option name ("--nope")'],
     [['thing', 'list', 'extra'], 'extraneous positional argument ("extra")'],
     [['thing', 'list', '-o', 'xml'], 'unknown output "xml"; known are human, json, jsonl, toon'],
-    [['thing', 'remove'], 'not enough positional arguments'],
+    [['thing', 'remove'], 'id is missing'],
     [['thing', 'remove', '..'], 'id must not be ".."'],
     [['thing', 'make'], '--name is missing'],
   ] as const
@@ -87,6 +87,7 @@ test('options become the query, checked before anything is sent', async ({ daemo
     assert.is(code, 2, argv.join(' '))
     assert.is(stdout, '')
     assert.ok(stderr.startsWith(`error: ${text}`), stderr)
+    assert.match(stderr, /\n {2}next: svc (?:thing|help)/)
   }
   assert.is(daemon.asked.length, 1)
 })
