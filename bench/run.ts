@@ -1,10 +1,11 @@
-// npm run bench [-- --only store,journal,put,start,kernel --quick]: every figure beside a baseline that was measured in turn with
-// it; ratios are what to read. Needs a build (`npm run build`) for `put`, `start` and `kernel`. See README.md.
+// npm run bench [-- --only store,journal,put,start,kernel,cli --quick]: every figure beside a baseline that was measured in turn
+// with it; ratios are what to read. Needs a build (`npm run build`) for `put`, `start`, `kernel` and `cli`. See README.md.
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
@@ -22,6 +23,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   put: [benchPut],
   start: [benchStart],
   kernel: [benchKernel],
+  cli: [benchCli],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

@@ -27,12 +27,18 @@ interface Wanted {
  */
 export async function printCandidates(io: Io, entries: readonly Entry[], data: CommandData): Promise<undefined> {
   try {
-    const wanted = wantedAt((io.env.SVC_WORDS ?? '').split('\n').slice(0, -1), entries, data)
+    const words = (io.env.SVC_WORDS ?? '').split('\n').slice(0, -1)
+    const wanted = wantedAt(words, entries, data)
     if (wanted === undefined) return undefined
     const signal = AbortSignal.any([io.signal, AbortSignal.timeout(withinMs)])
     const client = new Client({ address: () => findAddress(io.env), signal })
-    const rows = rowsOf(await client.request('GET', wanted.list.url), wanted.list.view) ?? []
-    const lines = rows.flatMap(row => lineOf(row, wanted))
+    const known = [...wanted.list.args, ...wanted.list.options].filter(({ name }) => Object.hasOwn(wanted.given, name))
+    const values = Object.fromEntries(known.map(({ name }) => [name, wanted.given[name] as string]))
+    const query = new URLSearchParams(values).toString()
+    const rows =
+      rowsOf(await client.request('GET', `${wanted.list.url}${query && `?${query}`}`), wanted.list.view) ?? []
+    const typed = words.at(-1) as string
+    const lines = rows.flatMap(row => lineOf(row, wanted)).filter(line => line.startsWith(typed))
     io.stdout.write([...new Set(lines)].slice(0, mostShown).join(''))
   } catch {}
   return undefined

@@ -1,6 +1,6 @@
 import type { ColorName, CommandOutput } from '../kernel/command.js'
 import type { CliColumn } from '../kernel/route.js'
-import type { CliFault } from './fault.js'
+import { type CliFault, usageFault } from './fault.js'
 import type { Io, Sink } from './io.js'
 import { renderFields, renderTable } from './table.js'
 import { cleanLine, cleanText, jsonText } from './text.js'
@@ -133,4 +133,24 @@ function hasColors(sink: Sink, env: Io['env']): boolean {
 
 function paint(on: boolean, name: ColorName, text: string): string {
   return on ? `\x1b[${colorCodes[name]}m${text}\x1b[0m` : text
+}
+
+/**
+ * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
+ * written in that form as well. The first one wins.
+ */
+export function outputModeOf(argv: readonly string[]): OutputMode {
+  const end = argv.indexOf('--')
+  const words = end < 0 ? argv : argv.slice(0, end)
+  for (const [i, word] of words.entries()) {
+    if (word === '--json') return 'json'
+    const bound = /^--output=(.*)$/.exec(word)
+    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
+    if (mode === undefined) continue
+    const known = outputModes.find(name => name === mode)
+    if (known === undefined)
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
+    return known
+  }
+  return 'human'
 }

@@ -2,7 +2,6 @@ import { Cli, Command, Option } from 'clipanion'
 import { usageFault } from './fault.js'
 import { type Entry, nearest } from './find-command.js'
 import { usageLine } from './help.js'
-import { type OutputMode, outputModes } from './output.js'
 
 /** What was given on the command line, as text; lists as they were repeated. */
 export interface Given {
@@ -99,24 +98,4 @@ function meantOption(text: string, entry: Entry): string {
   if (given === undefined) return ''
   const [meant] = nearest(given, [...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
   return meant === undefined ? '' : `; did you mean --${meant}?`
-}
-
-/**
- * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
- * written in that form as well. The first one wins.
- */
-export function outputModeOf(argv: readonly string[]): OutputMode {
-  const end = argv.indexOf('--')
-  const words = end < 0 ? argv : argv.slice(0, end)
-  for (const [i, word] of words.entries()) {
-    if (word === '--json') return 'json'
-    const bound = /^--output=(.*)$/.exec(word)
-    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
-    if (mode === undefined) continue
-    const known = outputModes.find(name => name === mode)
-    if (known === undefined)
-      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
-    return known
-  }
-  return 'human'
 }

@@ -10,8 +10,8 @@ import { type Entry, findCommand } from './find-command.js'
 import { commandHelp, groupHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
-import { Output } from './output.js'
-import { type Given, outputModeOf, parseCommand } from './parse-command.js'
+import { Output, outputModeOf } from './output.js'
+import type { Given } from './parse-command.js'
 import { Progress } from './progress.js'
 import { cleanText } from './text.js'
 
@@ -32,6 +32,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
     if (help) return show(commandHelp(found.entry), io.stdout)
     called = found.entry
+    // The parser is the largest part of a call, and help does without.
+    const { parseCommand } = await import('./parse-command.js')
     const given = parseCommand(found.entry, found.rest)
     out = new Output(io, mode, given.quiet)
     const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
