@@ -23,21 +23,25 @@ export function findCommand(argv: readonly string[], entries: readonly Entry[]):
     const entry = entries.find(entry => entry.path === path)
     if (entry) return { is: 'command', entry, rest }
     if (!entries.some(other => other.path.startsWith(`${path} `))) continue
-    if (length < words.length) return unknown(words.slice(0, length + 1).join(' '), entries)
+    if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
     const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
     return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
   }
-  return words.length === 0 ? { is: 'group', name: '', rest: argv } : unknown(words[0] as string, entries)
+  return words.length === 0
+    ? { is: 'group', name: '', rest: argv }
+    : unknown(words.slice(0, 1), words.slice(1), entries)
 }
 
-function unknown(text: string, entries: readonly Entry[]): Found {
-  const before = text.split(' ').slice(0, -1)
-  const word = text.slice(before.join(' ').length).trim()
+/** `typed` ends with the word that nothing is called; `rest` follows it. */
+function unknown(typed: readonly string[], rest: readonly string[], entries: readonly Entry[]): Found {
+  const text = typed.join(' ')
+  const before = typed.slice(0, -1)
+  const word = typed.at(-1) as string
   const beside = entries.flatMap(({ path }) => {
     const words = path.split(' ')
     return before.every((name, i) => words[i] === name) ? (words[before.length] ?? []) : []
   })
-  const alike = nearest(word, [...new Set(beside)]).map(name => [...before, name].join(' '))
+  const alike = nearest(word, [...new Set(beside)]).map(name => longest([...before, name, ...rest], entries))
   if (alike.length > 0) return { is: 'unknown', text, alike }
   // The right word in the wrong place: `svc jobs` for `svc automation jobs`.
   const within = entries.flatMap(({ path }) => {
@@ -48,14 +52,23 @@ function unknown(text: string, entries: readonly Entry[]): Found {
   return { is: 'unknown', text, alike: [...new Set(within)].slice(0, 3) }
 }
 
-/** The names that someone who typed `text` most likely meant, nearest first, at most three. */
+/** As many of the words as are the path of a command or a group. */
+function longest(words: readonly string[], entries: readonly Entry[]): string {
+  const paths = words.map((_, i) => words.slice(0, i + 1).join(' '))
+  return paths.findLast(path => entries.some(entry => `${entry.path} `.startsWith(`${path} `))) ?? ''
+}
+
+/** The names that someone who typed `text` most likely meant: those that are nearest, at most three. */
 export function nearest(text: string, names: readonly string[]): string[] {
-  return names
+  const near = names
     .map(name => ({ name, distance: editDistance(text, name) }))
     .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(text.length, name.length) / 3)))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-    .slice(0, 3)
+  const least = Math.min(...near.map(({ distance }) => distance))
+  const best = near.filter(({ distance }) => distance === least)
+  return best
     .map(({ name }) => name)
+    .sort()
+    .slice(0, 3)
 }
 
 /** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */

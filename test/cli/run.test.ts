@@ -238,6 +238,7 @@ test('help and mistakes', async ({ daemon }) => {
   const meant = [
     [['thing', 'lits'], 'svc thing list'],
     [['thnig'], 'svc thing'],
+    [['thnig', 'list', 'x'], 'svc thing list'],
     [['parts'], 'svc thing parts'],
     [['list'], 'svc thing list'],
     [['thing', 'list', '--limti', '3'], '--limit'],
