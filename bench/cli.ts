@@ -22,11 +22,11 @@ export async function benchCli(context: Context): Promise<void> {
   }
   const report = [
     await row('svc help', ['help'], 1.5),
-    await row('completion of an id, daemon running', ['completion', 'words'], 1.8, {
+    await row(`completion of one of ${rows} ids`, ['completion', 'words'], 2.5, {
       SVC_WORDS: 'resource\nget\nbench.thing\n\n',
     }),
-    await row(`a list of ${rows} rows`, ['resource', 'list', 'bench.thing'], 2),
-    await row(`the same as JSON`, ['resource', 'list', 'bench.thing', '--json'], 2),
+    await row(`a list of ${rows} rows`, ['resource', 'list', 'bench.thing'], 2.5),
+    await row('the same as JSON', ['resource', 'list', 'bench.thing', '--json'], 2.2),
   ]
   await daemon.stop()
   context.report.section('Command line', report)

@@ -55,7 +55,8 @@ export function textWidth(text: string): number {
 
 /** Cut to `width` columns, the last one being `…` when something is missing. */
 export function cutText(text: string, width: number): string {
-  if (textWidth(text) <= width) return text
+  // No unit of a text takes more than two columns.
+  if (text.length * 2 <= width || textWidth(text) <= width) return text
   if (width < 1) return ''
   let out = ''
   let used = 0
