@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.js'
 import { benchAutomation } from './automation.js'
+import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
@@ -26,6 +27,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  cli: [benchCli],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

@@ -69,5 +69,13 @@ export async function unreachableFault({ home, socket }: Address, cause: unknown
     return new CliFault('daemon_unreachable', text, { exit: 3, next: 'svc daemon stop', cause })
   }
   const text = `no daemon is running at ${home}; start one: svc daemon start`
-  return new CliFault('no_daemon', text, { exit: 3, cause })
+  return new CliFault('no_daemon', text, { exit: 3, next: 'svc daemon start', cause })
+}
+
+/** The fault for a daemon that takes connections and answers nothing for so many milliseconds. */
+export async function hangingFault({ home, socket }: Address, ms: number): Promise<CliFault> {
+  const pid = await runningDaemon(home).catch(() => undefined)
+  const who = pid === undefined ? 'the daemon' : `the daemon (pid ${pid})`
+  const text = `${who} takes connections on ${socket} and has not answered for ${Math.round(ms / 1000)} s; it hangs`
+  return new CliFault('daemon_unresponsive', text, { exit: 3, next: 'svc daemon stop' })
 }

@@ -1,17 +1,37 @@
 import type { IncomingMessage } from 'node:http'
 import { type Exchange, exchange, readEvents, readText, resuming } from '../client/exchange.js'
 import type { ServerEvent } from '../client/sse.js'
-import { type Address, unreachableFault } from './address.js'
+import { type Address, hangingFault, unreachableFault } from './address.js'
 import { CliFault, exitCodes, replyFault } from './fault.js'
+import type { Progress } from './progress.js'
+
+/** A request may take as long as it needs while the daemon shows that it lives: asked so often, it has so long to answer. */
+const defaultProbe = { everyMs: 5000, withinMs: 5000 }
+/** Nobody waits longer to hear which version the daemon has. */
+const versionMs = 200
+const identityPath = '/api/status/identity'
+
+/** What a {@link Client} is made of. */
+export interface ClientOptions {
+  readonly address: () => Promise<Address>
+  readonly signal: AbortSignal
+  /** Told, for people, when a stream was cut and is tried again. */
+  readonly notice?: (text: string) => void
+  readonly progress?: Progress
+  /** Told once of the version of the daemon, beside the first request. */
+  readonly onVersion?: (version: string) => void
+  /** Milliseconds; defaults 5,000 each. */
+  readonly probe?: { readonly everyMs: number; readonly withinMs: number }
+}
 
 /** HTTP and JSON over the daemon's Unix socket. Every failure is a {@link CliFault}. */
 export class Client {
-  constructor(
-    private readonly address: () => Promise<Address>,
-    private readonly signal: AbortSignal,
-    /** Told, for people, when a stream was cut and is tried again. */
-    private readonly notice: (text: string) => void = () => {},
-  ) {}
+  readonly #options: ClientOptions
+  #asked = false
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+  }
 
   /**
    * One request; the reply's body from JSON, undefined when it is empty. Error replies are thrown with their code.
@@ -23,14 +43,32 @@ export class Client {
     body?: unknown,
     options: { signal?: AbortSignal } = {},
   ): Promise<unknown> {
-    const response = await this.#send({
-      method,
-      path,
-      headers: { accept: 'application/json' },
-      body,
-      signal: options.signal ?? this.signal,
+    const { signal = this.#options.signal } = options
+    const work = () => this.#whileItLives(signal, both => this.#request(method, path, body, both))
+    const { progress } = this.#options
+    return progress ? progress.during('waiting for the daemon', work) : work()
+  }
+
+  /**
+   * A server-sent stream. When it is cut, or the daemon says `closing`, it goes on after the last id; it ends when the
+   * daemon ends it.
+   */
+  stream(path: string, options: { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
+    return resuming(lastEventId => this.#readStream(path, lastEventId), {
+      ...options,
+      signal: this.#options.signal,
+      mayPass: mayComeBack,
+      onCut: () => this.#options.notice?.('the stream was cut; waiting for the daemon'),
+      givenUp: cause =>
+        new CliFault('stream_cut', 'the stream was cut and the daemon did not come back', { exit: 3, cause }),
     })
-    const reply = await readText(response)
+  }
+
+  async #request(method: string, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+    const version = this.#tellVersion(signal)
+    const response = await this.#send({ method, path, headers: { accept: 'application/json' }, body, signal })
+    const reply = await this.#read(response, signal)
+    await version
     const status = response.statusCode ?? 0
     if (status >= 400) throw replyFault(status, reply)
     if (reply === '') return undefined
@@ -42,45 +80,77 @@ export class Client {
     }
   }
 
-  /**
-   * A server-sent stream. When it is cut, or the daemon says `closing`, it goes on after the last id; it ends when the
-   * daemon ends it.
-   */
-  stream(path: string, options: { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
-    return resuming(lastEventId => this.#readStream(path, lastEventId), {
-      ...options,
-      signal: this.signal,
-      mayPass: mayComeBack,
-      onCut: () => this.notice('the stream was cut; waiting for the daemon'),
-      givenUp: cause =>
-        new CliFault('stream_cut', 'the stream was cut and the daemon did not come back', { exit: 3, cause }),
-    })
-  }
-
   async *#readStream(path: string, lastEventId: string | undefined): AsyncGenerator<ServerEvent> {
-    const response = await this.#send({
-      method: 'GET',
-      path,
-      headers: { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) },
-      signal: this.signal,
-    })
+    const { signal } = this.#options
+    const headers = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
+    const response = await this.#whileItLives(signal, signal => this.#send({ method: 'GET', path, headers, signal }))
     const status = response.statusCode ?? 0
-    if (status >= 400) throw replyFault(status, await readText(response))
-    yield* readEvents(response, this.signal)
+    if (status >= 400) throw replyFault(status, await this.#read(response, signal))
+    yield* readEvents(response, signal)
   }
 
   async #send(request: Exchange): Promise<IncomingMessage> {
-    const address = await this.address()
+    const address = await this.#options.address()
     try {
       return await exchange({ socket: address.socket }, request)
     } catch (error) {
       if (request.signal?.aborted) throw error
       if (isUnreachable(error)) throw await unreachableFault(address, error)
-      throw new CliFault('connection', `the connection to the daemon failed: ${(error as Error).message}`, {
-        cause: error,
-      })
+      if (String((error as NodeJS.ErrnoException).code).startsWith('HPE_')) {
+        const text = `what answers on ${address.socket} is not a daemon of svc`
+        throw new CliFault('socket_foreign', text, { exit: exitCodes.noDaemon, next: 'svc daemon start', cause: error })
+      }
+      throw connectionFault(error)
     }
   }
+
+  async #read(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+    try {
+      return await readText(response)
+    } catch (error) {
+      throw signal.aborted ? signal.reason : connectionFault(error)
+    }
+  }
+
+  /** Waits as long as the daemon answers something; when it does not, it hangs, and what was begun with it is let go. */
+  async #whileItLives<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { everyMs, withinMs } = this.#options.probe ?? defaultProbe
+    const hung = new AbortController()
+    const timer = setInterval(async () => {
+      const late = AbortSignal.timeout(withinMs)
+      // Refused: it is stopping, and finishes what it has.
+      await this.#identity(AbortSignal.any([signal, late])).catch(() => {})
+      if (late.aborted) hung.abort(await hangingFault(await this.#options.address(), everyMs + withinMs))
+    }, everyMs)
+    timer.unref()
+    try {
+      return await work(AbortSignal.any([signal, hung.signal]))
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  async #identity(signal: AbortSignal): Promise<string> {
+    const { socket } = await this.#options.address()
+    return readText(await exchange({ socket }, { method: 'GET', path: identityPath, signal }))
+  }
+
+  /** Asks once, beside the first request; what goes wrong with it is not the caller's concern. */
+  async #tellVersion(signal: AbortSignal): Promise<void> {
+    const { onVersion } = this.#options
+    if (onVersion === undefined || this.#asked) return
+    this.#asked = true
+    try {
+      const { version } = JSON.parse(
+        await this.#identity(AbortSignal.any([signal, AbortSignal.timeout(versionMs)])),
+      ).daemon
+      if (typeof version === 'string') onVersion(version)
+    } catch {}
+  }
+}
+
+function connectionFault(cause: unknown): CliFault {
+  return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })
 }
 
 const unreachableCodes = ['ENOENT', 'ECONNREFUSED', 'EACCES', 'EPERM', 'ENOTSOCK', 'ENOTDIR']

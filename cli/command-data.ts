@@ -23,6 +23,7 @@ export interface Parameter {
   /** The only texts allowed. */
   readonly values?: readonly string[]
   readonly required: boolean
+  /** Of an argument: what is sent when it is not given. Of an option: what the daemon then takes, for help to say. */
   readonly default?: string
   readonly summary?: string
 }

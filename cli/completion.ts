@@ -6,9 +6,13 @@ import { outputModes } from './output.js'
 
 const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fish }
 
-/** `completion`: a script that completes commands, their options, and values of options that are known. */
+/** `completion`: a script that completes commands, their options, known values, and names that the daemon knows. */
 export async function printCompletion({ args, data, io }: LocalContext): Promise<undefined> {
-  const make = shells[args.shell ?? '']
+  if (args.shell === 'words') {
+    const { printCandidates } = await import('./candidates.js')
+    return printCandidates(io, [...localCommands, ...data.routes, ...data.commands], data)
+  }
+  const make = Object.entries(shells).find(([name]) => name === args.shell)?.[1]
   if (make === undefined) {
     const text = `no completion for ${JSON.stringify(args.shell)}; there is one for ${Object.keys(shells).join(', ')}`
     throw new CliFault('usage', text, { exit: exitCodes.usage, next: 'svc completion bash' })
@@ -65,19 +69,22 @@ function cases({ words, options, values }: Tree): string {
   return lines.join('\n')
 }
 
-/** Walks the words before the cursor as far as they name commands; common to bash and zsh, whose arrays differ. */
+/**
+ * Walks the words before the cursor as far as they name commands; common to bash and zsh, whose arrays differ. `path` is
+ * no name for a variable in zsh: it is the search path.
+ */
 const walk = (list: string, first: number, last: string) => `
-  local path="" words="" word next i previous="\${${list}[${last}-1]}"
+  local found="" words="" word next i previous="\${${list}[${last}-1]}"
   for ((i = ${first}; i < ${last}; i++)); do
     word="\${${list}[i]}"
     case "$word" in -*) continue ;; esac
-    next="\${path:+$path }$word"
-    if _svc_words "$next"; then path="$next"; fi
+    next="\${found:+$found }$word"
+    if _svc_words "$next"; then found="$next"; fi
   done
   case "$previous" in
     -o|--output) words="${outputModes.join(' ')}" ;;
-    --*) _svc_words "$path $previous" || _svc_words "$path" ;;
-    *) _svc_words "$path" ;;
+    --*) _svc_words "$found $previous" || _svc_words "$found" ;;
+    *) _svc_words "$found" ;;
   esac
 `
 
@@ -90,9 +97,28 @@ ${cases(tree)}
 }
 `
 
+/** Asks for names where nothing else is known; `$1`: the words before the cursor and the one at it, a line each. */
+const live = `_svc_live() {
+  case "$words" in ''|--*) SVC_WORDS="$1" "$2" completion words 2>/dev/null ;; esac
+}
+`
+
 function bash(tree: Tree): string {
-  return `${lookup(tree)}_svc() {${walk('COMP_WORDS', 1, 'COMP_CWORD')}
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  return `${lookup(tree)}${live}_svc() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" typed name value IFS=$' \\t\\n'
+  local -a names=()${walk('COMP_WORDS', 1, 'COMP_CWORD')}
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$current" in -*) return ;; esac
+  # As the shell would read it: without its quotes and backslashes.
+  typed="\${current//\\\\/}"
+  typed="\${typed#[\\"\\']}"
+  printf -v value '%s\\n' "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$typed"
+  while IFS=$'\\t' read -r name _; do
+    case "$name" in "$typed"*) ;; *) continue ;; esac
+    case "$current" in [\\"\\']*) names+=("$name") ;; *) names+=("$(printf '%q' "$name")") ;; esac
+  done < <(_svc_live "$value" "\${COMP_WORDS[0]}")
+  # Options are there for who types a hyphen.
+  if ((\${#names[@]} > 0)); then COMPREPLY=("\${names[@]}"); fi
 }
 complete -o default -F _svc svc
 `
@@ -100,11 +126,25 @@ complete -o default -F _svc svc
 
 function zsh(tree: Tree): string {
   return `#compdef svc
-${lookup(tree)}_svc() {
-  local -a line
+${lookup(tree)}${live}_svc() {
+  local -a line names notes
+  local entry
   line=("\${words[@]}")
   local current=$CURRENT${walk('line', 2, 'current')}
-  compadd -- \${=words}
+  if [[ "\${line[current]}" == -* ]]; then
+    compadd -- \${=words}
+    return
+  fi
+  for entry in "\${(@f)$(_svc_live "\${(F)line[2,current-1]}"$'\\n'"\${line[current]}"$'\\n' "\${line[1]}")}"; do
+    [[ -n "$entry" ]] || continue
+    names+=("\${entry%%$'\\t'*}")
+    notes+=("\${entry//$'\\t'/  }")
+  done
+  if (( \${#names} )); then
+    compadd -l -d notes -- "\${names[@]}"
+  else
+    compadd -- \${=words}
+  fi
 }
 compdef _svc svc
 `
@@ -124,6 +164,12 @@ function fish({ words, options, values }: Tree): string {
     '  end',
     '  echo $path',
     'end',
+    'function __svc_live',
+    '  set -l line (commandline -opc)',
+    '  set -lx SVC_WORDS (string join \\n -- $line[2..-1] (commandline -ct) | string collect --no-trim-newlines --allow-empty)',
+    '  $line[1] completion words 2>/dev/null',
+    'end',
+    `complete -c svc -n 'not string match -q -- "-*" (commandline -ct)' -a '(__svc_live)'`,
   )
   for (const [path, next] of words) lines.push(`complete -c svc ${at(path)} -a ${quote([...next].join(' '))}`)
   for (const [path, names] of options) {

@@ -61,12 +61,14 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
   const json = toJsonSchema(schema, { typeMode: 'output', target: 'draft-2020-12', errorMode: 'ignore' })
   return Object.entries(json.properties ?? {}).map(([name, member]) => {
     const { type, values, summary } = typeOf(member as JsonSchema)
+    const { default: fallback } = member as JsonSchema
     return {
       name,
       option: optionName(name),
       in: at,
       type,
-      required: json.required?.includes(name) ?? false,
+      required: fallback === undefined && (json.required?.includes(name) ?? false),
+      ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
       ...(values && { values }),
       ...(summary !== undefined && { summary }),
     }

@@ -59,6 +59,13 @@ export class CliFault extends Error {
     return this.more.exit ?? exitCodes.failed
   }
 
+  /** What the cause says, as far as the message does not say it. */
+  get why(): string | undefined {
+    const { cause } = this.more
+    const text = cause instanceof Error ? cause.message : ''
+    return text === '' || this.message.includes(text) ? undefined : text
+  }
+
   /** The error body for structured modes: the daemon's own, or one of the same form. */
   toBody(): unknown {
     if (this.more.body !== undefined) return this.more.body
@@ -81,10 +88,16 @@ export function replyFault(status: number, text: string): CliFault {
     return new CliFault(`http_${status}`, shown === '' ? `the daemon answered ${status}` : shown, { exit })
   }
   const { error, code, diagnostic } = body
-  const { next = diagnostic?.suggested_command, ...others } = body.details ?? {}
+  const { next = textsOf(diagnostic).suggested_command, ...others } = textsOf(body.details)
   // What the text says already is not said again.
   const details = Object.fromEntries(Object.entries(others).filter(([, text]) => !error.includes(text)))
-  return new CliFault(code ?? `http_${status}`, error, { exit, details, body, next })
+  return new CliFault(typeof code === 'string' ? code : `http_${status}`, error, { exit, details, body, next })
+}
+
+/** The members that are texts; what answers need not be a daemon of ours. */
+function textsOf(value: unknown): Record<string, string> {
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return Object.fromEntries(members.filter(([, member]) => typeof member === 'string'))
 }
 
 function parseBody(text: string): ErrorBody | undefined {

@@ -23,32 +23,67 @@ export function findCommand(argv: readonly string[], entries: readonly Entry[]):
     const entry = entries.find(entry => entry.path === path)
     if (entry) return { is: 'command', entry, rest }
     if (!entries.some(other => other.path.startsWith(`${path} `))) continue
-    if (length < words.length) return unknown(words.slice(0, length + 1).join(' '), entries)
+    if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
     const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
     return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
   }
-  return words.length === 0 ? { is: 'group', name: '', rest: argv } : unknown(words[0] as string, entries)
+  return words.length === 0
+    ? { is: 'group', name: '', rest: argv }
+    : unknown(words.slice(0, 1), words.slice(1), entries)
 }
 
-function unknown(text: string, entries: readonly Entry[]): Found {
-  const depth = text.split(' ').length
-  const names = new Set(entries.map(entry => entry.path.split(' ').slice(0, depth).join(' ')))
-  const near = [...names].map(name => ({ name, distance: editDistance(text, name) }))
-  const alike = near
-    .filter(({ distance }) => distance <= Math.max(1, Math.floor(text.length / 4)))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-  return { is: 'unknown', text, alike: alike.slice(0, 3).map(({ name }) => name) }
+/** `typed` ends with the word that nothing is called; `rest` follows it. */
+function unknown(typed: readonly string[], rest: readonly string[], entries: readonly Entry[]): Found {
+  const text = typed.join(' ')
+  const before = typed.slice(0, -1)
+  const word = typed.at(-1) as string
+  const beside = entries.flatMap(({ path }) => {
+    const words = path.split(' ')
+    return before.every((name, i) => words[i] === name) ? (words[before.length] ?? []) : []
+  })
+  const alike = nearest(word, [...new Set(beside)]).map(name => longest([...before, name, ...rest], entries))
+  if (alike.length > 0) return { is: 'unknown', text, alike }
+  // The right word in the wrong place: `svc jobs` for `svc automation jobs`.
+  const within = entries.flatMap(({ path }) => {
+    const words = path.split(' ')
+    const at = words.findIndex(other => nearest(word, [other]).length > 0)
+    return at < 0 ? [] : [words.slice(0, at + 1).join(' ')]
+  })
+  return { is: 'unknown', text, alike: [...new Set(within)].slice(0, 3) }
 }
 
+/** As many of the words as are the path of a command or a group. */
+function longest(words: readonly string[], entries: readonly Entry[]): string {
+  const paths = words.map((_, i) => words.slice(0, i + 1).join(' '))
+  return paths.findLast(path => entries.some(entry => `${entry.path} `.startsWith(`${path} `))) ?? ''
+}
+
+/** The names that someone who typed `text` most likely meant: those that are nearest, at most three. */
+export function nearest(text: string, names: readonly string[]): string[] {
+  const near = names
+    .map(name => ({ name, distance: editDistance(text, name) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(text.length, name.length) / 3)))
+  const least = Math.min(...near.map(({ distance }) => distance))
+  const best = near.filter(({ distance }) => distance === least)
+  return best
+    .map(({ name }) => name)
+    .sort()
+    .slice(0, 3)
+}
+
+/** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */
 function editDistance(a: string, b: string): number {
-  let above = Array.from({ length: b.length + 1 }, (_, i) => i)
+  // Nobody mistypes that much, and the table grows with both.
+  if (Math.abs(a.length - b.length) > 8 || a.length > 80) return Number.POSITIVE_INFINITY
+  const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)]
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
   for (let i = 1; i <= a.length; i++) {
-    const row = [i]
+    rows.push([i])
     for (let j = 1; j <= b.length; j++) {
-      const change = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(change, (above[j] as number) + 1, (row[j - 1] as number) + 1))
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
+      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
     }
-    above = row
   }
-  return above[b.length] as number
+  return at(a.length, b.length)
 }

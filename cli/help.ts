@@ -1,4 +1,5 @@
 import type { CommandData } from './command-data.js'
+import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { outputModes } from './output.js'
 import { padText, textWidth } from './text.js'
@@ -33,6 +34,9 @@ export function commandHelp(entry: Entry): string[] {
         : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
       ['--help', 'show this'],
     ]),
+    '',
+    'Example',
+    `  ${exampleOf(entry)}`,
   ]
 }
 
@@ -104,10 +108,12 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
       required: false,
     }))
   }
-  const rows = entry.options.map(({ option, type, values, summary = '', required }) => ({
+  const rows = entry.options.map(({ option, type, values, summary = '', required, default: fallback }) => ({
     left:
       type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
-    right: [summary, optionNotes[type]?.(option)].filter(Boolean).join(' '),
+    right: [summary, optionNotes[type]?.(option), fallback === undefined ? '' : `(default ${fallback})`]
+      .filter(Boolean)
+      .join(' '),
     required,
   }))
   // The whole body stands for its members.

@@ -19,6 +19,8 @@ export interface Io {
   stdin(): Promise<string>
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal
+  /** When a request takes long the daemon is asked whether it lives, so often and with so long to answer; milliseconds. */
+  readonly probe?: { readonly everyMs: number; readonly withinMs: number }
   /** Command data instead of `commands.json` of {@link root}. */
   readonly data?: CommandData
 }

@@ -4,6 +4,7 @@ import type { Client } from './client.js'
 import type { CommandData } from './command-data.js'
 import type { Io } from './io.js'
 import type { Output } from './output.js'
+import type { Progress } from './progress.js'
 
 /** What a command of the command line itself gets: more than others, since it works without a daemon. */
 export interface LocalContext extends CommandContext {
@@ -11,6 +12,7 @@ export interface LocalContext extends CommandContext {
   readonly client: Client
   readonly out: Output
   readonly data: CommandData
+  readonly progress: Progress
 }
 
 /** A command that needs no daemon. */
@@ -41,6 +43,18 @@ export const localCommands: readonly LocalCommand[] = [
     args: [],
     options: [],
     load: () => import('./stop-daemon.js').then(module => module.stopDaemon),
+  },
+  {
+    kind: 'local',
+    path: 'logs',
+    summary: 'The last lines of the log of this daemon, whether it runs or not',
+    args: [],
+    options: [
+      { name: 'lines', type: 'integer', summary: 'the newest this many (default 50)' },
+      { name: 'level', type: 'text', summary: 'debug, info, warn or error, and what is worse' },
+      { name: 'follow', type: 'boolean', summary: 'go on with what is logged from now' },
+    ],
+    load: () => import('./logs.js').then(module => module.printLogs),
   },
   {
     kind: 'local',

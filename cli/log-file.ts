@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 
 /** Rotation by size (Behaviour 1.9). */
 const maxBytes = 10 * 1024 * 1024
-const backups = 5
+/** Rotated logs that are kept, `.1` being the newest. */
+export const backups = 5
 
 /** Path of the daemon's log. */
 export function logPath(home: string): string {

@@ -1,16 +1,19 @@
 import type { ColorName, CommandOutput } from '../kernel/command.js'
 import type { CliColumn } from '../kernel/route.js'
-import type { CliFault } from './fault.js'
+import { type CliFault, usageFault } from './fault.js'
 import type { Io, Sink } from './io.js'
 import { renderFields, renderTable } from './table.js'
-import { cleanLine, cleanText } from './text.js'
+import { cleanLine, cleanText, jsonText } from './text.js'
 import { toToon } from './toon.js'
 
 /** Forms of output (Behaviour 15). */
 export const outputModes = ['human', 'json', 'jsonl', 'toon'] as const
 export type OutputMode = (typeof outputModes)[number]
 
-const defaultWidth = 120
+/** Of a terminal that does not say how wide it is. */
+const terminalWidth = 80
+/** Lines of a table that are written at once. */
+const linesAtOnce = 500
 
 const colorCodes: Readonly<Record<ColorName, number>> = {
   bold: 1,
@@ -42,8 +45,11 @@ export class Output implements CommandOutput {
     return this.mode !== 'human'
   }
 
+  /** What `COLUMNS` says, else the terminal; Infinity for a pipe or a file, whose reader must not find half of a value. */
   get width(): number {
-    return this.io.stdout.columns || defaultWidth
+    const wanted = Number(this.io.env.COLUMNS)
+    if (Number.isInteger(wanted) && wanted > 0) return wanted
+    return this.io.stdout.isTTY ? this.io.stdout.columns || terminalWidth : Number.POSITIVE_INFINITY
   }
 
   line(text: string): void {
@@ -57,22 +63,30 @@ export class Output implements CommandOutput {
 
   value(value: unknown): void {
     if (this.quiet) return
-    if (this.mode === 'json') this.#write(JSON.stringify(value, undefined, 2))
+    if (this.mode === 'json') this.#write(jsonText(value, 2) ?? 'null')
     else if (this.mode === 'jsonl')
-      for (const row of Array.isArray(value) ? value : [value]) this.#write(JSON.stringify(row))
+      for (const row of Array.isArray(value) ? value : [value]) this.#write(jsonText(row) ?? 'null')
     else if (this.mode === 'toon') this.#write(toToon(value))
     else this.#write(cleanText(typeof value === 'string' ? value : toToon(value)))
   }
 
   /** One of many values that come one after the other: a line in JSON in every structured form but toon. */
   row(value: unknown): void {
-    if (!this.quiet) this.#write(this.mode === 'toon' ? toToon(value) : JSON.stringify(value))
+    if (!this.quiet) this.#write(this.mode === 'toon' ? toToon(value) : (jsonText(value) ?? 'null'))
   }
 
   table(rows: readonly unknown[], columns: readonly CliColumn[], empty = 'nothing to show'): void {
     if (this.mode !== 'human') return
     if (rows.length === 0) this.line(this.color('dim', empty))
-    else for (const line of renderTable(rows, columns, this.#style())) this.line(line)
+    else if (!this.quiet) {
+      const lines = renderTable(rows, columns, this.#style()).map(line => cleanText(line, this.#colors))
+      for (let at = 0; at < lines.length; at += linesAtOnce) this.#write(lines.slice(at, at + linesAtOnce).join('\n'))
+    }
+  }
+
+  /** Something beside the result that a person should know, also where the result goes to a program. */
+  note(text: string): void {
+    if (!this.quiet) this.io.stderr.write(`note: ${cleanLine(text)}\n`)
   }
 
   fields(item: unknown, fields: readonly CliColumn[]): void {
@@ -88,16 +102,14 @@ export class Output implements CommandOutput {
     if (this.json) {
       const body = fault.toBody()
       this.#write(
-        this.mode === 'json'
-          ? JSON.stringify(body, undefined, 2)
-          : this.mode === 'jsonl'
-            ? JSON.stringify(body)
-            : toToon(body),
+        this.mode === 'toon' ? toToon(body) : (jsonText(body, this.mode === 'json' ? 2 : undefined) ?? 'null'),
       )
       return
     }
     const colors = hasColors(this.io.stderr, this.io.env)
     const lines = [`${paint(colors, 'red', 'error:')} ${cleanText(fault.message)}`]
+    lines.push(`  code: ${cleanLine(fault.code)}`)
+    if (fault.why !== undefined) lines.push(`  cause: ${cleanLine(fault.why)}`)
     for (const [name, text] of Object.entries(fault.more.details ?? {}))
       lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
     if (fault.more.next !== undefined) lines.push(`  ${paint(colors, 'dim', 'next:')} ${cleanLine(fault.more.next)}`)
@@ -114,9 +126,31 @@ export class Output implements CommandOutput {
 }
 
 function hasColors(sink: Sink, env: Io['env']): boolean {
-  return sink.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+  if (env.NO_COLOR) return false
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0' && env.FORCE_COLOR !== 'false'
+  return sink.isTTY === true && env.TERM !== 'dumb'
 }
 
 function paint(on: boolean, name: ColorName, text: string): string {
   return on ? `\x1b[${colorCodes[name]}m${text}\x1b[0m` : text
+}
+
+/**
+ * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
+ * written in that form as well. The first one wins.
+ */
+export function outputModeOf(argv: readonly string[]): OutputMode {
+  const end = argv.indexOf('--')
+  const words = end < 0 ? argv : argv.slice(0, end)
+  for (const [i, word] of words.entries()) {
+    if (word === '--json') return 'json'
+    const bound = /^--output=(.*)$/.exec(word)
+    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
+    if (mode === undefined) continue
+    const known = outputModes.find(name => name === mode)
+    if (known === undefined)
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
+    return known
+  }
+  return 'human'
 }

@@ -1,8 +1,7 @@
 import { Cli, Command, Option } from 'clipanion'
 import { usageFault } from './fault.js'
-import type { Entry } from './find-command.js'
+import { type Entry, nearest } from './find-command.js'
 import { usageLine } from './help.js'
-import { type OutputMode, outputModes } from './output.js'
 
 /** What was given on the command line, as text; lists as they were repeated. */
 export interface Given {
@@ -23,8 +22,10 @@ export function parseCommand(entry: Entry, rest: readonly string[]): Given {
     entry.kind === 'route' ? entry.args : entry.args.map(({ name, optional }) => ({ name, required: !optional }))
   const words = entry.path.split(' ')
   const cli = new Cli({ binaryName: 'svc' })
-  cli.register(commandClass(words, args, options))
+  cli.register(commandClass(words, args.length, options))
   const given = process(cli, [...words, ...rest], entry)
+  const missing = args.find(({ required }, i) => required && given[`arg${i}`] === undefined)
+  if (missing) throw usageFault(`${missing.name} is missing`, usageLine(entry))
   const pairs = <T>(names: readonly string[], prefix: string) =>
     Object.fromEntries(
       names.flatMap((name, i) => (given[`${prefix}${i}`] === undefined ? [] : [[name, given[`${prefix}${i}`]]])),
@@ -41,11 +42,7 @@ export function parseCommand(entry: Entry, rest: readonly string[]): Given {
 }
 
 /** A class is made of the data of one command, when it is called: making all of them would take longer than most calls. */
-function commandClass(
-  path: readonly string[],
-  args: readonly { readonly name: string; readonly required: boolean }[],
-  options: readonly OptionData[],
-) {
+function commandClass(path: readonly string[], args: number, options: readonly OptionData[]) {
   const own = new Set(options.map(({ name }) => name))
   return class extends Command {
     static override paths = [[...path]]
@@ -53,9 +50,8 @@ function commandClass(
     constructor() {
       super()
       const fields: Record<string, unknown> = {}
-      args.forEach(({ name, required }, i) => {
-        fields[`arg${i}`] = Option.String({ name, required } as { name: string })
-      })
+      // None is required here, for the parser does not say which one is missing.
+      for (let i = 0; i < args; i++) fields[`arg${i}`] = Option.String({ required: false })
       options.forEach(({ name, type }, i) => {
         fields[`option${i}`] = optionOf(`--${name}`, type)
       })
@@ -92,26 +88,14 @@ function process(cli: Cli, input: string[], entry: Entry): Record<string, unknow
     const text = first.startsWith('Command not found')
       ? 'the arguments do not fit the command'
       : first.replace(/\.$/, '')
-    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}`, usageLine(entry))
+    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}${meantOption(text, entry)}`, usageLine(entry))
   }
 }
 
-/**
- * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
- * written in that form as well. The first one wins.
- */
-export function outputModeOf(argv: readonly string[]): OutputMode {
-  const end = argv.indexOf('--')
-  const words = end < 0 ? argv : argv.slice(0, end)
-  for (const [i, word] of words.entries()) {
-    if (word === '--json') return 'json'
-    const bound = /^--output=(.*)$/.exec(word)
-    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
-    if (mode === undefined) continue
-    const known = outputModes.find(name => name === mode)
-    if (known === undefined)
-      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`)
-    return known
-  }
-  return 'human'
+/** The option that a mistyped one is nearest to, as the end of the message about it. */
+function meantOption(text: string, entry: Entry): string {
+  const [, given] = /^Unsupported option name \("--([^"=]*)/.exec(text) ?? []
+  if (given === undefined) return ''
+  const [meant] = nearest(given, [...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
+  return meant === undefined ? '' : `; did you mean --${meant}?`
 }

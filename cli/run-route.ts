@@ -8,6 +8,7 @@ import type { Io } from './io.js'
 import type { Output } from './output.js'
 import type { Given } from './parse-command.js'
 import { readText } from './run.js'
+import { jsonText } from './text.js'
 
 interface World {
   readonly io: Io
@@ -32,7 +33,19 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
   }
   const empty = Object.keys(values.body).length === 0
   const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
-  show(entry, await world.client.request(entry.method, url, body), params, world.out)
+  const reply = await world.client.request(entry.method, url, body)
+  show(entry, reply, params, world.out)
+  notePage(entry, reply, world.out)
+}
+
+/** A list that is longer than what was shown says so: half a list must not pass for the whole. */
+function notePage(entry: RouteCommand, body: unknown, out: Output): void {
+  if (out.json || pick(body, 'page.has_more') !== true) return
+  const takes = (name: string) => entry.options.some(({ option }) => option === name)
+  const cursor = pick(body, 'page.next_cursor')
+  const next = takes('cursor') && cursor ? `--cursor ${cursor}` : takes('limit') ? '--limit <more>' : undefined
+  const total = pick(body, 'page.total')
+  out.note(`there are more${typeof total === 'number' ? `, ${total} in all` : ''}${next ? `; go on with ${next}` : ''}`)
 }
 
 interface Values {
@@ -117,6 +130,7 @@ function fillPath(template: string, params: Readonly<Record<string, string>>): s
     // These would be taken for another path.
     if (value === '' || value === '.' || value === '..')
       throw usageFault(`${name} must not be ${JSON.stringify(value)}`)
+    if (/\p{Surrogate}/u.test(value)) throw usageFault(`${name} is not well-formed Unicode`)
     return encodeURIComponent(value)
   })
 }
@@ -129,7 +143,7 @@ async function follow({ view }: RouteCommand, url: string, { client, out }: Worl
       out.row(data)
     } else if (view && 'rows' in view) {
       out.line(view.columns.map(column => cellText(data, column, Date.now())).join('  '))
-    } else out.line(`${event === undefined ? '' : `${out.color('dim', event)}  `}${JSON.stringify(data)}`)
+    } else out.line(`${event === undefined ? '' : `${out.color('dim', event)}  `}${jsonText(data)}`)
   }
 }
 
@@ -164,7 +178,7 @@ function show(
 }
 
 /** The rows that a view shows; without a view, the only list in the body. */
-function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
+export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
   if (view) {
     if (!('rows' in view)) return undefined
     const rows = pick(body, view.rows)

@@ -10,13 +10,15 @@ import { type Entry, findCommand } from './find-command.js'
 import { commandHelp, groupHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
-import { Output } from './output.js'
-import { type Given, outputModeOf, parseCommand } from './parse-command.js'
+import { Output, outputModeOf } from './output.js'
+import type { Given } from './parse-command.js'
+import { Progress } from './progress.js'
 import { cleanText } from './text.js'
 
 /** Runs one command line; returns its exit code (decision 5) and never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let out = new Output(io, 'human')
+  let called: Entry | undefined
   try {
     const words = withGlobalsLast(argv)
     const mode = outputModeOf(words)
@@ -29,21 +31,30 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (found.is === 'unknown') throw unknownFault(found.text, found.alike)
     if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
     if (help) return show(commandHelp(found.entry), io.stdout)
+    called = found.entry
+    // The parser is the largest part of a call, and help does without.
+    const { parseCommand } = await import('./parse-command.js')
     const given = parseCommand(found.entry, found.rest)
     out = new Output(io, mode, given.quiet)
-    const client = new Client(
-      () => findAddress(io.env),
-      io.signal,
-      text => {
+    const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
+    const client = new Client({
+      address: () => findAddress(io.env),
+      signal: io.signal,
+      progress,
+      notice: text => {
         if (!out.json) io.stderr.write(`${cleanText(text)}\n`)
       },
-    )
-    const code = await execute(found.entry, given, { io, out, data, home, client })
+      onVersion: version => {
+        if (version !== data.version) out.note(otherVersion(version, data.version))
+      },
+      ...(io.probe && { probe: io.probe }),
+    })
+    const code = await execute(found.entry, given, { io, out, data, home, client, progress })
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
     const fault = error instanceof CliFault ? error : internalFault(error)
-    out.fault(fault)
+    out.fault(called ? withHelp(fault, called) : fault)
     return fault.exit
   }
 }
@@ -54,6 +65,7 @@ interface World {
   readonly data: CommandData
   readonly home: string
   readonly client: Client
+  readonly progress: Progress
 }
 
 async function execute(entry: Entry, given: Given, world: World): Promise<number> {
@@ -64,13 +76,19 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
   }
   const context = contextOf(entry, given, world)
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
-  return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
+  try {
+    return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
+  } catch (error) {
+    if (error instanceof CliFault || world.io.signal.aborted) throw error
+    // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
+    throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
+  }
 }
 
 function contextOf(
   entry: Exclude<Entry, { kind: 'route' }>,
   given: Given,
-  { io, out, data, home, client }: World,
+  { io, out, data, home, client, progress }: World,
 ): LocalContext {
   const context: LocalContext = {
     args: given.args,
@@ -91,6 +109,7 @@ function contextOf(
     io,
     data,
     home,
+    progress,
   }
   return context
 }
@@ -148,9 +167,16 @@ function withGlobalsLast(argv: readonly string[]): string[] {
   return [...words, ...globals]
 }
 
+function otherVersion(daemon: string, own: string): string {
+  return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon stop && svc daemon start makes them one`
+}
+
 function unknownFault(text: string, alike: readonly string[]): CliFault {
-  const next = alike.length > 0 ? `svc ${alike[0]}` : 'svc help'
-  return usageFault(`there is no command ${JSON.stringify(text)}`, next)
+  const meant = alike.length === 0 ? '' : `; did you mean ${alike.map(name => `svc ${name}`).join(', ')}?`
+  return usageFault(
+    `there is no command ${JSON.stringify(text)}${meant}`,
+    alike.length > 0 ? `svc ${alike[0]}` : 'svc help',
+  )
 }
 
 function showGroup(
@@ -175,6 +201,13 @@ function showGroup(
 function show(lines: readonly string[], sink: Io['stdout']): number {
   sink.write(`${lines.join('\n')}\n`)
   return exitCodes.done
+}
+
+/** Who called a command wrongly and is not told what to do instead is told where it says how it is called. */
+function withHelp(fault: CliFault, { path }: Entry): CliFault {
+  const wrong = fault.exit === exitCodes.usage || fault.exit === exitCodes.invalid
+  if (!wrong || fault.more.next !== undefined) return fault
+  return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 
 function internalFault(error: unknown): CliFault {

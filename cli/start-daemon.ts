@@ -86,8 +86,16 @@ function endOf(child: ChildProcess): { happened: boolean; text: string } {
 }
 
 /** Asks for the identity until it is answered, or `over`, or the time is up. */
-async function waitReady(
-  { client, signal }: LocalContext,
+function waitReady(
+  { client, signal, progress }: LocalContext,
+  over: () => boolean | Promise<boolean>,
+): Promise<Identity | undefined> {
+  return progress.during('waiting for the daemon to be ready', () => untilReady(client, signal, over))
+}
+
+async function untilReady(
+  client: LocalContext['client'],
+  signal: AbortSignal,
   over: () => boolean | Promise<boolean>,
 ): Promise<Identity | undefined> {
   const until = Date.now() + readyMs

@@ -6,9 +6,10 @@ import type { LocalContext } from './local.js'
 /** Behaviour 1.4. */
 const waitMs = 15_000
 const pollMs = 50
+const lingerMs = 2000
 
 /** `daemon stop`: SIGTERM to the process that holds the lock, then waits for it. Where none runs there is nothing to do. */
-export async function stopDaemon({ home, out, signal }: LocalContext): Promise<undefined> {
+export async function stopDaemon({ home, out, signal, progress }: LocalContext): Promise<undefined> {
   const pid = await runningDaemon(home)
   if (pid === undefined) {
     if (out.json) out.value({ status: 'not_running', home })
@@ -16,6 +17,13 @@ export async function stopDaemon({ home, out, signal }: LocalContext): Promise<u
     return undefined
   }
   terminate(pid)
+  await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal))
+  if (out.json) out.value({ status: 'stopped', pid, home })
+  else out.line(`daemon stopped (pid ${pid})`)
+  return undefined
+}
+
+async function untilGone(home: string, pid: number, signal: AbortSignal): Promise<void> {
   const until = Date.now() + waitMs
   while ((await runningDaemon(home)) === pid) {
     if (Date.now() > until) {
@@ -24,9 +32,17 @@ export async function stopDaemon({ home, out, signal }: LocalContext): Promise<u
     }
     await sleep(pollMs, undefined, { signal })
   }
-  if (out.json) out.value({ status: 'stopped', pid, home })
-  else out.line(`daemon stopped (pid ${pid})`)
-  return undefined
+  // The lock is free a moment before the process is gone. Not for ever: what was never waited for stays in the table.
+  const linger = Date.now() + lingerMs
+  while (exists(pid) && Date.now() < linger) await sleep(pollMs / 5, undefined, { signal })
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 function terminate(pid: number): void {

@@ -4,7 +4,7 @@ import { exitCodes } from './fault.js'
 import { run } from './run.js'
 
 /** After Ctrl-C a command has this long to end by itself. */
-const interruptMs = 500
+const interruptMs = 100
 
 const exit = process.exit.bind(process)
 const controller = new AbortController()

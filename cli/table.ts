@@ -5,9 +5,11 @@ import { cleanText, cutText, padText, textWidth } from './text.js'
 const gap = 2
 /** No column gets narrower than this while another one is wider. */
 const minWidth = 6
+/** No cell is longer, however wide the output: other rows are filled up to it. */
+const maxCell = 1000
 
 export interface TableStyle {
-  /** Columns of the terminal. */
+  /** Columns of the terminal; Infinity where lines may be as long as they like. */
   readonly width: number
   /** Milliseconds since 1970, for relative times. */
   readonly now: number
@@ -16,10 +18,10 @@ export interface TableStyle {
 
 /** Lines of a table that fits the terminal: the widest columns are cut first, the first one last; nothing wraps. */
 export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
-  const cells = rows.map(row => columns.map(column => cellText(row, column, style.now)))
+  const cells = rows.map(row => columns.map(column => cutText(cellText(row, column, style.now), maxCell)))
   const headers = columns.map(column => column.header.toUpperCase())
   const widths = headers.map((header, i) =>
-    Math.max(textWidth(header), ...cells.map(row => textWidth(row[i] as string))),
+    cells.reduce((width, row) => Math.max(width, textWidth(row[i] as string)), textWidth(header)),
   )
   const fitted = fitWidths(widths, style.width)
   const line = (texts: readonly string[]) =>
@@ -59,6 +61,13 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
     const value = pick(item, field.path)
     const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
     if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
-    return [`${header(padText(field.header, width))}  ${cellText(item, field, style.now)}`]
+    return [`${header(padText(field.header, width))}  ${fieldText(item, field, style.now)}`]
   })
+}
+
+/** A time of one thing says when and how long ago; in a table there is room for the latter alone. */
+function fieldText(item: unknown, field: CliColumn, now: number): string {
+  const ago = field.as === 'time' || field.as === 'ago' ? cellText(item, { ...field, as: 'ago' }, now) : '-'
+  const text = cellText(item, ago === '-' ? field : { ...field, as: 'time' }, now)
+  return ago === '-' || ago === text ? text : `${text} (${ago})`
 }

@@ -30,6 +30,14 @@ export function cleanText(text: string, colors = false): string {
   return out
 }
 
+/** JSON whose characters cannot act on a terminal either; `JSON.stringify` leaves those beyond ASCII as they are. */
+export function jsonText(value: unknown, indent?: number): string | undefined {
+  const text = JSON.stringify(value, undefined, indent)
+  return text?.replace(/[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, char => {
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
 /** {@link cleanText} in one line. */
 export function cleanLine(text: string): string {
   return cleanText(text)
@@ -41,20 +49,21 @@ export function cleanLine(text: string): string {
 export function textWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
-  for (const char of text) width += charWidth(char.codePointAt(0) as number)
+  for (const cluster of clustersOf(text)) width += clusterWidth(cluster)
   return width
 }
 
 /** Cut to `width` columns, the last one being `…` when something is missing. */
 export function cutText(text: string, width: number): string {
-  if (textWidth(text) <= width) return text
+  // No unit of a text takes more than two columns.
+  if (text.length * 2 <= width || textWidth(text) <= width) return text
   if (width < 1) return ''
   let out = ''
   let used = 0
-  for (const char of text) {
-    const next = charWidth(char.codePointAt(0) as number)
+  for (const cluster of clustersOf(text)) {
+    const next = clusterWidth(cluster)
     if (used + next > width - 1) break
-    out += char
+    out += cluster
     used += next
   }
   return `${out}…`
@@ -65,23 +74,46 @@ export function padText(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
+let segmenter: Intl.Segmenter | undefined
+
+/** What a reader takes for one character: a letter with its marks, an emoji made of several. */
+function* clustersOf(text: string): Generator<string> {
+  if (/^[\x20-\x7e]*$/.test(text)) yield* text
+  else {
+    segmenter ??= new Intl.Segmenter()
+    for (const { segment } of segmenter.segment(text)) yield segment
+  }
+}
+
+/** Clusters that terminals draw as one picture, whatever they are made of. */
+const picture = /\u200d|\ufe0f|\p{Regional_Indicator}|\p{Emoji_Modifier}/u
+const noWidth = /^[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]$/u
+
+function clusterWidth(cluster: string): number {
+  if (picture.test(cluster) && cluster.length > 1) return 2
+  let width = 0
+  for (const char of cluster) width += charWidth(char)
+  return width
+}
+
 const wide: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],
   [0x3041, 0xa4cf],
+  [0xa960, 0xa97f],
   [0xac00, 0xd7a3],
   [0xf900, 0xfaff],
+  [0xfe10, 0xfe19],
   [0xfe30, 0xfe6f],
   [0xff00, 0xff60],
   [0xffe0, 0xffe6],
-  [0x1f300, 0x1f64f],
-  [0x1f680, 0x1f6ff],
-  [0x1f900, 0x1faff],
+  [0x16fe0, 0x1b2ff],
   [0x20000, 0x3fffd],
 ]
 
-function charWidth(code: number): number {
+function charWidth(char: string): number {
+  const code = char.codePointAt(0) as number
   if (code < 0x300) return 1
-  if (code < 0x370 || code === 0x200b || code === 0x200d || (code >= 0xfe00 && code <= 0xfe0f)) return 0
-  return wide.some(([from, to]) => code >= from && code <= to) ? 2 : 1
+  if (noWidth.test(char)) return 0
+  return wide.some(([from, to]) => code >= from && code <= to) || /^\p{Emoji_Presentation}$/u.test(char) ? 2 : 1
 }

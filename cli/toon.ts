@@ -76,13 +76,13 @@ function mustQuote(text: string): boolean {
     /^-?\d/.test(text) ||
     text.startsWith('-') ||
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they have to be escaped
-    /[:"\\[\]{},\x00-\x1f]/.test(text)
+    /[:"\\[\]{},\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(text)
   )
 }
 
 function quoted(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they have to be escaped
-  return `"${text.replace(/["\\]|[\x00-\x1f]/g, char => (char === '"' || char === '\\' ? `\\${char}` : escapeOf(char)))}"`
+  return `"${text.replace(/["\\]|[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, char => (char === '"' || char === '\\' ? `\\${char}` : escapeOf(char)))}"`
 }
 
 function escapeOf(char: string): string {

@@ -30,7 +30,7 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-demo-')))
 const home = join(folder, 'home')
 const copy = join(folder, 'repository')
 const env = { ...process.env, SVC_HOME: home, HOME: join(folder, 'user'), NO_COLOR: '1' }
-const client = new Client(() => findAddress(env), deadline)
+const client = new Client({ address: () => findAddress(env), signal: deadline })
 /** Processes that the daemon was seen to have, by pid, with their start times. */
 const started = new Map<number, string>()
 const children: ChildProcess[] = []

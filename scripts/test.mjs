@@ -2,10 +2,12 @@
 //
 // A process a file, two at a time, 60 s each (or what a first line `// timeout: 120s` says), in a process group that is
 // killed when the file has ended. A file also fails when it has no test, and when it leaves a process behind: one of its
-// group, or (Linux) one that inherited its environment. The last line counts tests, a failed file counting as one at
+// group, or (Linux) one that inherited its environment; and when a daemon in it, or one that it started with the
+// variables of test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file counting as one at
 // least.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +21,10 @@ const leaveMs = 1000
 const keptOutput = 256 * 1024
 const markName = 'SVC_TEST_MARK'
 const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
+
+/** Writes down what daemons answer, where the tree has it. */
+const watcherFile = join(root, 'test/harness/watch-replies.mjs')
+const watcher = existsSync(watcherFile) ? watcherFile : undefined
 
 /** What runs now, killed when the runner is interrupted. */
 const running = new Set()
@@ -91,10 +97,11 @@ async function runFile(file) {
   const begun = performance.now()
   const seconds = Number(/^\/\/ timeout: (\d+)s\b/.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? defaultSeconds)
   const mark = `${process.pid}.${begun}`
-  const child = spawn(process.execPath, ['--import', 'tsx', file], {
+  const replies = watcher && join(tmpdir(), `svc-replies-${mark}`)
+  const child = spawn(process.execPath, ['--import', 'tsx', ...(watcher ? ['--import', watcher] : []), file], {
     cwd: root,
     detached: true,
-    env: { ...process.env, [markName]: mark },
+    env: { ...process.env, [markName]: mark, ...(watcher && { SVC_TEST_REPLIES: replies, SVC_TEST_WATCHER: watcher }) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const group = { id: child.pid, mark }
@@ -122,15 +129,28 @@ async function runFile(file) {
   child.stderr.destroy()
   const ms = Math.round(performance.now() - begun)
   for (const line of left) keep(`\nleft behind: ${line}`)
+  const against = watcher ? await judge(replies) : []
+  for (const line of against) keep(`\nnot by the contract: ${line}`)
   const problems = [
+    against.length > 0 ? `${against.length} replies are not by the contract` : '',
     timedOut ? `timed out after ${seconds} s` : '',
     left.length > 0 ? `left ${left.length} processes` : '',
   ]
-  return { ...judge(output, exit, problems.filter(Boolean)), ms, output }
+  return { ...verdict(output, exit, problems.filter(Boolean)), ms, output }
+}
+
+/** Lines about the replies in a file that are not by the contract; the file goes. */
+async function judge(replies) {
+  if (!existsSync(replies)) return []
+  const { tsImport } = await import('tsx/esm/api')
+  const { judgeReplies } = await tsImport('../test/harness/judge-replies.ts', import.meta.url)
+  const lines = judgeReplies(replies)
+  rmSync(replies, { force: true })
+  return lines
 }
 
 /** Counts what uvu printed last, and finds what else is wrong with how the file ended. */
-function judge(output, { code, signal }, problems) {
+function verdict(output, { code, signal }, problems) {
   const plain = stripVTControlCharacters(output)
   const count = name => Number([...plain.matchAll(new RegExp(`^\\s*${name}:\\s+(\\d+)$`, 'gm'))].at(-1)?.[1] ?? 0)
   const total = count('Total')

@@ -91,7 +91,7 @@ test('the longest path wins, a nested group is its list, and what is misspelt is
   assert.is(find('thing parts lst'), 'unknown thing parts lst ~ thing parts list')
   assert.is(find('thing'), 'group thing')
   assert.is(find(''), 'group ')
-  assert.is(find('thin list'), 'unknown thin ~ thing')
+  assert.is(find('thin list'), 'unknown thin ~ thing list')
   assert.is(find('thing frobnicate'), 'unknown thing frobnicate ~ ')
 })
 

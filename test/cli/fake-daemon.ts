@@ -21,7 +21,11 @@ export type Answer = (response: ServerResponse, asked: Asked) => void
 
 /** An HTTP server on the socket of a temporary home; answers are given per `METHOD /path`, the query left out. */
 export class FakeDaemon {
+  /** Without who it is, which the command line asks by itself. */
   readonly asked: Asked[] = []
+  version = thingsData.version
+  /** What is answered to everything else; undefined: 404. */
+  otherwise: Answer | undefined
   readonly #answers = new Map<string, Answer>()
   #server: Server | undefined
 
@@ -47,13 +51,16 @@ export class FakeDaemon {
 
   async listen(): Promise<void> {
     const server = createServer(async (request, response) => {
+      response.setHeader('x-not-svc', '1')
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk)
       const text = Buffer.concat(chunks).toString()
       const { method = '', url = '', headers } = request
       const asked = { method, url, headers, body: text === '' ? undefined : JSON.parse(text) }
+      const identity = url === '/api/status/identity' && !this.#answers.has(`GET ${url}`)
+      if (identity) return response.end(JSON.stringify({ daemon: { version: this.version } }))
       this.asked.push(asked)
-      const answer = this.#answers.get(`${method} ${url.split('?')[0]}`)
+      const answer = this.#answers.get(`${method} ${url.split('?')[0]}`) ?? this.otherwise
       if (answer) return answer(response, asked)
       response.writeHead(404, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ error: `no route ${method} ${url}`, code: 'route_not_found' }))
@@ -89,9 +96,12 @@ export interface RunOptions {
   readonly tty?: boolean
   readonly stdin?: string
   readonly cwd?: string
+  /** Default: the home. */
+  readonly root?: string
   readonly data?: CommandData
   readonly signal?: AbortSignal
   readonly onOutput?: (text: string) => void
+  readonly probe?: { readonly everyMs: number; readonly withinMs: number }
 }
 
 /** Runs a command line in this process against a home. */
@@ -108,12 +118,13 @@ export async function runCli(home: string, argv: readonly string[], options: Run
   const code = await run(argv, {
     env: { SVC_HOME: home, ...options.env },
     cwd: options.cwd ?? home,
-    root: home,
+    root: options.root ?? home,
     stdout: sink('stdout'),
     stderr: sink('stderr'),
     stdin: async () => options.stdin ?? '',
     signal: options.signal ?? new AbortController().signal,
     data: options.data ?? thingsData,
+    ...(options.probe && { probe: options.probe }),
   })
   return { code, ...written }
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { textWidth } from '../../cli/text.js'
 import { FakeDaemon, thingsData } from './fake-daemon.js'
 
 // The entry as a process of its own: a build of it in a temporary folder with the data of the fake things.
@@ -94,6 +95,62 @@ test('exit codes reach the shell', async ({ daemon }) => {
   assert.is((await result(svc(daemon.home, 'thing', 'nope'))).code, 2)
   assert.is((await result(svc(join(daemon.home, 'none'), 'thing', 'list'))).code, 3)
   assert.is((await result(svc(daemon.home, '--version'))).stdout, '1.2.3\n')
+})
+
+/** The command line on a pseudo-terminal; what it drew, and its exit code. */
+function onTerminal(home: string, args: readonly string[]) {
+  const code = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
+  const child = spawn('python3', ['-c', code, process.execPath, join(folder, 'svc.mjs'), ...args], {
+    env: { PATH: process.env.PATH, HOME: tmpdir(), SVC_HOME: home, TERM: 'xterm', NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  return result(child)
+}
+
+test('on a real terminal a wait of over a second is told of and leaves nothing behind', async ({ daemon }) => {
+  daemon.answer('GET /api/things', response => {
+    setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 1500)
+  })
+  const [human, json] = await Promise.all([
+    onTerminal(daemon.home, ['thing', 'list']),
+    onTerminal(daemon.home, ['thing', 'list', '--json']),
+  ])
+  assert.is(human.code, 0)
+  const drawn = human.stdout.split('\r\x1b[K')
+  assert.match(drawn[1] as string, /^. waiting for the daemon 1s$/)
+  assert.is(drawn.at(-1), 'no things yet\r\n')
+  assert.equal([json.code, json.stdout], [0, '{\r\n  "things": []\r\n}\r\n'])
+})
+
+test('a table on a terminal fits it', async ({ daemon }) => {
+  daemon.reply('GET /api/things', 200, { things: [{ id: 'thg_1', note: '漢'.repeat(500) }] })
+  const { stdout } = await onTerminal(daemon.home, ['thing', 'list'])
+  for (const line of stdout.trimEnd().split('\r\n')) assert.ok(textWidth(line) <= 80, line)
+})
+
+test('Ctrl-C while a daemon does not answer: 130 and no word', async ({ daemon }) => {
+  const asked = new Promise<void>(resolve => {
+    daemon.answer('GET /api/things', () => resolve())
+  })
+  const waiting = svc(daemon.home, 'thing', 'list')
+  const ended = result(waiting)
+  await asked
+  waiting.kill('SIGINT')
+  assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr: '' })
+})
+
+test('head of a table and of a stream that goes on: quiet, and over', async ({ daemon }) => {
+  const things = Array.from({ length: 50_000 }, (_, i) => ({ id: `thg_${i}`, note: 'x'.repeat(100) }))
+  daemon.reply('GET /api/things', 200, { things })
+  for (const mode of ['human', 'json', 'jsonl', 'toon']) {
+    const line = `set -o pipefail; '${process.execPath}' '${join(folder, 'svc.mjs')}' thing list -o ${mode} | head -1`
+    const child = spawn('bash', ['-c', line], {
+      env: { PATH: process.env.PATH, HOME: tmpdir(), SVC_HOME: daemon.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const { code, stdout, stderr } = await result(child)
+    assert.equal([code, stderr, stdout.trimEnd().split('\n').length], [0, '', 1], mode)
+  }
 })
 
 test.run()

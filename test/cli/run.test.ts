@@ -24,7 +24,11 @@ const things = [
 
 test('a list is a table for people', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things, page: { total: 2 } })
-  const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'list'], { columns: 60 })
+  const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'list'], {
+    columns: 60,
+    tty: true,
+    env: { NO_COLOR: '1' },
+  })
   assert.is(code, 0)
   assert.is(stderr, '')
   const lines = stdout.trimEnd().split('\n')
@@ -74,7 +78,7 @@ test('options become the query, checked before anything is sent', async ({ daemo
     [['thing', 'list', '--nope'], 'unsupported option name ("--nope")'],
     [['thing', 'list', 'extra'], 'extraneous positional argument ("extra")'],
     [['thing', 'list', '-o', 'xml'], 'unknown output "xml"; known are human, json, jsonl, toon'],
-    [['thing', 'remove'], 'not enough positional arguments'],
+    [['thing', 'remove'], 'id is missing'],
     [['thing', 'remove', '..'], 'id must not be ".."'],
     [['thing', 'make'], '--name is missing'],
   ] as const
@@ -83,6 +87,7 @@ test('options become the query, checked before anything is sent', async ({ daemo
     assert.is(code, 2, argv.join(' '))
     assert.is(stdout, '')
     assert.ok(stderr.startsWith(`error: ${text}`), stderr)
+    assert.match(stderr, /\n {2}next: svc (?:thing|help)/)
   }
   assert.is(daemon.asked.length, 1)
 })
@@ -93,7 +98,7 @@ test('arguments and options become the body', async ({ daemon }) => {
   const more = ['--count', '3', '--settings', '{"deep":true}', '--message-id', 'm']
   const { code, stdout } = await runCli(daemon.home, [...make, ...more], { cwd: '/tmp' })
   assert.is(code, 0)
-  assert.match(stdout, /^id {4}thg_9\nmade {2}2030-01-31 \d\d:\d\d:\d\d\n$/)
+  assert.match(stdout, /^id {4}thg_9\nmade {2}2030-01-31 \d\d:\d\d:\d\d \(in \d+[yd]\)\n$/)
   assert.equal(daemon.asked[0]?.body, {
     root: '/tmp/dir',
     name: 'n',
@@ -158,7 +163,11 @@ test('error replies: text and next step for people, the body for programs, an ex
   const body = { error: 'no thing t', code: 'thing_not_found', details: { id: 'unknown', next: 'svc thing list' } }
   daemon.reply('DELETE /api/things/t', 404, body)
   const human = await runCli(daemon.home, ['thing', 'remove', 't'])
-  assert.equal(human, { code: 4, stdout: '', stderr: 'error: no thing t\n  id: unknown\n  next: svc thing list\n' })
+  assert.equal(human, {
+    code: 4,
+    stdout: '',
+    stderr: 'error: no thing t\n  code: thing_not_found\n  id: unknown\n  next: svc thing list\n',
+  })
   const json = await runCli(daemon.home, ['thing', 'remove', 't', '--json'])
   assert.equal(json, { code: 4, stdout: `${JSON.stringify(body, undefined, 2)}\n`, stderr: '' })
   const jsonl = await runCli(daemon.home, ['thing', 'remove', 't', '-o', 'jsonl'])
@@ -179,7 +188,13 @@ test('without a daemon: exit 3 and what to do', async ({ daemon }) => {
   await daemon.stop()
   const human = await runCli(home, ['thing', 'list'])
   assert.is(human.code, 3)
-  assert.is(human.stderr, `error: no daemon is running at ${home}; start one: svc daemon start\n`)
+  const said = [
+    `error: no daemon is running at ${home}; start one: svc daemon start`,
+    '  code: no_daemon',
+    `  cause: connect ENOENT ${home}/daemon.sock`,
+    '  next: svc daemon start',
+  ]
+  assert.is(human.stderr, `${said.join('\n')}\n`)
   const json = await runCli(home, ['thing', 'list', '--json'])
   assert.is(json.code, 3)
   assert.is(JSON.parse(json.stdout).code, 'no_daemon')
@@ -220,11 +235,23 @@ test('help and mistakes', async ({ daemon }) => {
   assert.is(group.code, 2)
   assert.is(group.stdout, '')
   assert.is((await runCli(daemon.home, ['thing', '--help'])).stdout, group.stderr)
+  const meant = [
+    [['thing', 'lits'], 'svc thing list'],
+    [['thnig'], 'svc thing'],
+    [['thnig', 'list', 'x'], 'svc thing list'],
+    [['parts'], 'svc thing parts'],
+    [['list'], 'svc thing list'],
+    [['thing', 'list', '--limti', '3'], '--limit'],
+    [['thing', 'list', '--quite'], '--quiet'],
+  ] as const
+  for (const [argv, name] of meant)
+    assert.match((await runCli(daemon.home, argv)).stderr, `did you mean ${name}`, argv.join(' '))
   const typo = await runCli(daemon.home, ['thing', 'lsit'])
   assert.equal(typo, {
     code: 2,
     stdout: '',
-    stderr: 'error: there is no command "thing lsit"\n  next: svc thing list\n',
+    stderr:
+      'error: there is no command "thing lsit"; did you mean svc thing list?\n  code: usage\n  next: svc thing list\n',
   })
   assert.is((await runCli(daemon.home, ['zzz', '--json'])).code, 2)
   assert.is((await runCli(daemon.home, ['--nope'])).code, 2)
@@ -272,7 +299,11 @@ test('a command written by hand gets its context', async ({ daemon }) => {
   const human = await runCli(daemon.home, ['thing', 'peek', 't'], { data, stdin: 'in' })
   assert.is(human.stdout, 't in\nID\nthg_1\nthg_2\n')
   const gone = await runCli(daemon.home, ['thing', 'peek', 'gone'], { data })
-  assert.equal(gone, { code: 4, stdout: '', stderr: 'error: no such thing\n  next: svc thing list\n' })
+  assert.equal(gone, {
+    code: 4,
+    stdout: '',
+    stderr: 'error: no such thing\n  code: thing_not_found\n  next: svc thing list\n',
+  })
   assert.is((await runCli(daemon.home, ['thing', 'peek', 't', '--depth', 'x'], { data })).code, 2)
 })
 

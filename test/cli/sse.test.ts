@@ -98,7 +98,7 @@ test('an error frame ends the command with its code', async () => {
   try {
     const ran = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', '--follow'])
     assert.is(ran.code, 1)
-    assert.is(ran.stderr, 'error: the journal is damaged\n')
+    assert.is(ran.stderr, 'error: the journal is damaged\n  code: journal_damaged\n')
   } finally {
     await daemon.remove()
   }

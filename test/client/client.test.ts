@@ -92,6 +92,7 @@ test('no daemon, a broken reply, an abort and a missing parameter are told apart
 
   const socket = path.join(home, 'odd.sock')
   const server = http.createServer((request, response) => {
+    response.setHeader('x-not-svc', '1')
     if (request.url === '/api/status') response.setHeader('content-type', 'application/json').end('{"a":')
     else if (request.url === '/api/doctor') response.writeHead(502, { 'retry-after': '3' }).end('<html>')
   })

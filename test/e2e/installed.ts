@@ -45,6 +45,7 @@ export class Installed {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-e2e-')))
   readonly home = join(this.folder, 'home')
   readonly env: Readonly<Record<string, string>> = {
+    ...watching(),
     PATH: process.env.PATH ?? '',
     HOME: join(this.folder, 'user'),
     SVC_HOME: this.home,
@@ -197,4 +198,10 @@ export async function until<T>(
     if (Date.now() > end) throw new Error(`not within ${ms / 1000} s: ${what()}`)
     await sleep(50)
   }
+}
+
+/** What has the daemons of this installation watched: their replies are held against the contract. */
+function watching(): Record<string, string> {
+  const { SVC_TEST_REPLIES: file, SVC_TEST_WATCHER: watcher } = process.env
+  return file && watcher ? { SVC_TEST_REPLIES: file, NODE_OPTIONS: `--import ${watcher}` } : {}
 }

@@ -1,0 +1,159 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ColorName } from '../kernel/command.js'
+import { usageFault } from './fault.js'
+import type { LocalContext } from './local.js'
+import { backups, logPath } from './log-file.js'
+import type { Output } from './output.js'
+import { jsonText } from './text.js'
+
+/** From the least to what matters most. */
+const levels = ['debug', 'info', 'warn', 'error'] as const
+type Level = (typeof levels)[number]
+
+const colors: Readonly<Record<Level, ColorName>> = { debug: 'dim', info: 'green', warn: 'yellow', error: 'red' }
+const defaultLines = 50
+const pollMs = 200
+const chunkBytes = 64 * 1024
+
+interface Line {
+  readonly level: Level
+  readonly msg: string
+  readonly time?: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * `logs`: the last lines of the daemon's log, oldest first, and with `--follow` what comes. It is read from the file, so
+ * that a daemon that does not start or hangs can be looked into as well.
+ */
+export async function printLogs({ options, out, home, signal }: LocalContext): Promise<undefined> {
+  const least = levelOf(options.level)
+  const count = Number(options.lines ?? defaultLines)
+  if (count < 0) throw usageFault('--lines takes an integer of at least 0', 'svc logs --lines 100')
+  const path = logPath(home)
+  const shown = (line: Line) => levels.indexOf(line.level) >= least
+  const follow = options.follow === true
+  // The position comes first: what is written meanwhile is then not lost.
+  const tail = follow ? new Tail(path) : undefined
+  try {
+    const lines = lastLines(path, count, shown, tail?.position)
+    if (out.mode === 'json' && !follow) out.value(lines)
+    else for (const line of lines) printLine(line, out)
+    if (lines.length === 0 && !follow) out.line(`nothing is logged at ${path}; the daemon writes it: svc daemon start`)
+    while (tail) {
+      for (const line of tail.read().map(parseLine)) if (shown(line)) printLine(line, out)
+      await sleep(pollMs, undefined, { signal })
+    }
+  } finally {
+    tail?.close()
+  }
+  return undefined
+}
+
+function levelOf(given: unknown): number {
+  if (given === undefined) return 0
+  const at = (levels as readonly unknown[]).indexOf(given)
+  if (at < 0) throw usageFault(`--level is one of ${levels.join(', ')}, not ${JSON.stringify(given)}`)
+  return at
+}
+
+/** The newest lines of the log up to a position and of what was rotated out of it, at most `count`, oldest first. */
+function lastLines(path: string, count: number, shown: (line: Line) => boolean, end?: number): Line[] {
+  let lines: Line[] = []
+  for (let i = 0; i <= backups && lines.length < count; i++) {
+    const file = i === 0 ? path : `${path}.${i}`
+    if (!existsSync(file)) break
+    const bytes = readFileSync(file)
+    const text = bytes.subarray(0, i === 0 ? end : undefined).toString('utf8')
+    const found = text.split('\n').filter(Boolean).map(parseLine).filter(shown)
+    lines = [...found.slice(-(count - lines.length)), ...lines]
+  }
+  return lines
+}
+
+/** A line that is no JSON was written by what cannot log any more. */
+function parseLine(text: string): Line {
+  try {
+    const line = JSON.parse(text)
+    if (levels.includes(line?.level)) return { ...line, msg: String(line.msg ?? '') }
+  } catch {}
+  return { level: 'error', msg: text }
+}
+
+function printLine(line: Line, out: Output): void {
+  if (out.json) {
+    out.row(line)
+    return
+  }
+  const { level, msg, time, ...fields } = line
+  const clock = typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? localTime(new Date(time)) : ''
+  const more = Object.entries(fields)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : jsonText(value)}`)
+    .join(' ')
+  const head = [clock && out.color('dim', clock), out.color(colors[level], level.toUpperCase().padEnd(5))]
+  out.line([...head, msg, more && out.color('dim', more)].filter(Boolean).join(' '))
+}
+
+function localTime(at: Date): string {
+  const two = (part: number) => String(part).padStart(2, '0')
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+}
+
+/** What is appended to a file from now on, also after it was rotated; it need not be there yet. */
+class Tail {
+  #file: number | undefined
+  #at = 0
+  #rest = ''
+  #decoder = new StringDecoder('utf8')
+
+  constructor(private readonly path: string) {
+    this.#open()
+    if (this.#file !== undefined) this.#at = fstatSync(this.#file).size
+  }
+
+  /** Bytes that were there at the beginning; undefined where there is no file. */
+  get position(): number | undefined {
+    return this.#file === undefined ? undefined : this.#at
+  }
+
+  /** The whole lines that came since. */
+  read(): string[] {
+    if (this.#file === undefined) this.#open()
+    if (this.#file === undefined) return []
+    this.#drain(this.#file)
+    const now = statSync(this.path, { throwIfNoEntry: false })
+    if (now && now.ino !== fstatSync(this.#file).ino) {
+      this.close()
+      this.#open()
+      if (this.#file !== undefined) this.#drain(this.#file)
+    }
+    const lines = this.#rest.split('\n')
+    this.#rest = lines.pop() as string
+    return lines.filter(Boolean)
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+    this.#at = 0
+  }
+
+  #open(): void {
+    try {
+      this.#file = openSync(this.path, 'r')
+    } catch {}
+  }
+
+  #drain(file: number): void {
+    const chunk = Buffer.alloc(chunkBytes)
+    for (let size = readSync(file, chunk, 0, chunk.length, this.#at); size > 0; ) {
+      this.#at += size
+      this.#rest += this.#decoder.write(chunk.subarray(0, size))
+      size = readSync(file, chunk, 0, chunk.length, this.#at)
+    }
+  }
+}

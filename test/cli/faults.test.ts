@@ -1,0 +1,113 @@
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FakeDaemon, runCli } from './fake-daemon.js'
+
+const test = suite<{ daemon: FakeDaemon }>('faults')
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+})
+test.after.each(({ daemon }) => daemon.remove())
+
+const probe = { everyMs: 30, withinMs: 60 }
+
+test('a daemon that takes connections and says nothing is said to hang: exit 3, in words and as a body', async ({
+  daemon,
+}) => {
+  daemon.answer('GET /api/things', () => {}).answer('GET /api/status/identity', () => {})
+  const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'list'], { probe })
+  assert.is(code, 3)
+  assert.is(stdout, '')
+  assert.match(
+    stderr,
+    /^error: the daemon takes connections on .*daemon\.sock and has not answered for \d+ s; it hangs\n/,
+  )
+  assert.match(stderr, 'code: daemon_unresponsive\n  next: svc daemon stop\n')
+  const json = await runCli(daemon.home, ['thing', 'list', '--json'], { probe })
+  assert.equal([json.code, JSON.parse(json.stdout).code, json.stderr], [3, 'daemon_unresponsive', ''])
+})
+
+test('a request may take as long as it wants while the daemon lives', async ({ daemon }) => {
+  daemon.answer('GET /api/things', response => {
+    setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 400)
+  })
+  const { code, stdout } = await runCli(daemon.home, ['thing', 'list'], { probe })
+  assert.equal([code, stdout], [0, 'no things yet\n'])
+})
+
+test('a stream whose daemon hangs before it begins ends the same way', async ({ daemon }) => {
+  daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
+  daemon.answer('GET /api/places/plc_1/things/t1/stream', () => {}).answer('GET /api/status/identity', () => {})
+  const { code, stderr } = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', '--follow'], { probe })
+  assert.is(code, 3, stderr)
+})
+
+test('what speaks no HTTP, or stops in the middle of a reply, is named for what it is', async ({ daemon }) => {
+  const { home } = daemon
+  await daemon.stop()
+  const answers: readonly (readonly [string, number, string])[] = [
+    ['SSH-2.0-OpenSSH_9.2\r\n', 3, 'socket_foreign'],
+    ['', 1, 'connection'],
+    ['HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"things":', 1, 'connection'],
+    ['HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 3\r\n\r\n{"t', 1, 'protocol'],
+  ]
+  for (const [text, code, name] of answers) {
+    const server = await listen(join(home, 'daemon.sock'), text)
+    const ran = await runCli(home, ['thing', 'list'])
+    await new Promise(resolve => server.close(resolve))
+    assert.is(ran.code, code, ran.stderr)
+    assert.match(ran.stderr, `code: ${name}\n`)
+    assert.not.match(ran.stderr, /\n +at /)
+  }
+})
+
+function listen(path: string, text: string): Promise<Server> {
+  const server = createServer(socket => {
+    socket.on('error', () => {}).once('data', () => socket.end(text))
+  })
+  return new Promise(resolve => server.listen(path, () => resolve(server)))
+}
+
+test('another version of the daemon is told once, on standard error, in every form', async ({ daemon }) => {
+  daemon.version = '9.9.9\x1b[2J'
+  daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
+  daemon.reply('GET /api/places/plc_1/things/t1/parts', 200, { parts: [] })
+  for (const options of [[], ['--json']]) {
+    const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', ...options])
+    assert.is(code, 0)
+    assert.not.match(stdout, '9.9.9')
+    assert.is(
+      stderr,
+      'note: the daemon is version 9.9.9 and this command line 1.2.3; svc daemon stop && svc daemon start makes them one\n',
+    )
+  }
+  daemon.version = '1.2.3'
+  assert.is((await runCli(daemon.home, ['thing', 'parts', 'list', 't1'])).stderr, '')
+})
+
+test('Ctrl-C while the daemon is thinking: 130, nothing printed', async ({ daemon }) => {
+  const controller = new AbortController()
+  daemon.answer('GET /api/things', () => controller.abort())
+  const ran = await runCli(daemon.home, ['thing', 'list'], { signal: controller.signal })
+  assert.equal(ran, { code: 130, stdout: '', stderr: '' })
+})
+
+test('what takes over a second is said on a terminal, on standard error alone, and erased', async ({ daemon }) => {
+  daemon.answer('GET /api/things', response => {
+    setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 1300)
+  })
+  const [terminal, pipe, json] = await Promise.all([
+    runCli(daemon.home, ['thing', 'list'], { tty: true, columns: 20, env: { NO_COLOR: '1' } }),
+    runCli(daemon.home, ['thing', 'list']),
+    runCli(daemon.home, ['thing', 'list', '--json'], { tty: true }),
+  ])
+  assert.is(terminal.stdout, 'no things yet\n')
+  const drawn = terminal.stderr.split('\r\x1b[K')
+  assert.match(drawn[1] as string, /^. waiting for the d/)
+  assert.ok(drawn.every(text => text.length < 20))
+  assert.is(drawn.at(-1), '')
+  assert.is(pipe.stderr + json.stderr, '')
+})
+
+test.run()

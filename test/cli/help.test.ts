@@ -1,0 +1,74 @@
+import { tmpdir } from 'node:os'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { exampleOf } from '../../cli/example.js'
+import { findCommand } from '../../cli/find-command.js'
+import { parseCommand } from '../../cli/parse-command.js'
+import { runCli } from './fake-daemon.js'
+import { data, dist, entries, wordsOf } from './tree.js'
+
+const svc = (...argv: string[]) => runCli(tmpdir(), argv, { data, root: dist })
+
+test('every command of the build has a help with usage, each argument and option, and an example', async () => {
+  assert.ok(entries.length > 40)
+  for (const entry of entries) {
+    const { code, stdout, stderr } = await svc(...entry.path.split(' '), '--help')
+    assert.equal([code, stderr], [0, ''], entry.path)
+    assert.equal((await svc('help', ...entry.path.split(' '))).stdout, stdout)
+    assert.match(stdout, `  svc ${entry.path} `)
+    assert.match(stdout, `\nExample\n  svc ${entry.path}`)
+    for (const arg of entry.args) assert.match(stdout, new RegExp(`[<[]${arg.name}[>\\]]`), `${entry.path} ${arg.name}`)
+    for (const option of entry.options) {
+      const name = 'option' in option ? option.option : option.name
+      assert.match(stdout, new RegExp(`^  --${name}( <.+>)?( |$)`, 'm'), `${entry.path} --${name}`)
+    }
+    assert.match(entry.summary, /^[A-Z].{3,}[^.]$/, entry.path)
+  }
+})
+
+test('every example is taken by the parser of its command', () => {
+  for (const entry of entries) {
+    const found = findCommand(wordsOf(exampleOf(entry)).slice(1), entries)
+    assert.is(found.is === 'command' ? found.entry.path : found.is, entry.path)
+    if (found.is === 'command') parseCommand(found.entry, found.rest)
+  }
+})
+
+test('every group tells its verbs: with help on standard output, without a verb on standard error and exit 2', async () => {
+  const groups = new Set(entries.flatMap(({ path }) => (path.includes(' ') ? [path.split(' ')[0] as string] : [])))
+  for (const group of groups) {
+    if (entries.some(({ path }) => path === group)) continue
+    const help = await svc(group, '--help')
+    const bare = await svc(group)
+    assert.equal([help.code, bare.code, bare.stdout, bare.stderr], [0, 2, '', help.stdout], group)
+    for (const { path } of entries) if (path.startsWith(`${group} `)) assert.match(help.stdout, `  ${path}`)
+    const typo = await svc(group, 'zzzzzz')
+    assert.is(typo.code, 2)
+    assert.match(typo.stderr, `there is no command "${group} zzzzzz"`)
+  }
+})
+
+test('a group within a group is its list', async () => {
+  for (const path of ['automation jobs', 'automation runs']) {
+    const { code, stderr } = await svc(...path.split(' '))
+    assert.is(code, 3, stderr)
+    assert.is(
+      entries.some(entry => entry.path === `${path} list`),
+      true,
+    )
+  }
+})
+
+test('a mistyped name of any command is answered with that command', async () => {
+  for (const { path } of entries) {
+    const words = path.split(' ')
+    const last = words.at(-1) as string
+    const typo = `${last.slice(0, 1)}${last[2] ?? ''}${last[1]}${last.slice(3)}`
+    if (last.length < 4 || last[1] === last[2]) continue
+    const { code, stderr } = await svc(...words.slice(0, -1), typo)
+    assert.is(code, 2)
+    assert.match(stderr, `svc ${path}`, typo)
+  }
+})
+
+test.run()

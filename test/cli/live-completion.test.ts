@@ -1,0 +1,138 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FakeDaemon, runCli } from './fake-daemon.js'
+import { data, dist } from './tree.js'
+
+// The built command line completes names that a daemon knows, in the shells themselves.
+const test = suite<{ daemon: FakeDaemon }>('live completion')
+const bin = mkdtempSync(join(tmpdir(), 'svc-bin-'))
+test.before(() => {
+  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${process.execPath}' '${dist}svc.js' "$@"\n`)
+  chmodSync(join(bin, 'svc'), 0o755)
+})
+test.after(() => rmSync(bin, { recursive: true }))
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+  const workspaces = [
+    { id: 'ws_1', name: 'my own $place' },
+    { id: 'ws_2', name: "it's" },
+    { id: 'ws_3', name: 'bad\nname' },
+  ]
+  context.daemon.reply('GET /api/workspaces', 200, { workspaces })
+  context.daemon.reply('GET /api/sessions', 200, {
+    sessions: [
+      { id: 'ses_a1', name: 'first', state: 'active' },
+      { id: 'ses_b2', name: '', agent_name: 'report' },
+    ],
+  })
+  const records = [
+    { kind: 'automation.job', id: 'nightly' },
+    { kind: 'vendor.thing', id: 'other' },
+  ]
+  context.daemon.reply('GET /api/resources', 200, { records })
+})
+test.after.each(({ daemon }) => daemon.remove())
+
+const script = async (shell: string) => (await runCli(tmpdir(), ['completion', shell], { data, root: dist })).stdout
+
+function inShell(shell: string, home: string, code: string): Promise<{ stdout: string; stderr: string }> {
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, SVC_HOME: home, LC_ALL: 'C.UTF-8', TERM: 'xterm' }
+  const args = { bash: ['--norc', '-c'], zsh: ['-f', '-c'], fish: ['--no-config', '-c'] }[shell] ?? []
+  return new Promise((resolve, reject) =>
+    execFile(shell, [...args, code], { env, encoding: 'utf8' }, (error, stdout, stderr) =>
+      error ? reject(new Error(`${error.message}\n${stderr}`)) : resolve({ stdout, stderr }),
+    ),
+  )
+}
+
+/** How each shell is asked what it offers at the end of the words, a line each. */
+const asking: Readonly<Record<string, (code: string, words: readonly string[]) => string>> = {
+  bash: (code, words) =>
+    `${code}\nCOMP_WORDS=(${words.map(quoted).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  // What `compadd` is given is what the shell then quotes and inserts.
+  zsh: (code, words) =>
+    `compdef() { :; }\ncompadd() { while [[ "$1" != -- ]]; do shift; done; shift; print -rl -- "$@"; }\n${code}\nwords=(${words.map(quoted).join(' ')}); CURRENT=${words.length}; _svc`,
+  fish: (code, words) => `${code}\ncomplete -C ${quoted(words.join(' '))}`,
+}
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+const present = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
+
+for (const [shell, ask] of Object.entries(asking)) {
+  if (!present(shell)) {
+    console.log(`NOT TESTED: ${shell} is not installed`)
+    continue
+  }
+  const offers = async (home: string, line: string) => {
+    const words = line.split(' ')
+    const { stdout, stderr } = await inShell(shell, home, ask(await script(shell), words))
+    assert.is(stderr, '', line)
+    const typed = words.at(-1) as string
+    return stdout
+      .split('\n')
+      .map(text => text.split('\t')[0] as string)
+      .filter(text => text !== '' && text.startsWith(typed))
+  }
+
+  test(`${shell} offers ids and names of the daemon, also those that need quotes`, async ({ daemon: { home } }) => {
+    assert.equal(await offers(home, 'svc session events '), ['ses_a1', 'ses_b2'])
+    assert.equal(await offers(home, 'svc session events ses_b'), ['ses_b2'])
+    assert.equal(await offers(home, 'svc resource get automation.job '), ['nightly'])
+    const places = await offers(home, 'svc session list --workspace ')
+    const plain = ["it's", 'my own $place']
+    assert.equal(places.sort(), shell === 'bash' ? ["it\\'s", 'my\\ own\\ \\$place'] : plain)
+    assert.ok((await offers(home, 'svc session events --fo')).includes('--follow'))
+    assert.ok((await offers(home, 'svc sess')).includes('session'))
+  })
+
+  test(`${shell} says nothing where there is no daemon, or one that does not answer`, async ({ daemon }) => {
+    daemon.answer('GET /api/sessions', () => {})
+    assert.not.ok((await offers(daemon.home, 'svc session events ')).some(text => text.startsWith('ses_')))
+    assert.not.ok(
+      (await offers(join(daemon.home, 'none'), 'svc session events ')).some(text => text.startsWith('ses_')),
+    )
+  })
+}
+
+test('what is asked for in vain is not waited for', async ({ daemon }) => {
+  daemon.answer('GET /api/sessions', () => {})
+  const begun = performance.now()
+  const env = { SVC_WORDS: 'session\nevents\n\n' }
+  assert.equal(await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env }), {
+    code: 0,
+    stdout: '',
+    stderr: '',
+  })
+  // Generous: what counts is that it is no matter of seconds.
+  assert.ok(performance.now() - begun < 3000)
+})
+
+test('hostile words and replies: nothing, and no word about it', async ({ daemon }) => {
+  for (const SVC_WORDS of [
+    '',
+    '\n',
+    'x',
+    'session\nevents\n--\n',
+    'session\n\x1b\n',
+    '--workspace',
+    'session\nlist\n--workspace\nx\n',
+  ]) {
+    const { code, stderr } = await runCli(daemon.home, ['completion', 'words'], {
+      data,
+      root: dist,
+      env: { SVC_WORDS },
+    })
+    assert.equal([code, stderr], [0, ''])
+  }
+  for (const body of [null, [], { sessions: [null, 1, { id: 7 }, { id: 'a\tb' }, { id: '\x1b[2J' }] }]) {
+    daemon.reply('GET /api/sessions', 200, body)
+    const env = { SVC_WORDS: 'session\nevents\n\n' }
+    const ran = await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env })
+    assert.equal(ran, { code: 0, stdout: '', stderr: '' })
+  }
+})
+
+test.run()

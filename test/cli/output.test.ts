@@ -1,0 +1,130 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { renderTable } from '../../cli/table.js'
+import { cutText, textWidth } from '../../cli/text.js'
+import { FakeDaemon, type RunOptions, runCli } from './fake-daemon.js'
+
+const test = suite<{ daemon: FakeDaemon }>('output')
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+})
+test.after.each(({ daemon }) => daemon.remove())
+
+const long = 'y'.repeat(300)
+const thing = { id: 'thg_1', state: 'open', size: 1, created_at: null, note: long }
+
+test('a table is as wide as COLUMNS says, else the terminal, and whole where there is none', async ({ daemon }) => {
+  daemon.reply('GET /api/things', 200, { things: [thing] })
+  const widest = async (options: RunOptions) => {
+    const { stdout } = await runCli(daemon.home, ['thing', 'list'], {
+      ...options,
+      env: { NO_COLOR: '1', ...options.env },
+    })
+    return Math.max(...stdout.split('\n').map(line => line.length))
+  }
+  assert.is(await widest({ tty: true, columns: 72 }), 72)
+  assert.is(await widest({ tty: true, columns: 72, env: { COLUMNS: '50' } }), 50)
+  assert.is(await widest({ tty: true }), 80)
+  assert.is(await widest({ env: { COLUMNS: '50' } }), 50)
+  for (const COLUMNS of ['', '0', '-3', 'many']) assert.ok((await widest({ env: { COLUMNS } })) > 300, COLUMNS)
+})
+
+test('one cell without end does not fill up every other row', () => {
+  const columns = [
+    { header: 'a', path: 'a' },
+    { header: 'b', path: 'b' },
+  ]
+  const rows = [
+    { a: 'x'.repeat(1_000_000), b: 'end' },
+    { a: 'short', b: 'end' },
+  ]
+  const lines = renderTable(rows, columns, { width: Number.POSITIVE_INFINITY, now: 0 })
+  for (const line of lines) assert.ok(line.length < 1100, String(line.length))
+  assert.match(lines[1] as string, /x… {2}end$/)
+})
+
+test('columns stand below each other whatever the letters are made of', () => {
+  const texts = {
+    漢字: 4,
+    Zoë: 3,
+    'Zoe\u0308': 3,
+    '👨‍👩‍👧‍👦': 2,
+    '🇩🇪': 2,
+    '👍🏽': 2,
+    '❤️': 2,
+    한국: 4,
+    '\u1112\u1161\u11ab': 2,
+    ﾊﾝ: 2,
+    'a\u200bb': 2,
+  }
+  for (const [text, width] of Object.entries(texts)) assert.is(textWidth(text), width, text)
+  assert.is(cutText('👨‍👩‍👧‍👦👨‍👩‍👧‍👦', 3), '👨‍👩‍👧‍👦…')
+  assert.is(cutText('e\u0301e\u0301e\u0301', 2), 'e\u0301…')
+  const rows = Object.keys(texts).map(name => ({ name, end: 'end' }))
+  const lines = renderTable(
+    rows,
+    [
+      { header: 'name', path: 'name' },
+      { header: 'end', path: 'end' },
+    ],
+    { width: 40, now: 0 },
+  )
+  for (const line of lines.slice(1)) assert.is(textWidth(line.slice(0, line.indexOf('end'))), 6, line)
+})
+
+test('a list says when it is not the whole list, beside the rows', async ({ daemon }) => {
+  daemon.reply('GET /api/things', 200, {
+    things: [thing],
+    page: { has_more: true, limit: 1, total: 12, next_cursor: 'c' },
+  })
+  const part = await runCli(daemon.home, ['thing', 'list'])
+  assert.is(part.stderr, 'note: there are more, 12 in all; go on with --limit <more>\n')
+  assert.is(part.stdout.trimEnd().split('\n').length, 2)
+  for (const option of ['--json', '--quiet'])
+    assert.is((await runCli(daemon.home, ['thing', 'list', option])).stderr, '', option)
+  daemon.reply('GET /api/things', 200, { things: [thing], page: { has_more: false, limit: 1, total: 1 } })
+  assert.is((await runCli(daemon.home, ['thing', 'list'])).stderr, '')
+})
+
+test('colours are forced and forbidden by the environment, in what people read alone', async ({ daemon }) => {
+  daemon.reply('GET /api/things', 200, { things: [thing] })
+  const colored = async (options: RunOptions, ...argv: string[]) => {
+    const { stdout, stderr } = await runCli(daemon.home, ['thing', ...argv], options)
+    return (stdout + stderr).includes('\x1b')
+  }
+  assert.is(await colored({ env: { FORCE_COLOR: '1' } }, 'list'), true)
+  assert.is(await colored({ env: { FORCE_COLOR: '0' }, tty: true }, 'list'), false)
+  assert.is(await colored({ env: { FORCE_COLOR: '1', NO_COLOR: '1' }, tty: true }, 'list'), false)
+  assert.is(await colored({ env: { FORCE_COLOR: '1' } }, 'list', '--json'), false)
+  assert.is(await colored({ env: { FORCE_COLOR: '1' } }, 'remove', 'nope'), true)
+  assert.is(await colored({}, 'remove', 'nope'), false)
+})
+
+test('no form of output lets a text act on the terminal, and none but toon and people lose it', async ({ daemon }) => {
+  const hostile = 'a\x1b[2Jb\x9b2Jc\u202ed\x7fe\rf\x07'
+  daemon.reply('GET /api/things', 200, { things: [{ ...thing, note: hostile }] })
+  daemon.reply('DELETE /api/things/t', 404, {
+    error: hostile,
+    code: hostile,
+    details: { [hostile]: hostile, next: hostile },
+  })
+  for (const mode of ['human', 'json', 'jsonl', 'toon']) {
+    for (const argv of [
+      ['thing', 'list'],
+      ['thing', 'remove', 't'],
+    ]) {
+      const { stdout, stderr } = await runCli(daemon.home, [...argv, '-o', mode])
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
+      assert.not.match(stdout + stderr, /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]/, `${argv} ${mode}`)
+    }
+  }
+  const { stdout } = await runCli(daemon.home, ['thing', 'list', '--json'])
+  assert.is(JSON.parse(stdout).things[0].note, hostile)
+})
+
+test('quiet prints ids and nothing else, whatever the form of the list', async ({ daemon }) => {
+  daemon.reply('GET /api/things', 200, { things: [] })
+  assert.equal(await runCli(daemon.home, ['thing', 'list', '--quiet']), { code: 0, stdout: '', stderr: '' })
+})
+
+test.run()
