@@ -32,17 +32,11 @@ async function untilGone(home: string, pid: number, signal: AbortSignal): Promis
     }
     await sleep(pollMs, undefined, { signal })
   }
-  // The lock is free a moment before the process is gone. Not for ever: what was never waited for stays in the table.
-  const linger = Date.now() + lingerMs
-  while (exists(pid) && Date.now() < linger) await sleep(pollMs / 5, undefined, { signal })
-}
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
+  // The lock is free a moment before the process is gone.
+  const { inspectProcess } = await import('../kernel/spawn/inspect.js')
+  const runs = () => inspectProcess(pid, process.platform)?.ended === false
+  for (const linger = Date.now() + lingerMs; runs() && Date.now() < linger; )
+    await sleep(pollMs / 5, undefined, { signal })
 }
 
 function terminate(pid: number): void {
