@@ -8,7 +8,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inFolder, openLog, range } from './fixtures/event-log.js'
 
-const KILLS = 12
+/** `npm run prove:models` has more. */
+const KILLS = Number(process.env.KILLS ?? 5)
 
 /** Starts the writer, kills it some time after that many lines; returns what it said. */
 async function killWriter(script: string, folder: string, lines: number): Promise<string[]> {
