@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { CliFault } from './fault.js'
@@ -78,4 +79,24 @@ export async function hangingFault({ home, socket }: Address, ms: number): Promi
   const who = pid === undefined ? 'the daemon' : `the daemon (pid ${pid})`
   const text = `${who} takes connections on ${socket} and has not answered for ${Math.round(ms / 1000)} s; it hangs`
   return new CliFault('daemon_unresponsive', text, { exit: 3, next: 'svc daemon stop' })
+}
+
+/** The fault for an exchange that broke off: the daemon has ended, or it lives and only this connection was lost. */
+export async function brokenFault({ home, socket }: Address, cause: unknown): Promise<CliFault> {
+  if (await takesConnections(socket)) {
+    return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })
+  }
+  const text = `the daemon of ${home} ended before it answered; what was asked of it may have been done or not`
+  return new CliFault('daemon_ended', text, { exit: 3, next: 'svc daemon start', cause })
+}
+
+function takesConnections(socket: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const connection = connect(socket)
+    const answer = (taken: boolean) => {
+      connection.destroy()
+      resolve(taken)
+    }
+    connection.once('connect', () => answer(true)).once('error', () => answer(false))
+  })
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Exchange, exchange, readEvents, readText, resuming } from '../client/exchange.js'
 import type { ServerEvent } from '../client/sse.js'
-import { type Address, hangingFault, unreachableFault } from './address.js'
+import { type Address, brokenFault, hangingFault, unreachableFault } from './address.js'
 import { CliFault, exitCodes, replyFault } from './fault.js'
 import type { Progress } from './progress.js'
 
@@ -100,7 +100,7 @@ export class Client {
         const text = `what answers on ${address.socket} is not a daemon of svc`
         throw new CliFault('socket_foreign', text, { exit: exitCodes.noDaemon, next: 'svc daemon start', cause: error })
       }
-      throw connectionFault(error)
+      throw await brokenFault(address, error)
     }
   }
 
@@ -108,7 +108,7 @@ export class Client {
     try {
       return await readText(response)
     } catch (error) {
-      throw signal.aborted ? signal.reason : connectionFault(error)
+      throw signal.aborted ? signal.reason : await brokenFault(await this.#options.address(), error)
     }
   }
 
@@ -147,10 +147,6 @@ export class Client {
       if (typeof version === 'string') onVersion(version)
     } catch {}
   }
-}
-
-function connectionFault(cause: unknown): CliFault {
-  return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })
 }
 
 const unreachableCodes = ['ENOENT', 'ECONNREFUSED', 'EACCES', 'EPERM', 'ENOTSOCK', 'ENOTDIR']

@@ -62,6 +62,19 @@ test('what speaks no HTTP, or stops in the middle of a reply, is named for what 
   }
 })
 
+test('a daemon that ends before it answers is told apart from a connection that was lost', async ({ daemon }) => {
+  const { home } = daemon
+  await daemon.stop()
+  const server = createServer(socket => {
+    socket.on('error', () => {}).once('data', () => server.close(() => {}) && socket.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(join(home, 'daemon.sock'), resolve))
+  const { code, stderr } = await runCli(home, ['thing', 'list'])
+  assert.is(code, 3, stderr)
+  assert.match(stderr, 'ended before it answered')
+  assert.match(stderr, /code: daemon_ended\n(  .*\n)*  next: svc daemon start\n/)
+})
+
 function listen(path: string, text: string): Promise<Server> {
   const server = createServer(socket => {
     socket.on('error', () => {}).once('data', () => socket.end(text))
