@@ -26,6 +26,10 @@ const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
 const watcherFile = join(root, 'test/harness/watch-replies.mjs')
 const watcher = existsSync(watcherFile) ? watcherFile : undefined
 
+/** Runs TypeScript, where the tree has it, faster than a loader that translates for each process. */
+const loaderFile = join(root, 'test/harness/typescript.mjs')
+const loader = existsSync(loaderFile) ? loaderFile : 'tsx'
+
 /** What runs now, killed when the runner is interrupted. */
 const running = new Set()
 
@@ -39,6 +43,7 @@ async function main(args) {
   if (!args.includes('--no-build') && !build()) return summary(0, 1)
   const { files, missing } = select(wanted)
   for (const name of missing) console.log(`FAIL  no test file matches ${name}`)
+  if (loader === loaderFile) await (await import('../test/harness/typescript-cache.mjs')).translateTree()
   const durations = readDurations()
   const queue = files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
   let passed = 0
@@ -98,7 +103,7 @@ async function runFile(file) {
   const seconds = Number(/^\/\/ timeout: (\d+)s\b/.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? defaultSeconds)
   const mark = `${process.pid}.${begun}`
   const replies = watcher && join(tmpdir(), `svc-replies-${mark}`)
-  const child = spawn(process.execPath, ['--import', 'tsx', ...(watcher ? ['--import', watcher] : []), file], {
+  const child = spawn(process.execPath, ['--import', loader, ...(watcher ? ['--import', watcher] : []), file], {
     cwd: root,
     detached: true,
     env: { ...process.env, [markName]: mark, ...(watcher && { SVC_TEST_REPLIES: replies, SVC_TEST_WATCHER: watcher }) },
@@ -139,12 +144,16 @@ async function runFile(file) {
   return { ...verdict(output, exit, problems.filter(Boolean)), ms, output }
 }
 
+/** The judge, loaded once: it compiles the schemas of the contract. */
+let judging
+
 /** Lines about the replies in a file that are not by the contract; the file goes. */
 async function judge(replies) {
   if (!existsSync(replies)) return []
-  const { tsImport } = await import('tsx/esm/api')
-  const { judgeReplies } = await tsImport('../test/harness/judge-replies.ts', import.meta.url)
-  const lines = judgeReplies(replies)
+  judging ??= import('tsx/esm/api').then(({ tsImport }) =>
+    tsImport('../test/harness/judge-replies.ts', import.meta.url),
+  )
+  const lines = (await judging).judgeReplies(replies)
   rmSync(replies, { force: true })
   return lines
 }

@@ -20,6 +20,7 @@ import {
   type WriteTextFileRequest,
 } from '@agentclientprotocol/sdk'
 import { suite, type Test } from 'uvu'
+import { typescript } from '../harness/run-typescript.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GIT_ENVIRONMENT = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_DEFAULT_HASH: 'sha1' }
@@ -58,7 +59,7 @@ export class AgentProcess {
   }
 
   static async start(home: string, behaviour: Behaviour = {}): Promise<AgentProcess> {
-    const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, 'examples/agents/report/agent.ts')], {
+    const child = spawn(process.execPath, [...typescript, join(ROOT, 'examples/agents/report/agent.ts')], {
       cwd: ROOT,
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state') },

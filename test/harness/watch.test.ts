@@ -6,20 +6,14 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { judgeReplies } from './judge-replies.js'
+import { typescript } from './run-typescript.js'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 for (const door of ['inject', 'socket', 'tcp'])
   test(`a reply that is not by the contract is seen through ${door}`, () => {
     const file = join(tmpdir(), `svc-watch-${process.pid}-${door}`)
-    const args = [
-      '--import',
-      'tsx',
-      '--import',
-      pathOf('watch-replies.mjs'),
-      pathOf('../fixtures/wrong-replies.ts'),
-      door,
-    ]
+    const args = [...typescript, '--import', pathOf('watch-replies.mjs'), pathOf('../fixtures/wrong-replies.ts'), door]
     const { status, stderr } = spawnSync(process.execPath, args, {
       env: { ...process.env, SVC_TEST_REPLIES: file },
       encoding: 'utf8',

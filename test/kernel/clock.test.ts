@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { iso, systemClock, VirtualClock } from '../../kernel/clock.js'
+import { typescript } from '../harness/run-typescript.js'
 
 test('the system clock never fires early, and in time order', async () => {
   const clock = systemClock()
@@ -38,8 +39,7 @@ test('a timer keeps the process alive unless it is told not to', () => {
     spawnSync(
       process.execPath,
       [
-        '--import',
-        'tsx',
+        ...typescript,
         '--input-type=module',
         '-e',
         `import { systemClock } from './kernel/clock.ts'

@@ -73,8 +73,9 @@ test(`kill -9 at ${KILLS} points while events are moved: each is there once, in 
     } finally {
       await rm(bundle, { recursive: true, force: true })
     }
-    assert.ok(acknowledged > 300, `${acknowledged} acknowledged`)
-    assert.ok(handled.size > 100, `${handled.size} handled`)
+    // Each life writes 20 lines at least; most of them acknowledge.
+    assert.ok(acknowledged > 10 * KILLS, `${acknowledged} acknowledged`)
+    assert.ok(handled.size > 5 * KILLS, `${handled.size} handled`)
   }))
 
 test.run()

@@ -7,6 +7,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openJournal } from '../../kernel/journal/index.js'
 import { noteBytes, readNote } from '../../kernel/store/note.js'
+import { typescript } from '../harness/run-typescript.js'
 import { checkAll, closed, payloads, text } from './fixtures/journals.js'
 import { codeOf, inFolder, watchedDisk } from './store/harness.js'
 
@@ -162,7 +163,7 @@ test('after kill -9 all that was synced is there and the generation is raised, a
     const script = fileURLToPath(new URL('fixtures/journal-writer.ts', import.meta.url))
     let synced = 0
     for (let round = 1; round <= 3; round++) {
-      const child = spawn(process.execPath, ['--import', 'tsx', script, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const child = spawn(process.execPath, [...typescript, script, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
       let output = ''
       child.stdout.on('data', chunk => {
         output += chunk

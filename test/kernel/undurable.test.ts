@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
+import { typescript } from '../harness/run-typescript.js'
 
 // Storage rule 6: nothing that depends on an undurable transaction leaves the process.
 
@@ -14,7 +15,7 @@ const SYNC_MS = 3000
 const daemon = fileURLToPath(new URL('fixtures/slow-disk-daemon.ts', import.meta.url))
 
 async function start(home: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', daemon, home, String(SYNC_MS), path.join(home, 'slow')], {
+  const child = spawn(process.execPath, [...typescript, daemon, home, String(SYNC_MS), path.join(home, 'slow')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(child.stdout!, 'data')

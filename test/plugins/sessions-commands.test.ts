@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../kernel/plugin.js'
 import * as commands from '../../plugins/sessions/commands.js'
 import { openWorld, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
+import { typescript } from '../harness/run-typescript.js'
 
 let world: World
 
@@ -103,10 +104,9 @@ test('new, events, approve, history, transcript, resume', async () => {
 
 test('the report agent in mode approve-reads: asks for its command and for its write', async () => {
   const agent = fileURLToPath(new URL('../../examples/agents/report/agent.ts', import.meta.url))
-  const tsx = pathToFileURL(fileURLToPath(import.meta.resolve('tsx'))).href
   await world.agent('report', {
     permissions: 'approve-reads',
-    command: `${process.execPath} --import ${tsx} ${agent}`,
+    command: [process.execPath, ...typescript, agent].join(' '),
   })
   const started = await run(commands.runNew, {}, { agent: 'report', prompt: 'report to docs/REPORT.md' })
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]

@@ -8,6 +8,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../../kernel/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
+import { typescript } from '../../harness/run-typescript.js'
 import { bench, START } from './bench.js'
 import { completed } from './fake-sessions.js'
 
@@ -27,7 +28,7 @@ test('kill -9 between claim and dispatch, again and again: nothing is dispatched
   const now = async () => Number([...(await lines('ready')), ...(await lines('time'))].at(-1) ?? START)
   for (let kill = 1; kill <= KILLS; kill++) {
     const at = Math.max(await now(), START)
-    const child = spawn(process.execPath, ['--import', 'tsx', program, home, String(at), ledger], { stdio: 'inherit' })
+    const child = spawn(process.execPath, [...typescript, program, home, String(at), ledger], { stdio: 'inherit' })
     const exited = once(child, 'exit')
     while ((await lines('ready')).length < kill) {
       assert.is(child.exitCode, null, 'the daemon ended by itself')
