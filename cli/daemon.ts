@@ -9,4 +9,8 @@ const exit = process.exit.bind(process)
 // V8 would spend the first moments on optimizing SQLite for a load that is not there yet.
 setFlagsFromString('--wasm-tiering-budget=200000000')
 const root = dirname(fileURLToPath(import.meta.url))
-exit(await runDaemon({ root, home: homeOfEnv(process.env), env: process.env, foreground: false }))
+const follows = '--successor'
+const succeeds = process.argv.includes(follows)
+const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows]
+const home = homeOfEnv(process.env)
+exit(await runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds }))

@@ -1,11 +1,16 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Kernel, LogLine } from '../kernel/index.js'
 import type { Env } from './address.js'
 import { LogFile, logPath } from './log-file.js'
 import { redact } from './redact.js'
+import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
+import { type Blocked, startWatchdog } from './watchdog.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
+/** The one before is ended by a signal; only the disk can hold it up. */
+const successionMs = 15_000
 /** Exit code of an exception that nothing contained (EX_SOFTWARE). */
 const exitBroken = 70
 
@@ -16,6 +21,10 @@ export interface DaemonOptions {
   readonly env: Env
   /** The log goes to standard output as well. */
   readonly foreground: boolean
+  /** Arguments of Node with which the watchdog of a detached daemon starts the next one. */
+  readonly successor?: readonly string[]
+  /** It follows one that is being ended and waits for its lock. */
+  readonly succeeds?: boolean
 }
 
 type Log = (
@@ -23,17 +32,28 @@ type Log = (
 ) => void
 
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
-export async function runDaemon({ root, home, env, foreground }: DaemonOptions): Promise<number> {
+export async function runDaemon(options: DaemonOptions): Promise<number> {
+  const { root, home, env, foreground, successor } = options
   // The command line's own handler would cut the shutdown short.
   process.removeAllListeners('SIGINT')
   const stopped = stopSignal(foreground)
   let kernel: Kernel | undefined
   let log: Log | undefined
+  const blame = (owner: string, where: string, error: Error) => kernel?.report({ owner, hook: where, error })
+  const blocked: Blocked = ({ owner, where }, seconds) => {
+    log?.({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
+    blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
+  }
   try {
     const code = Promise.all([import('../kernel/index.js'), import('../plugins/index.js')])
     code.catch(() => {})
     log = await openLogger(home, foreground)
-    contain(log)
+    contain(log, blame)
+    const watch = () => startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+    // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
+    const early = existsSync(join(home, 'extensions'))
+    if (early) watch()
+    const suspect = readSuspect(home)
     const [{ createKernel }, { inTree, critical, quiesceOrder }] = await code
     kernel = await createKernel({
       home,
@@ -43,7 +63,17 @@ export async function runDaemon({ root, home, env, foreground }: DaemonOptions):
       listen: ['socket', 'tcp'],
       env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
       log,
+      ...(options.succeeds && { waitForLockMs: successionMs }),
+      ...(suspect &&
+        !(critical as readonly string[]).includes(suspect.owner) && {
+          leftOut: [{ name: suspect.owner, why: describeSuspect(suspect) }],
+        }),
     })
+    if (suspect) {
+      forgetSuspect(home)
+      blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
+    }
+    if (!early) watch()
   } catch (error) {
     return refuse(error, foreground, log)
   }
@@ -84,16 +114,18 @@ async function openLogger(home: string, foreground: boolean): Promise<Log> {
 }
 
 /** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
-function contain(log: Log): void {
+function contain(log: Log, blame: (owner: string, where: string, error: Error) => void): void {
   process.on('unhandledRejection', reason => {
     const { text, stack, owner } = describe(reason)
     log({ level: 'error', msg: `unhandled rejection: ${text}`, owner, stack })
+    blame(owner, 'unhandled rejection', new Error(text))
   })
   const exit = process.exit.bind(process)
   process.on('uncaughtException', error => {
     const { text, stack, owner, dropIn } = describe(error)
     log({ level: 'error', msg: `uncaught exception: ${text}`, owner, stack })
-    if (!dropIn) exit(exitBroken)
+    if (dropIn) blame(owner, 'uncaught exception', new Error(text))
+    else exit(exitBroken)
   })
   process.exit = () => {
     throw new Error('process.exit is not for plugins; the daemon is stopped with svc daemon stop')

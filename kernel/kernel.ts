@@ -36,6 +36,8 @@ export interface KernelOptions {
   readonly critical?: readonly string[]
   /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
   readonly replace?: readonly string[]
+  /** Plugins that do not run this time, and why, for people. */
+  readonly leftOut?: readonly { readonly name: string; readonly why: string }[]
   /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
   readonly quiesceOrder?: readonly string[]
   /** Doors to open; default none, `inject` alone. */
@@ -62,6 +64,8 @@ export interface Kernel {
   inject(request: InjectRequest): Promise<InjectReply>
   /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
   close(): Promise<readonly Error[]>
+  /** Attributes a failure that only the process saw, as an unhandled rejection, to a plugin. */
+  readonly report: Report
   /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
   readonly failed: Promise<Error>
 }
@@ -99,6 +103,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     )
     undo.push(() => config.close())
     const disabled = config.get(KernelSettings.disabled)
+    const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
@@ -193,6 +198,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       reconcile,
       transport,
       disabled,
+      leftOut,
       replace: [...config.get(KernelSettings.replace), ...(options.replace ?? [])],
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
@@ -253,6 +259,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         closing ??= shutDown()
         return closing
       },
+      report,
       failed: store.failed,
     }
   } catch (error) {

@@ -36,6 +36,7 @@ function entries() {
     client: 'client/index.ts',
     svc: 'cli/svc.ts',
     daemon: 'cli/daemon.ts',
+    'watchdog-thread': 'cli/watchdog-thread.ts',
     'build-data': 'cli/build-data.ts',
     'examples/agents/report/agent': 'examples/agents/report/agent.ts',
   }

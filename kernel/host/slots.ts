@@ -20,6 +20,8 @@ export interface Slot {
 export interface SlotOptions {
   /** Names of plugins that do not run. */
   readonly disabled: readonly string[]
+  /** Names of plugins that do not run this time, and why. */
+  readonly leftOut: ReadonlyMap<string, string>
   /** Names of plugins that may take the place of those which they replace. */
   readonly replace: readonly string[]
   /** Says that a plugin changed state, for the event log. */
@@ -63,16 +65,24 @@ export class Slots {
   }
 
   seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
-    const off = [plugin.name, by].some(name => name !== undefined && this.options.disabled.includes(name))
+    const why = this.#whyNot(plugin.name) ?? (by === undefined ? undefined : this.#whyNot(by))
     const slot: Slot = {
       plugin,
       ...(by ? { by } : {}),
       ...(displaced ? { displaced } : {}),
       ...(error ? { error } : {}),
-      state: error ? { status: 'failed', error } : off ? { status: 'disabled' } : { status: 'waiting', missing: [] },
+      state: error
+        ? { status: 'failed', error }
+        : why
+          ? { status: 'disabled', why }
+          : { status: 'waiting', missing: [] },
     }
     this.restore(slot)
     return slot
+  }
+
+  #whyNot(name: string): string | undefined {
+    return this.options.disabled.includes(name) ? 'it is disabled' : this.options.leftOut.get(name)
   }
 
   restore(slot: Slot): void {
@@ -81,7 +91,7 @@ export class Slots {
 
   vacate(name: string): void {
     this.#slots.delete(name)
-    this.options.changed(name, { status: 'disabled' })
+    this.options.changed(name, { status: 'disabled', why: 'it was unloaded' })
   }
 
   plan(): Plan {

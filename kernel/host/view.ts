@@ -8,13 +8,13 @@ export type PluginState =
   | { readonly status: 'waiting'; readonly missing: readonly string[] }
   | { readonly status: 'active' }
   | { readonly status: 'failed'; readonly error: string }
-  | { readonly status: 'disabled' }
+  | { readonly status: 'disabled'; readonly why: string }
 
 /** Why a plugin does not run, for people; empty when it does. */
 export function reasonOf(state: PluginState): string {
   if (state.status === 'failed') return state.error
   if (state.status === 'waiting') return `it waits for ${state.missing.join(' → ')}`
-  return state.status === 'disabled' ? 'it is disabled' : ''
+  return state.status === 'disabled' ? state.why : ''
 }
 
 export interface PluginInfo {

@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { type Debugger, Session } from 'node:inspector'
+import { join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { writeSuspect } from './suspect.js'
+import type { WatchdogData } from './watchdog.js'
+
+/** Who holds the main thread. */
+export interface Culprit {
+  /** Name of a plugin, or `unknown`. */
+  readonly owner: string
+  /** Function and place, for people. */
+  readonly where: string
+}
+
+const tickMs = 1000
+/** Ticks of this thread without a beat of the other; a machine that was suspended has neither. */
+const namedAfter = 2
+const endedAfter = 5
+/** A thread in a call of the system cannot be paused. */
+const pauseMs = 1000
+
+const { beats, home, successor, log } = workerData as WatchdogData
+const count = new Int32Array(beats)
+
+let seen = -1
+let missed = 0
+let culprit: Culprit | undefined
+let looking = false
+
+setInterval(async () => {
+  const beat = Atomics.load(count, 0)
+  if (beat !== seen) {
+    if (culprit) parentPort?.postMessage({ culprit, seconds: missed })
+    seen = beat
+    missed = 0
+    culprit = undefined
+    return
+  }
+  missed++
+  if (looking || (missed !== namedAfter && missed < endedAfter)) return
+  looking = true
+  culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
+  looking = false
+  // It may have come back while it was looked at.
+  if (missed >= endedAfter && Atomics.load(count, 0) === seen) end(culprit)
+}, tickMs)
+
+/** Pauses the main thread for a moment and reads its stack; undefined when it does not stop. */
+async function whoHoldsTheMainThread(): Promise<Culprit | undefined> {
+  const session = new Session()
+  try {
+    session.connectToMainThread()
+    const scripts = new Map<string, string>()
+    session.on('Debugger.scriptParsed', ({ params }) => scripts.set(params.scriptId, params.url))
+    const paused = new Promise<Debugger.CallFrame[] | undefined>(resolve => {
+      session.once('Debugger.paused', ({ params }) => resolve(params.callFrames))
+      setTimeout(resolve, pauseMs, undefined)
+    })
+    session.post('Debugger.enable')
+    session.post('Debugger.pause')
+    const frames = await paused
+    if (!frames) return undefined
+    const found = await nameOf(session, frames, scripts)
+    session.post('Debugger.resume')
+    return found
+  } catch {
+    return undefined
+  } finally {
+    session.disconnect()
+  }
+}
+
+/** Whose the code is: by the top frame of a drop-in, else by the guarded call that runs, else unknown. */
+async function nameOf(
+  session: Session,
+  frames: readonly Debugger.CallFrame[],
+  scripts: ReadonlyMap<string, string>,
+): Promise<Culprit> {
+  const urlOf = (frame: Debugger.CallFrame) => scripts.get(frame.location.scriptId) ?? frame.url
+  for (const frame of frames) {
+    const folder = /^(?:file:\/\/)?(.*\/cache\/extensions\/[0-9a-f]+)\//.exec(urlOf(frame))?.[1]
+    if (folder !== undefined) return { owner: extensionIn(decodeURI(folder)), where: placeOf(frame, urlOf(frame)) }
+  }
+  const top = frames[0]
+  const where = top ? placeOf(top, urlOf(top)) : 'no function'
+  for (const frame of frames) {
+    const owner = await guardedBy(session, frame)
+    if (owner !== undefined) return { owner, where }
+  }
+  return { owner: 'unknown', where }
+}
+
+const placeOf = ({ functionName, location }: Debugger.CallFrame, url: string) =>
+  `${functionName || 'a function'} (${url.replace(/^.*\/(?=[^/]+\/[^/]+$)/, '')}:${location.lineNumber + 1})`
+
+/** The kernel's guarded calls know for whom they run as `owner` or `cell.owner`. */
+function guardedBy(session: Session, { callFrameId }: Debugger.CallFrame): Promise<string | undefined> {
+  const expression = "typeof cell === 'object' ? cell.owner : typeof owner === 'string' ? owner : undefined"
+  return new Promise(resolve => {
+    session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression, silent: true }, (error, reply) => {
+      resolve(error === null && typeof reply?.result?.value === 'string' ? reply.result.value : undefined)
+    })
+  })
+}
+
+/** The name in the manifest of a loaded copy; the folder's own name when that cannot be read. */
+function extensionIn(folder: string): string {
+  for (const [file, pattern] of [
+    ['extension.toml', /^\s*name\s*=\s*["']([^"']+)["']/m],
+    ['extension.json', /"name"\s*:\s*"([^"]+)"/],
+  ] as const) {
+    try {
+      const name = pattern.exec(readFileSync(join(folder, file), 'utf8'))?.[1]
+      if (name !== undefined) return name
+    } catch {}
+  }
+  return folder.slice(folder.lastIndexOf('/') + 1)
+}
+
+/** Only a signal ends the process: `process.exit` in a worker ends the worker. */
+function end({ owner, where }: Culprit): void {
+  try {
+    writeSuspect(home, { owner, where, at: new Date().toISOString(), pid: process.pid, blocked_seconds: missed })
+  } catch {}
+  const text = `the daemon does not come back from ${where} of ${owner}: it is ended, and ${owner} left out of the next start\n`
+  if (successor) succeed(successor)
+  else writeSync(2, `error: ${text}`)
+  process.kill(process.pid, 'SIGKILL')
+}
+
+/** Starts the next daemon, which waits for the lock of this one. */
+function succeed(args: readonly string[]): void {
+  try {
+    const file = openSync(log, 'a', 0o600)
+    spawn(process.execPath, args, { cwd: home, detached: true, stdio: ['ignore', file, file] }).unref()
+    closeSync(file)
+  } catch {}
+}

@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Installed, until } from './installed.js'
+
+const test = suite<{ at: Installed }>('watchdog')
+test.before.each(context => {
+  context.at = new Installed()
+})
+test.after.each(({ at }) => at.remove())
+
+const log = (at: Installed) => readFileSync(join(at.home, 'logs', 'svc.log'), 'utf8')
+
+/** A module that stands where a drop-in is loaded from and at each SIGUSR2 holds the thread, so many milliseconds. */
+function holder(at: Installed, ...times: number[]): Readonly<Record<string, string>> {
+  const folder = join(at.home, 'cache/extensions/abc123')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'extension.toml'), '[extension]\nname = "acme.spin"\nversion = "1.0.0"\n')
+  writeFileSync(
+    join(folder, 'main.mjs'),
+    `const cell = new Int32Array(new SharedArrayBuffer(4))
+    const times = [${times}]
+    function spin(ms) {
+      for (const end = Date.now() + ms; Date.now() < end; ) Atomics.wait(cell, 0, 0, 20)
+    }
+    if (/daemon\\.js|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => spin(times.shift()))`,
+  )
+  return { NODE_OPTIONS: `--import ${join(folder, 'main.mjs')}` }
+}
+
+test('who holds the daemon is named; held for ever, the daemon is followed by one without it, once', async ({ at }) => {
+  assert.is((await at.run(['daemon', 'start'], undefined, holder(at, 3500, Infinity))).code, 0)
+  const { pid } = at.discovery
+  process.kill(pid, 'SIGUSR2')
+  await until(
+    () => /"acme\.spin held the daemon for [2-4] s in spin \(abc123\/main\.mjs:\d+\)"/.test(log(at)) || undefined,
+    15_000,
+    () => `acme.spin in the log:\n${log(at)}`,
+  )
+  assert.is(at.discovery.pid, pid, 'it goes on')
+  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in event loop: it held the daemon in spin/)
+
+  process.kill(pid, 'SIGUSR2')
+  await until(
+    async () => {
+      const { code, stdout } = await at.run(['status', '--json'])
+      return code === 0 && JSON.parse(stdout).daemon.pid !== pid ? true : undefined
+    },
+    30_000,
+    () => 'the daemon that follows',
+  )
+  assert.match(
+    (await at.run(['doctor'])).stdout,
+    /acme\.spin failed in watchdog: it held the daemon \(pid \d+\) for \d+ s/,
+  )
+  assert.not(existsSync(join(at.home, 'suspect.json')), 'it is left out once')
+  await at.svc('daemon', 'stop')
+})
+
+test('in the foreground the daemon ends, and the next start says why', async ({ at }) => {
+  const daemon = at.start(['daemon', 'start', '--foreground'], undefined, holder(at, Infinity))
+  await daemon.shows(/daemon is ready/)
+  daemon.child.kill('SIGUSR2')
+  const { stderr } = await daemon.ended
+  assert.match(stderr, 'the daemon does not come back from spin')
+  assert.match(stderr, 'of acme.spin')
+  await at.svc('daemon', 'start')
+  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in watchdog: .* it is left out of this run/)
+})
+
+test.run()
