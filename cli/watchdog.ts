@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Culprit } from './watchdog-thread.js'
 
-const beatMs = 500
+const beatMs = 1000
 
 /** What the thread of the watchdog is given. */
 export interface WatchdogData {
