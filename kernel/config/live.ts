@@ -94,8 +94,10 @@ export class LiveConfig {
     const astray = plugin.includes('.') && entries.find(({ path }) => !path.startsWith(below))
     if (astray) throw new Fault('setting_misplaced', 500, `${astray.path} is not below ${below}`)
     for (const { path } of entries) this.#fixed.delete(path)
-    const fresh = entries.filter(entry => !this.#known.includes(entry))
-    if (fresh.length > 0) this.#own([...this.#known, ...fresh])
+    // Another version of a drop-in has its own.
+    const others = plugin.includes('.') ? this.#known.filter(({ path }) => !path.startsWith(below)) : this.#known
+    const known = [...others, ...entries.filter(entry => !others.includes(entry))]
+    if (known.length !== this.#known.length || known.some(entry => !this.#known.includes(entry))) this.#own(known)
   }
 
   /** Follows the file from now on. */

@@ -156,6 +156,13 @@ test("a drop-in's values wait for it below plugins.<name>; a misspelt one or a p
   })
   assert.match(odd.status === 'failed' ? odd.error : '', /config\.json:1: unknown key plugins\.acme\.odd\.sise/)
   assert.is((await host.kernel.host.load(good.plugin)).status, 'active')
+  const other = { ...sizes([depth]).plugin, version: '2.0.0' }
+  const refused = await host.kernel.host.reload(other).then(
+    () => '',
+    error => error.message,
+  )
+  assert.match(refused, 'unknown key plugins.acme.sizes.size')
+  assert.is(good.value(size), 2, 'the version whose settings the file has runs again')
   await host.close()
   await rm(home, { recursive: true, force: true })
 })
