@@ -6,9 +6,9 @@ import { MUTANTS, States, type SubjectName } from '../../../scripts/prove-store/
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 for (const [subject, count] of [
-  ['store', 15],
-  ['journal', 100],
-  ['file', 100],
+  ['store', 4],
+  ['journal', 40],
+  ['file', 40],
 ] as [SubjectName, number][]) {
   test(`power loss leaves of a ${subject} what was acknowledged, and nothing torn`, async () => {
     const states = new States(seed)
