@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Kernel, LogLine } from '../kernel/index.js'
 import type { Env } from './address.js'
@@ -31,6 +31,9 @@ type Log = (
   line: Pick<LogLine, 'level' | 'msg'> & { readonly time?: number; readonly [field: string]: unknown },
 ) => void
 
+/** Attributes a failure, at a place, to a plugin. */
+type Blame = (owner: string, where: string, error: unknown) => void
+
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
 export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { root, home, env, foreground, successor } = options
@@ -39,25 +42,29 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const stopped = stopSignal(foreground)
   let kernel: Kernel | undefined
   let log: Log | undefined
-  const blame = (owner: string, where: string, error: Error) => kernel?.report({ owner, hook: where, error })
+  const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
   const blocked: Blocked = ({ owner, where }, seconds) => {
     log?.({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
   }
   try {
-    const code = Promise.all([import('../kernel/index.js'), import('../plugins/index.js')])
+    const code = Promise.all([
+      import('../kernel/index.js'),
+      import('../plugins/index.js'),
+      import('./drop-in-commands.js'),
+    ])
     code.catch(() => {})
     log = await openLogger(home, foreground)
     contain(log, blame)
     const watch = () => startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
     // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
-    const early = existsSync(join(home, 'extensions'))
+    const early = hasDropIns(home)
     if (early) watch()
     const suspect = readSuspect(home)
-    const [{ createKernel }, { inTree, critical, quiesceOrder }] = await code
+    const [{ createKernel }, { inTree, critical, quiesceOrder }, { dropInCommands }] = await code
     kernel = await createKernel({
       home,
-      plugins: inTree,
+      plugins: [...inTree, dropInCommands],
       critical,
       quiesceOrder,
       listen: ['socket', 'tcp'],
@@ -84,6 +91,14 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
   const clean = await close(kernel, log)
   return typeof why === 'string' && clean ? 0 : 1
+}
+
+function hasDropIns(home: string): boolean {
+  try {
+    return readdirSync(join(home, 'extensions')).some(name => !name.startsWith('.'))
+  } catch {
+    return false
+  }
 }
 
 function stopSignal(foreground: boolean): Promise<string> {
@@ -114,18 +129,18 @@ async function openLogger(home: string, foreground: boolean): Promise<Log> {
 }
 
 /** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
-function contain(log: Log, blame: (owner: string, where: string, error: Error) => void): void {
+function contain(log: Log, blame: Blame): void {
   process.on('unhandledRejection', reason => {
     const { text, stack, owner } = describe(reason)
     log({ level: 'error', msg: `unhandled rejection: ${text}`, owner, stack })
-    blame(owner, 'unhandled rejection', new Error(text))
+    blame(owner, 'unhandled rejection', reason)
   })
   const exit = process.exit.bind(process)
   process.on('uncaughtException', error => {
     const { text, stack, owner, dropIn } = describe(error)
     log({ level: 'error', msg: `uncaught exception: ${text}`, owner, stack })
-    if (dropIn) blame(owner, 'uncaught exception', new Error(text))
-    else exit(exitBroken)
+    if (!dropIn) exit(exitBroken)
+    blame(owner, 'uncaught exception', error)
   })
   process.exit = () => {
     throw new Error('process.exit is not for plugins; the daemon is stopped with svc daemon stop')
@@ -135,7 +150,7 @@ function contain(log: Log, blame: (owner: string, where: string, error: Error) =
 function describe(thrown: unknown): { text: string; stack: string; owner: string; dropIn: boolean } {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   const stack = error.stack ?? ''
-  const extension = /cache\/extensions\/([0-9a-f]+)\//.exec(stack)?.[1]
+  const extension = /cache\/extensions\/[0-9a-f]+\/([^/]+)\//.exec(stack)?.[1]
   const plugin = /plugins\/([a-z]+)\//.exec(stack)?.[1]
   return { text: error.message, stack, owner: extension ?? plugin ?? 'unknown', dropIn: extension !== undefined }
 }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
-import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { writeSuspect } from './suspect.js'
 import type { WatchdogData } from './watchdog.js'
@@ -80,8 +79,8 @@ async function nameOf(
 ): Promise<Culprit> {
   const urlOf = (frame: Debugger.CallFrame) => scripts.get(frame.location.scriptId) ?? frame.url
   for (const frame of frames) {
-    const folder = /^(?:file:\/\/)?(.*\/cache\/extensions\/[0-9a-f]+)\//.exec(urlOf(frame))?.[1]
-    if (folder !== undefined) return { owner: extensionIn(decodeURI(folder)), where: placeOf(frame, urlOf(frame)) }
+    const owner = /\/cache\/extensions\/[0-9a-f]+\/([^/]+)\//.exec(urlOf(frame))?.[1]
+    if (owner !== undefined) return { owner, where: placeOf(frame, urlOf(frame)) }
   }
   const top = frames[0]
   const where = top ? placeOf(top, urlOf(top)) : 'no function'
@@ -103,20 +102,6 @@ function guardedBy(session: Session, { callFrameId }: Debugger.CallFrame): Promi
       resolve(error === null && typeof reply?.result?.value === 'string' ? reply.result.value : undefined)
     })
   })
-}
-
-/** The name in the manifest of a loaded copy; the folder's own name when that cannot be read. */
-function extensionIn(folder: string): string {
-  for (const [file, pattern] of [
-    ['extension.toml', /^\s*name\s*=\s*["']([^"']+)["']/m],
-    ['extension.json', /"name"\s*:\s*"([^"]+)"/],
-  ] as const) {
-    try {
-      const name = pattern.exec(readFileSync(join(folder, file), 'utf8'))?.[1]
-      if (name !== undefined) return name
-    } catch {}
-  }
-  return folder.slice(folder.lastIndexOf('/') + 1)
 }
 
 /** Only a signal ends the process: `process.exit` in a worker ends the worker. */

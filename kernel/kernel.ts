@@ -58,14 +58,12 @@ export interface KernelOptions {
 
 /** A running kernel. */
 export interface Kernel {
-  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'>
+  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload' | 'report'>
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
   inject(request: InjectRequest): Promise<InjectReply>
   /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
   close(): Promise<readonly Error[]>
-  /** Attributes a failure that only the process saw, as an unhandled rejection, to a plugin. */
-  readonly report: Report
   /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
   readonly failed: Promise<Error>
 }
@@ -203,12 +201,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
         config.adopt(plugin.name, plugin.surface.settings ?? [])
-        return bindKernel(
-          { ...parts, config, host: hostView, registries: () => host?.registries },
-          plugin,
-          needs,
-          tapper,
-        )
+        return bindKernel({ ...parts, config, host: hostView, running: host as Host }, plugin, needs, tapper)
       },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => {
@@ -252,6 +245,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         load: running.load.bind(running),
         unload: running.unload.bind(running),
         reload: running.reload.bind(running),
+        report: running.report,
       }),
       home,
       inject: request => transport.inject(request),
@@ -259,7 +253,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         closing ??= shutDown()
         return closing
       },
-      report,
       failed: store.failed,
     }
   } catch (error) {

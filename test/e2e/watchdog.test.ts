@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -12,29 +12,45 @@ test.after.each(({ at }) => at.remove())
 
 const log = (at: Installed) => readFileSync(join(at.home, 'logs', 'svc.log'), 'utf8')
 
-/** A module that stands where a drop-in is loaded from and at each SIGUSR2 holds the thread, so many milliseconds. */
-function holder(at: Installed, ...times: number[]): Readonly<Record<string, string>> {
-  const folder = join(at.home, 'cache/extensions/abc123')
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'extension.toml'), '[extension]\nname = "acme.spin"\nversion = "1.0.0"\n')
-  writeFileSync(
-    join(folder, 'main.mjs'),
+/** A drop-in that at each SIGUSR2 holds the thread, so many milliseconds. */
+function holder(at: Installed, ...times: number[]): void {
+  at.writeHome(
+    'extensions/acme.spin/extension.toml',
+    'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.mjs"\n',
+  )
+  at.writeHome(
+    'extensions/acme.spin/main.mjs',
     `const cell = new Int32Array(new SharedArrayBuffer(4))
     const times = [${times}]
     function spin(ms) {
       for (const end = Date.now() + ms; Date.now() < end; ) Atomics.wait(cell, 0, 0, 20)
     }
-    if (/daemon\\.js|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => spin(times.shift()))`,
+    export default {
+      name: 'acme.spin', version: '1.0.0', requires: {}, surface: {},
+      apply() { process.on('SIGUSR2', () => spin(times.shift())) },
+    }`,
   )
-  return { NODE_OPTIONS: `--import ${join(folder, 'main.mjs')}` }
 }
 
+const stateOf = async (at: Installed) => {
+  const { plugins } = await at.json<{ plugins: { name: string; state: string }[] }>('plugin', 'list')
+  return plugins.find(({ name }) => name === 'acme.spin')?.state
+}
+const becomes = (at: Installed, state: string) =>
+  until(
+    async () => (await stateOf(at)) === state || undefined,
+    20_000,
+    () => `acme.spin ${state}`,
+  )
+
 test('who holds the daemon is named; held for ever, the daemon is followed by one without it, once', async ({ at }) => {
-  assert.is((await at.run(['daemon', 'start'], undefined, holder(at, 3500, Infinity))).code, 0)
+  holder(at, 3500, Infinity)
+  await at.svc('daemon', 'start')
+  await becomes(at, 'active')
   const { pid } = at.discovery
   process.kill(pid, 'SIGUSR2')
   await until(
-    () => /"acme\.spin held the daemon for [2-4] s in spin \(abc123\/main\.mjs:\d+\)"/.test(log(at)) || undefined,
+    () => /"acme\.spin held the daemon for [2-4] s in spin \(acme\.spin\/main\.mjs:\d+\)"/.test(log(at)) || undefined,
     15_000,
     () => `acme.spin in the log:\n${log(at)}`,
   )
@@ -54,19 +70,25 @@ test('who holds the daemon is named; held for ever, the daemon is followed by on
     (await at.run(['doctor'])).stdout,
     /acme\.spin failed in watchdog: it held the daemon \(pid \d+\) for \d+ s/,
   )
+  await becomes(at, 'disabled')
   assert.not(existsSync(join(at.home, 'suspect.json')), 'it is left out once')
   await at.svc('daemon', 'stop')
 })
 
 test('in the foreground the daemon ends, and the next start says why', async ({ at }) => {
-  const daemon = at.start(['daemon', 'start', '--foreground'], undefined, holder(at, Infinity))
+  holder(at, Infinity)
+  const daemon = at.start(['daemon', 'start', '--foreground'])
   await daemon.shows(/daemon is ready/)
+  await becomes(at, 'active')
   daemon.child.kill('SIGUSR2')
   const { stderr } = await daemon.ended
   assert.match(stderr, 'the daemon does not come back from spin')
   assert.match(stderr, 'of acme.spin')
   await at.svc('daemon', 'start')
   assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in watchdog: .* it is left out of this run/)
+  await at.svc('daemon', 'stop')
+  await at.svc('daemon', 'start')
+  await becomes(at, 'active')
 })
 
 test.run()
