@@ -38,14 +38,17 @@ export const WindowManagerActor = v.strictObject({
 export type WindowManagerActor = v.InferOutput<typeof WindowManagerActor>
 
 /** A command that was done: what it changed, before and after. Desktops and windows that it left alone are not in it. */
-export const HistoryEntry = v.object({
-  actor: WindowManagerActor,
-  command_id: WindowManagerCommand,
-  created_at: Timestamp,
-  origin: v.optional(v.string()),
-  before: Arrangement,
-  after: Arrangement,
-})
+export const HistoryEntry = v.pipe(
+  v.object({
+    actor: WindowManagerActor,
+    command_id: WindowManagerCommand,
+    created_at: Timestamp,
+    origin: v.optional(v.string()),
+    before: Arrangement,
+    after: Arrangement,
+  }),
+  v.title('HistoryEntry'),
+)
 export type HistoryEntry = v.InferOutput<typeof HistoryEntry>
 
 /** Entries from the oldest to the one that is next. */
@@ -53,16 +56,19 @@ export const WindowHistory = v.object({ undo: v.array(HistoryEntry), redo: v.arr
 export type WindowHistory = v.InferOutput<typeof WindowHistory>
 
 /** GET of the state; replies of commands have of each history the entry that is next. */
-export const WindowManagerState = v.object({
-  workspace_id: v.string(),
-  revision: Integer,
-  version: Integer,
-  updated_at: Timestamp,
-  desktops: v.array(Desktop),
-  windows: v.record(v.string(), Window),
-  overrides: Overrides,
-  history: WindowHistory,
-})
+export const WindowManagerState = v.pipe(
+  v.object({
+    workspace_id: v.string(),
+    revision: Integer,
+    version: Integer,
+    updated_at: Timestamp,
+    desktops: v.array(Desktop),
+    windows: v.record(v.string(), Window),
+    overrides: Overrides,
+    history: WindowHistory,
+  }),
+  v.title('WindowManagerState'),
+)
 export type WindowManagerState = v.InferOutput<typeof WindowManagerState>
 
 /** One thing that is wrong with a document, and where. */
@@ -70,25 +76,31 @@ export const WindowDiagnostic = v.object({ code: v.string(), message: v.string()
 export type WindowDiagnostic = v.InferOutput<typeof WindowDiagnostic>
 
 /** Ids of what a command changed, made or removed. */
-export const WindowChanges = v.object({
-  client_ids: v.optional(v.array(v.string())),
-  desktop_ids: v.optional(v.array(v.string())),
-  group_ids: v.optional(v.array(v.string())),
-  node_ids: v.optional(v.array(v.string())),
-  window_ids: v.optional(v.array(v.string())),
-})
+export const WindowChanges = v.pipe(
+  v.object({
+    client_ids: v.optional(v.array(v.string())),
+    desktop_ids: v.optional(v.array(v.string())),
+    group_ids: v.optional(v.array(v.string())),
+    node_ids: v.optional(v.array(v.string())),
+    window_ids: v.optional(v.array(v.string())),
+  }),
+  v.title('WindowChanges'),
+)
 export type WindowChanges = v.InferOutput<typeof WindowChanges>
 
 /** A screen that shows the workspace now. */
-export const WindowClient = v.object({
-  client_id: v.string(),
-  workspace_id: v.string(),
-  active_desktop_id: v.string(),
-  focus_order: v.array(v.string()),
-  focused_window_id: v.nullish(v.string()),
-  presentation_revision: Integer,
-  connected_at: Timestamp,
-})
+export const WindowClient = v.pipe(
+  v.object({
+    client_id: v.string(),
+    workspace_id: v.string(),
+    active_desktop_id: v.string(),
+    focus_order: v.array(v.string()),
+    focused_window_id: v.nullish(v.string()),
+    presentation_revision: Integer,
+    connected_at: Timestamp,
+  }),
+  v.title('WindowClient'),
+)
 export type WindowClient = v.InferOutput<typeof WindowClient>
 
 export const WindowManagerErrorCode = v.picklist([
@@ -119,15 +131,18 @@ export const RebaseConflict = v.object({
 export type RebaseConflict = v.InferOutput<typeof RebaseConflict>
 
 /** Refusals of the window manager have a form of their own. */
-export const WindowManagerErrorBody = v.object({
-  code: WindowManagerErrorCode,
-  error: v.string(),
-  workspace_id: v.string(),
-  current_revision: v.optional(Integer),
-  conflicts: v.optional(v.array(RebaseConflict)),
-  diagnostics: v.optional(v.array(WindowDiagnostic)),
-  details: v.optional(v.record(v.string(), v.string())),
-})
+export const WindowManagerErrorBody = v.pipe(
+  v.object({
+    code: WindowManagerErrorCode,
+    error: v.string(),
+    workspace_id: v.string(),
+    current_revision: v.optional(Integer),
+    conflicts: v.optional(v.array(RebaseConflict)),
+    diagnostics: v.optional(v.array(WindowDiagnostic)),
+    details: v.optional(v.record(v.string(), v.string())),
+  }),
+  v.title('WindowManagerErrorBody'),
+)
 export type WindowManagerErrorBody = v.InferOutput<typeof WindowManagerErrorBody>
 
 /** What a command relies on. With it a stale command is done all the same while all of that is there. */

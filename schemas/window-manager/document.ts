@@ -39,19 +39,25 @@ export const LayoutNode: v.GenericSchema<LayoutNode> = v.pipe(
 )
 
 /** Tiled windows that share a frame. */
-export const LayoutGroup = v.strictObject({ id: v.string(), frame: Rect, root: LayoutNode })
+export const LayoutGroup = v.pipe(
+  v.strictObject({ id: v.string(), frame: Rect, root: LayoutNode }),
+  v.title('LayoutGroup'),
+)
 export type LayoutGroup = v.InferOutput<typeof LayoutGroup>
 
 /** One desktop: groups of tiled windows, and floating ones from back to front. */
-export const Desktop = v.strictObject({
-  id: v.string(),
-  name: v.string(),
-  order: Integer,
-  purpose: judged(['standard', 'focus']),
-  floating: v.array(v.string()),
-  focus_owner: v.nullish(v.string()),
-  groups: v.array(LayoutGroup),
-})
+export const Desktop = v.pipe(
+  v.strictObject({
+    id: v.string(),
+    name: v.string(),
+    order: Integer,
+    purpose: judged(['standard', 'focus']),
+    floating: v.array(v.string()),
+    focus_owner: v.nullish(v.string()),
+    groups: v.array(LayoutGroup),
+  }),
+  v.title('Desktop'),
+)
 export type Desktop = v.InferOutput<typeof Desktop>
 
 /** Where a window that floats came from. */
@@ -71,17 +77,20 @@ export type ReturnAnchor = v.InferOutput<typeof ReturnAnchor>
 export const WindowRoute = v.strictObject({ pathname: v.string(), search: v.record(v.string(), v.unknown()) })
 export type WindowRoute = v.InferOutput<typeof WindowRoute>
 
-export const Window = v.strictObject({
-  id: v.string(),
-  app: v.string(),
-  desktop_id: v.string(),
-  instance_key: v.nullish(v.string()),
-  minimized: v.boolean(),
-  placement: judged(['tiled', 'stacked', 'floating']),
-  floating_rect: Rect,
-  return_anchor: v.nullish(ReturnAnchor),
-  route: WindowRoute,
-})
+export const Window = v.pipe(
+  v.strictObject({
+    id: v.string(),
+    app: v.string(),
+    desktop_id: v.string(),
+    instance_key: v.nullish(v.string()),
+    minimized: v.boolean(),
+    placement: judged(['tiled', 'stacked', 'floating']),
+    floating_rect: Rect,
+    return_anchor: v.nullish(ReturnAnchor),
+    route: WindowRoute,
+  }),
+  v.title('Window'),
+)
 export type Window = v.InferOutput<typeof Window>
 
 /** Pixels around and between tiled windows. */
@@ -94,30 +103,33 @@ const Gaps = v.strictObject({
 })
 
 /** What this workspace wants other than the settings say; an absent or null member means the setting. */
-export const Overrides = v.strictObject({
-  bindings: v.nullish(v.strictObject({ top_center: v.string(), bottom_center: v.string() })),
-  desktop_transition: v.nullish(v.string()),
-  drag_away_policy: v.nullish(v.string()),
-  focus_follows_pointer: v.nullish(v.boolean()),
-  focus_policy: v.nullish(v.string()),
-  focus_wrap: v.nullish(v.boolean()),
-  gaps: v.nullish(Gaps),
-  group_move_modifier: v.nullish(v.string()),
-  history_limit: v.nullish(Integer),
-  new_window_policy: v.nullish(v.string()),
-  raise_on_focus: v.nullish(v.boolean()),
-  shortcuts: v.optional(v.record(v.string(), v.string())),
-  small_viewport_policy: v.nullish(v.string()),
-  snap: v.nullish(
-    v.strictObject({
-      corner_reach: v.number(),
-      edge_band: v.number(),
-      exit_slack: v.number(),
-      repeat_ratios: v.array(v.number()),
-    }),
-  ),
-  swap_modifier: v.nullish(v.string()),
-})
+export const Overrides = v.pipe(
+  v.strictObject({
+    bindings: v.nullish(v.strictObject({ top_center: v.string(), bottom_center: v.string() })),
+    desktop_transition: v.nullish(v.string()),
+    drag_away_policy: v.nullish(v.string()),
+    focus_follows_pointer: v.nullish(v.boolean()),
+    focus_policy: v.nullish(v.string()),
+    focus_wrap: v.nullish(v.boolean()),
+    gaps: v.nullish(Gaps),
+    group_move_modifier: v.nullish(v.string()),
+    history_limit: v.nullish(Integer),
+    new_window_policy: v.nullish(v.string()),
+    raise_on_focus: v.nullish(v.boolean()),
+    shortcuts: v.optional(v.record(v.string(), v.string())),
+    small_viewport_policy: v.nullish(v.string()),
+    snap: v.nullish(
+      v.strictObject({
+        corner_reach: v.number(),
+        edge_band: v.number(),
+        exit_slack: v.number(),
+        repeat_ratios: v.array(v.number()),
+      }),
+    ),
+    swap_modifier: v.nullish(v.string()),
+  }),
+  v.title('Overrides'),
+)
 export type Overrides = v.InferOutput<typeof Overrides>
 
 /** The parts of a document that commands change. */
