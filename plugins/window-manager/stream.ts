@@ -25,7 +25,7 @@ export async function* windowFrames(source: StreamSource, after: number | undefi
   const { workspaceId: workspace_id, live, signal } = source
   const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
   let at = after
-  let presented = source.client()?.presentation_revision
+  let presented: number | undefined
   while (!signal.aborted) {
     const next = live.next(workspace_id)
     const revision = source.revision()
