@@ -28,6 +28,7 @@ async function run(
 ): Promise<string> {
   const printed: string[] = []
   await command({
+    path: '',
     args,
     options,
     cwd: world.root,
