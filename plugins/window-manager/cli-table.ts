@@ -124,7 +124,7 @@ export const cliVerbs = {
 
 export type CliVerb = keyof typeof cliVerbs
 
-type Runner = (context: CommandContext) => Promise<number | undefined | void>
+type Runner = (context: CommandContext) => Promise<unknown>
 const load = (pick: (module: typeof import('./commands.js')) => Runner) => async () => ({
   run: pick(await import('./commands.js')),
 })

@@ -63,6 +63,7 @@ export const LayoutKind = kind<WindowLayoutSpec>({
   name: 'window_layout',
   spec: WindowLayoutSpec,
   maxBytes: MAX_LAYOUT_BYTES,
+  onDemand: true,
   check({ id, scope, spec }) {
     if (spec.id !== id) return `id: ${JSON.stringify(spec.id.slice(0, 80))} is not the id of the record`
     const problems = layoutProblems(spec, scope)
