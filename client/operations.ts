@@ -1544,13 +1544,14 @@ export interface Operations {
           readonly reconcile?: {
             readonly status: string
             readonly failing: readonly string[]
+            readonly unprojected: readonly string[]
             readonly kinds: readonly {
               readonly kind: string
               readonly registered: boolean
               readonly records: number
               readonly pending: number
               readonly quarantined: number
-              readonly status: "healthy" | "failing" | "degraded" | "stuck" | "unregistered"
+              readonly status: "healthy" | "failing" | "degraded" | "stuck" | "unprojected" | "unregistered"
             }[]
             readonly quarantined: readonly {
               readonly kind: string

@@ -208,7 +208,7 @@ export default definePlugin({
         },
       },
       handle: (self, { params, actor }) =>
-        self.answer(params.workspace_id, workspace => ok({ records: self.profiles(workspace, actor) })),
+        self.answer(params.workspace_id, workspace => ok({ records: self.layouts.list(workspace, actor) })),
     }),
     route({
       method: 'PUT',
@@ -220,7 +220,7 @@ export default definePlugin({
       replies: orRefused({ 200: LayoutProfileReply, 201: LayoutProfileReply }),
       handle: (self, { params, body, actor }) =>
         self.answer(params.workspace_id, async workspace => {
-          const saved = await self.saveProfile(workspace, params.profile_id, body, actor)
+          const saved = await self.layouts.save(workspace, params.profile_id, body, actor)
           return saved.created ? created({ record: saved.record }) : ok({ record: saved.record })
         }),
     }),
@@ -234,7 +234,7 @@ export default definePlugin({
       replies: orRefused({ 204: null }),
       handle: (self, { params, body, actor }) =>
         self.answer(params.workspace_id, async workspace => {
-          await self.deleteProfile(workspace, params.profile_id, body.expected_version, actor)
+          await self.layouts.delete(workspace, params.profile_id, body.expected_version, actor)
           return noContent()
         }),
     }),

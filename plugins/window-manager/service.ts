@@ -1,19 +1,8 @@
-import {
-  type Actor,
-  Fault,
-  type Frame,
-  iso,
-  KernelErrors,
-  type PluginKernel,
-  type RecordScope,
-  recordToWire,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { type Actor, Fault, type Frame, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
 import type {
   AttachClientBody,
   HistoryEntry,
   LayoutDocument,
-  PutLayoutProfileBody,
   WindowChanges,
   WindowClient,
   WindowCommandBody,
@@ -31,8 +20,7 @@ import { Clients } from './clients.js'
 import { type CommandId, commandTable } from './command-table.js'
 import type { WindowDocument } from './document.js'
 import { entryOf, historyLimit, stepped } from './history.js'
-import type { SavedLayout } from './layout-apply.js'
-import { decodeLayout, LayoutKind } from './layout-kind.js'
+import { Layouts } from './layouts.js'
 import { Live } from './live.js'
 import { rebasedFrom } from './rebase.js'
 import { decodePayload, type Effect, isHistoryCommand, reduce } from './reduce.js'
@@ -57,11 +45,14 @@ type Answer<T> = T | Refused<(typeof refusalStatus)[keyof typeof refusalStatus]>
 
 /** One document a workspace, changed by commands at a revision (Behaviour 14). */
 export class WindowManagerService implements WindowManagerApi {
+  /** Saved layouts. */
+  readonly layouts: Layouts
   readonly #store: DocumentStore
   readonly #clients: Clients
   readonly #live = new Live()
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {
+    this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
     kernel.events.on(CommandApplied, ({ payload }) => this.#live.publish(payload))
@@ -179,45 +170,6 @@ export class WindowManagerService implements WindowManagerApi {
     return windowFrames(source, last ?? query.after_revision) satisfies AsyncIterable<Frame>
   }
 
-  /** Saved layouts that this workspace can apply: its own and those of all. */
-  profiles({ id }: Workspace, actor: Actor) {
-    const records = this.kernel.records.list({ kind: LayoutKind.name, as: actor })
-    return records.filter(record => appliesTo(record.scope, id)).map(recordToWire)
-  }
-
-  /** Throws the faults of records. */
-  async saveProfile({ id }: Workspace, profileId: string, body: PutLayoutProfileBody, actor: Actor) {
-    const { kind, id: scopeId } = body.scope
-    const scope: RecordScope =
-      kind === 'workspace' ? { kind, id: scopeId ?? id } : { kind, ...(scopeId && { id: scopeId }) }
-    if (scope.kind === 'workspace' && scope.id !== id)
-      throw KernelErrors.invalid_scope(`scope.id is not the id of this workspace, ${id}`)
-    const { record, created } = await this.kernel.db.tx(t =>
-      this.kernel.records.put(t, actor, {
-        kind: LayoutKind.name,
-        id: profileId,
-        scope,
-        spec: body.spec,
-        expectedVersion: body.expected_version ?? 0,
-      }),
-    )
-    return { created, record: recordToWire(record) }
-  }
-
-  async deleteProfile({ id }: Workspace, profileId: string, version: number, actor: Actor): Promise<void> {
-    await this.kernel.db.tx(t => {
-      const record = this.kernel.records.get(LayoutKind.name, profileId, actor)
-      if (!record || !appliesTo(record.scope, id))
-        throw KernelErrors.record_not_found(`there is no layout ${profileId}`, { next: 'svc layout list' })
-      this.kernel.records.delete(t, actor, {
-        kind: LayoutKind.name,
-        id: profileId,
-        expectedVersion: version,
-        direct: true,
-      })
-    })
-  }
-
   async #workspace(reference: string): Promise<Workspace> {
     const { workspaces } = this.kernel.needs
     const known = workspaces.get(reference)
@@ -261,7 +213,7 @@ export class WindowManagerService implements WindowManagerApi {
       revision,
       activeDesktop,
       mint: prefix => this.kernel.ids.id(prefix),
-      layout: layoutId => this.#layout(document.workspace_id, layoutId),
+      layout: layoutId => this.layouts.find(document.workspace_id, layoutId),
     })
     if (reduced.is === 'refused') throw reduced.refusal
     const record = (t: Tx) => {
@@ -288,14 +240,6 @@ export class WindowManagerService implements WindowManagerApi {
       this.#store.push(t, id, way === 'undo' ? 'redo' : 'undo', next.entry, historyLimit(next.document))
     }
     return { document: next.document, effect: {}, record }
-  }
-
-  #layout(workspaceId: string, id: string): SavedLayout | undefined {
-    const record = this.kernel.records.get(LayoutKind.name, id)
-    if (!record || !appliesTo(record.scope, workspaceId)) return undefined
-    const decoded = decodeLayout(record.spec, record.scope)
-    if (decoded.is === 'layout') return decoded.layout
-    return refuse('invalid_topology', `the layout ${id} is not valid`, { diagnostics: [...decoded.diagnostics] })
   }
 
   #emit(
@@ -347,8 +291,6 @@ export class WindowManagerService implements WindowManagerApi {
     this.#live.forget(workspaceId)
   }
 }
-
-const appliesTo = (scope: RecordScope, workspaceId: string) => scope.kind !== 'workspace' || scope.id === workspaceId
 
 const sameOverrides = (a: WindowDocument, b: WindowDocument) =>
   JSON.stringify(a.overrides) === JSON.stringify(b.overrides)
