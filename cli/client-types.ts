@@ -26,6 +26,7 @@ interface Operation {
 }
 
 export interface Document {
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> }
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
@@ -40,7 +41,7 @@ export function clientTypes(document: Document): string {
   const operations = Object.entries(document.paths)
     .flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })))
     .sort((a, b) => (a.operation.operationId < b.operation.operationId ? -1 : 1))
-  const shapes = new Shapes()
+  const shapes = new Shapes(document.components?.schemas ?? {})
   for (const { operation } of operations) for (const [name, schema] of schemasOf(operation)) shapes.count(name, schema)
   const types = operations.map(({ path, method, operation }) => {
     const members = [`input: ${inputType(operation, shapes)}`, resultType(operation, shapes)]
@@ -116,6 +117,8 @@ class Shapes {
   readonly #names = new Map<string, string>()
   readonly #bodies = new Map<string, string>()
 
+  constructor(private readonly components: Readonly<Record<string, Schema>>) {}
+
   count(hint: string, schema: Schema): void {
     if (schema.properties) {
       const key = JSON.stringify(schema)
@@ -132,11 +135,18 @@ class Shapes {
   }
 
   typeOf(schema: Schema): string {
+    const component = schema.$ref?.split('/').at(-1)
+    const referred = component === undefined ? undefined : this.components[component]
+    if (component !== undefined && referred) return this.#named(`#${component}`, component, referred)
     const key = schema.properties ? JSON.stringify(schema) : ''
     if (key.length < WORTH_A_NAME || (this.#seen.get(key)?.uses ?? 0) < 2) return this.#plain(schema)
+    return this.#named(key, this.#seen.get(key)?.hint ?? 'Shape', schema)
+  }
+
+  #named(key: string, hint: string, schema: Schema): string {
     let name = this.#names.get(key)
     if (name === undefined) {
-      name = this.#free(pascal(this.#seen.get(key)?.hint ?? 'Shape'))
+      name = this.#free(pascal(hint))
       this.#names.set(key, name)
       this.#bodies.set(name, '')
       this.#bodies.set(name, this.#plain(schema))

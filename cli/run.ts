@@ -91,6 +91,7 @@ function contextOf(
   { io, out, data, home, client, progress }: World,
 ): LocalContext {
   const context: LocalContext = {
+    path: entry.path,
     args: given.args,
     options: Object.fromEntries(
       entry.options.map(option => [option.name, optionValue(option, given.options[option.name])]),

@@ -24,6 +24,11 @@ export interface Activity {
   readonly turn_started_at?: string | null | undefined
 }
 
+export interface Actor {
+  readonly id?: string | undefined
+  readonly kind?: string | undefined
+}
+
 export interface Agent {
   readonly name: string
   readonly category_path?: readonly string[] | undefined
@@ -131,6 +136,10 @@ export interface ConfigOption {
   }[] | undefined
 }
 
+export interface DeleteResourcesByKindById {
+  readonly expected_version: number
+}
+
 export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId {
   readonly prompt: {
     readonly canceled_queued_entries?: number | undefined
@@ -153,10 +162,26 @@ export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQu
   }
 }
 
+export interface Desktop {
+  readonly id: string
+  readonly name: string
+  readonly order: number
+  readonly purpose: "standard" | "focus" | string
+  readonly floating: readonly string[]
+  readonly focus_owner?: string | null | undefined
+  readonly groups: readonly LayoutGroup[]
+}
+
 export interface Diagnostic {
   readonly error_kind: string
   readonly message: string
   readonly path: string
+}
+
+export interface Diagnostic2 {
+  readonly code: string
+  readonly message: string
+  readonly path?: string | undefined
 }
 
 export interface Disk {
@@ -312,6 +337,14 @@ export interface GetSessionsBySessionId {
   readonly session: Session
 }
 
+export interface GetWorkspacesByWorkspaceIdWindowManagerLayout {
+  readonly version: number
+  readonly workspace_id: string
+  readonly desktops: readonly Desktop[]
+  readonly windows: { readonly [name: string]: Window }
+  readonly overrides: Overrides
+}
+
 export interface Goal {
   readonly outcome: "started" | "replaced" | "status" | "paused" | "resumed" | "cleared" | "error"
   readonly reason_code: "goal_not_active" | "goal_replace_required" | "goal_replace_stale" | "goal_objective_required" | "goal_objective_too_large" | "goal_contract_clause_empty" | "goal_command_invalid" | "goal_draft_requires_idle" | "goal_evidence_too_large" | "goal_report_conflict" | "goal_session_busy_queue_full" | "goal_turn_filter_invalid" | "goal_judge_unavailable" | "goal_judge_broken" | "goal_judge_outcome_invalid" | "goal_action_control_invalid" | "goal_stop_reason_invalid" | "goal_prompt_request_failed" | "goal_agent_refused" | "goal_compaction_cancelled" | "goal_recovery_ambiguous" | "goal_control_revoked_in_flight" | "goal_reseed_confirmation_required" | "goal_presubmit_retries_exhausted" | "goal_budget_fenced" | "goal_origin_invalid" | "goal_origin_workspace_mismatch" | "goal_origin_profile_unavailable" | "goal_control_stale" | "goal_prompt_fenced" | "session_creation_identity_mismatch" | "continuous_binding_mismatch" | null
@@ -363,6 +396,23 @@ export interface Health {
   readonly state: "idle" | "prompting" | "stopped" | "detached"
   readonly workspace_id: string
   readonly updated_at: string
+}
+
+export interface HistoryEntry {
+  readonly actor: Actor
+  readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+  readonly created_at: string
+  readonly origin?: string | undefined
+  readonly before: {
+    readonly desktops: readonly Desktop[]
+    readonly windows: { readonly [name: string]: Window }
+    readonly overrides: Overrides
+  }
+  readonly after: {
+    readonly desktops: readonly Desktop[]
+    readonly windows: { readonly [name: string]: Window }
+    readonly overrides: Overrides
+  }
 }
 
 export interface Input {
@@ -469,6 +519,28 @@ export interface Job {
   readonly updated_at: string
 }
 
+export interface LayoutGroup {
+  readonly id: string
+  readonly frame: {
+    readonly x: number
+    readonly y: number
+    readonly width: number
+    readonly height: number
+  }
+  readonly root: LayoutNode
+}
+
+export interface LayoutNode {
+  readonly id: string
+  readonly kind: "leaf" | "split" | "stack" | string
+  readonly axis?: "horizontal" | "vertical" | string | null | undefined
+  readonly children?: readonly LayoutNode[] | undefined
+  readonly weights?: readonly number[] | undefined
+  readonly window_id?: string | null | undefined
+  readonly window_ids?: readonly string[] | undefined
+  readonly active_id?: string | null | undefined
+}
+
 export interface LoopTarget {
   readonly input_mapping?: { readonly [name: string]: string } | undefined
   readonly inputs?: { readonly [name: string]: unknown } | undefined
@@ -513,6 +585,38 @@ export interface NetworkParticipation2 {
   readonly mode: "live"
   readonly channel_strategy: "run" | "loop_run"
   readonly bounds?: Bounds | undefined
+}
+
+export interface Overrides {
+  readonly bindings?: {
+    readonly top_center: string
+    readonly bottom_center: string
+  } | null | undefined
+  readonly desktop_transition?: string | null | undefined
+  readonly drag_away_policy?: string | null | undefined
+  readonly focus_follows_pointer?: boolean | null | undefined
+  readonly focus_policy?: string | null | undefined
+  readonly focus_wrap?: boolean | null | undefined
+  readonly gaps?: {
+    readonly top: number
+    readonly bottom: number
+    readonly left: number
+    readonly right: number
+    readonly inner: number
+  } | null | undefined
+  readonly group_move_modifier?: string | null | undefined
+  readonly history_limit?: number | null | undefined
+  readonly new_window_policy?: string | null | undefined
+  readonly raise_on_focus?: boolean | null | undefined
+  readonly shortcuts?: { readonly [name: string]: string } | undefined
+  readonly small_viewport_policy?: string | null | undefined
+  readonly snap?: {
+    readonly corner_reach: number
+    readonly edge_band: number
+    readonly exit_slack: number
+    readonly repeat_ratios: readonly number[]
+  } | null | undefined
+  readonly swap_modifier?: string | null | undefined
 }
 
 export interface Page {
@@ -589,6 +693,32 @@ export interface PostExtensionsByNameReload {
     readonly version: string
     readonly workspace_id?: string | undefined
   }
+}
+
+export interface PostWorkspacesByWorkspaceIdWindowManagerCommands {
+  readonly actor?: Actor | undefined
+  readonly client_id?: string | null | undefined
+  readonly expected_revision: number
+  readonly origin?: string | undefined
+  readonly workspace_id?: string | undefined
+  readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+  readonly payload?: unknown | undefined
+  readonly rebase?: {
+    readonly boundary_index?: number | null | undefined
+    readonly source_node_id?: string | null | undefined
+    readonly split_id?: string | null | undefined
+    readonly target_node_id?: string | null | undefined
+    readonly window_id?: string | null | undefined
+  } | null | undefined
+}
+
+export interface PostWorkspacesByWorkspaceIdWindowManagerCommands2 {
+  readonly applied: boolean
+  readonly changes: WindowChanges
+  readonly client?: WindowClient | null | undefined
+  readonly diagnostics?: readonly Diagnostic2[] | undefined
+  readonly rebased_from?: number | undefined
+  readonly snapshot: WindowManagerState
 }
 
 export interface Provenance {
@@ -844,6 +974,81 @@ export interface WakeState {
   readonly updated_at: string
 }
 
+export interface Window {
+  readonly id: string
+  readonly app: string
+  readonly desktop_id: string
+  readonly instance_key?: string | null | undefined
+  readonly minimized: boolean
+  readonly placement: "tiled" | "stacked" | "floating" | string
+  readonly floating_rect: {
+    readonly x: number
+    readonly y: number
+    readonly width: number
+    readonly height: number
+  }
+  readonly return_anchor?: {
+    readonly desktop_id: string
+    readonly source_revision: number
+    readonly group_id?: string | null | undefined
+    readonly parent_split_id?: string | null | undefined
+    readonly child_index?: number | null | undefined
+    readonly weight?: number | null | undefined
+    readonly neighbor_ids?: readonly string[] | undefined
+    readonly source_group?: LayoutGroup | null | undefined
+  } | null | undefined
+  readonly route: {
+    readonly pathname: string
+    readonly search: { readonly [name: string]: unknown }
+  }
+}
+
+export interface WindowChanges {
+  readonly client_ids?: readonly string[] | undefined
+  readonly desktop_ids?: readonly string[] | undefined
+  readonly group_ids?: readonly string[] | undefined
+  readonly node_ids?: readonly string[] | undefined
+  readonly window_ids?: readonly string[] | undefined
+}
+
+export interface WindowClient {
+  readonly client_id: string
+  readonly workspace_id: string
+  readonly active_desktop_id: string
+  readonly focus_order: readonly string[]
+  readonly focused_window_id?: string | null | undefined
+  readonly presentation_revision: number
+  readonly connected_at: string
+}
+
+export interface WindowManagerErrorBody {
+  readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable" | "window_manager_not_stacked" | "window_manager_window_pinned"
+  readonly error: string
+  readonly workspace_id: string
+  readonly current_revision?: number | undefined
+  readonly conflicts?: readonly {
+    readonly code: string
+    readonly entity_id?: string | undefined
+    readonly current_id?: string | undefined
+  }[] | undefined
+  readonly diagnostics?: readonly Diagnostic2[] | undefined
+  readonly details?: { readonly [name: string]: string } | undefined
+}
+
+export interface WindowManagerState {
+  readonly workspace_id: string
+  readonly revision: number
+  readonly version: number
+  readonly updated_at: string
+  readonly desktops: readonly Desktop[]
+  readonly windows: { readonly [name: string]: Window }
+  readonly overrides: Overrides
+  readonly history: {
+    readonly undo: readonly HistoryEntry[]
+    readonly redo: readonly HistoryEntry[]
+  }
+}
+
 export interface Workspace {
   readonly id: string
   readonly name: string
@@ -908,9 +1113,7 @@ export interface Operations {
         readonly kind: string
         readonly id: string
       }
-      readonly body?: {
-        readonly expected_version: number
-      } | undefined
+      readonly body?: DeleteResourcesByKindById | undefined
     }
     replies: {
       204: undefined
@@ -950,6 +1153,31 @@ export interface Operations {
     }
     replies: {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
+    }
+  }
+  /** Detaches a client: DELETE /api/workspaces/{workspace_id}/window-manager/clients/{client_id} */
+  deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly client_id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Deletes a saved layout at its current version: DELETE /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly profile_id: string
+      }
+      readonly body: DeleteResourcesByKindById
+    }
+    replies: {
+      204: undefined
     }
   }
   /** Agents that are visible from a workspace, or from everywhere: GET /api/agents */
@@ -1638,13 +1866,14 @@ export interface Operations {
           readonly reconcile?: {
             readonly status: string
             readonly failing: readonly string[]
+            readonly unprojected: readonly string[]
             readonly kinds: readonly {
               readonly kind: string
               readonly registered: boolean
               readonly records: number
               readonly pending: number
               readonly quarantined: number
-              readonly status: "healthy" | "failing" | "degraded" | "stuck" | "unregistered"
+              readonly status: "healthy" | "failing" | "degraded" | "stuck" | "unprojected" | "unregistered"
             }[]
             readonly quarantined: readonly {
               readonly kind: string
@@ -2172,6 +2401,93 @@ export interface Operations {
       }
     }
   }
+  /** Desktops and windows of a workspace, with their history: GET /api/workspaces/{workspace_id}/window-manager */
+  getWorkspacesByWorkspaceIdWindowManager: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: WindowManagerState
+    }
+  }
+  /** Screens that show the workspace now: GET /api/workspaces/{workspace_id}/window-manager/clients */
+  getWorkspacesByWorkspaceIdWindowManagerClients: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly clients: readonly WindowClient[]
+        readonly workspace_id: string
+      }
+    }
+  }
+  /** The arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
+  getWorkspacesByWorkspaceIdWindowManagerLayout: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: GetWorkspacesByWorkspaceIdWindowManagerLayout
+    }
+  }
+  /** Saved layouts that the workspace can apply: GET /api/workspaces/{workspace_id}/window-manager/layout-profiles */
+  getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: GetResources
+    }
+  }
+  /** Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
+  getWorkspacesByWorkspaceIdWindowManagerStream: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly query?: {
+        readonly after_revision?: number | undefined
+        readonly client_id?: string | undefined
+      } | undefined
+    }
+    stream: {
+      readonly type: "snapshot"
+      readonly client?: WindowClient | null | undefined
+      readonly revision: number
+      readonly snapshot: WindowManagerState
+      readonly workspace_id: string
+    } | {
+      readonly type: "event"
+      readonly event: {
+        readonly actor: Actor
+        readonly changes: WindowChanges
+        readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+        readonly occurred_at: string
+        readonly origin?: string | undefined
+        readonly revision: number
+        readonly workspace_id: string
+      }
+      readonly revision: number
+      readonly workspace_id: string
+    } | {
+      readonly type: "client"
+      readonly client: WindowClient
+      readonly revision: number
+      readonly workspace_id: string
+    } | {
+      readonly type: "error"
+      readonly error: WindowManagerErrorBody
+    }
+  }
   /** Changes a job; members that are absent or null stay: PATCH /api/automation/jobs/{id} */
   patchAutomationJobsById: {
     input: {
@@ -2683,6 +2999,71 @@ export interface Operations {
       }
     }
   }
+  /** Attaches a client, or refreshes one; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
+  postWorkspacesByWorkspaceIdWindowManagerClients: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly active_desktop_id?: string | undefined
+        readonly client_id?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      201: WindowClient
+    }
+  }
+  /** Does a command at the revision that it was written for: POST /api/workspaces/{workspace_id}/window-manager/commands */
+  postWorkspacesByWorkspaceIdWindowManagerCommands: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: PostWorkspacesByWorkspaceIdWindowManagerCommands
+    }
+    replies: {
+      200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
+    }
+  }
+  /** Everything that is wrong with a layout document: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
+  postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly document: GetWorkspacesByWorkspaceIdWindowManagerLayout
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly valid: boolean
+        readonly workspace_id: string
+        readonly diagnostics?: readonly Diagnostic2[] | undefined
+      }
+    }
+  }
+  /** What a command would do, without doing it: POST /api/workspaces/{workspace_id}/window-manager/preview */
+  postWorkspacesByWorkspaceIdWindowManagerPreview: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: PostWorkspacesByWorkspaceIdWindowManagerCommands
+    }
+    replies: {
+      200: {
+        readonly changed: boolean
+        readonly changes: WindowChanges
+        readonly client?: WindowClient | null | undefined
+        readonly diagnostics?: readonly Diagnostic2[] | undefined
+        readonly snapshot: WindowManagerState
+      }
+    }
+  }
   /** The workspace that a path lies in, registered when there is none: POST /api/workspaces/resolve */
   postWorkspacesResolve: {
     input: {
@@ -2771,6 +3152,46 @@ export interface Operations {
       }
     }
   }
+  /** Puts a layout document in place of the arrangement: PUT /api/workspaces/{workspace_id}/window-manager/layout */
+  putWorkspacesByWorkspaceIdWindowManagerLayout: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly actor?: Actor | undefined
+        readonly client_id?: string | null | undefined
+        readonly expected_revision: number
+        readonly origin?: string | undefined
+        readonly workspace_id?: string | undefined
+        readonly document: GetWorkspacesByWorkspaceIdWindowManagerLayout
+      }
+    }
+    replies: {
+      200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
+    }
+  }
+  /** Saves a layout: PUT /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly profile_id: string
+      }
+      readonly body: {
+        readonly expected_version?: number | undefined
+        readonly scope: {
+          readonly kind: "global" | "workspace"
+          readonly id?: string | undefined
+        }
+        readonly spec: unknown
+      }
+    }
+    replies: {
+      200: GetResourcesByKindById
+      201: GetResourcesByKindById
+    }
+  }
 }
 
 /** Where each operation is. */
@@ -2782,6 +3203,8 @@ export const routes = {
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/clients/{client_id}' },
+  deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
   getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
@@ -2827,6 +3250,11 @@ export const routes = {
   getWorkspacesByWorkspaceIdSessionsBySessionIdStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stream', stream: true },
   getWorkspacesByWorkspaceIdSessionsBySessionIdTranscript: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/transcript' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/usage' },
+  getWorkspacesByWorkspaceIdWindowManager: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager' },
+  getWorkspacesByWorkspaceIdWindowManagerClients: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
+  getWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
+  getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
+  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', stream: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
@@ -2851,9 +3279,15 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },
+  postWorkspacesByWorkspaceIdWindowManagerClients: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
+  postWorkspacesByWorkspaceIdWindowManagerCommands: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/commands' },
+  postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/layout/validate' },
+  postWorkspacesByWorkspaceIdWindowManagerPreview: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/preview' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  putWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
+  putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
 } as const

@@ -5,6 +5,8 @@ import type { CliColumn, Frame } from './route.js'
  * exit code; without one it is 0.
  */
 export interface CommandContext {
+  /** What was called, `things add`: one function can run several commands. */
+  readonly path: string
   /** Positional arguments by name; optional ones that were not given are absent. */
   readonly args: Readonly<Record<string, string>>
   /** Options by their name without `--`. */

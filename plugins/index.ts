@@ -4,12 +4,31 @@ import agents from './agents/index.js'
 import automation from './automation/index.js'
 import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
+import hooks from './hooks/index.js'
+import mcp from './mcp/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
+import skills from './skills/index.js'
+import tools from './tools/index.js'
+import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, daemon, extensions, providers, resources, sessions, workspaces }
+export {
+  agents,
+  automation,
+  daemon,
+  extensions,
+  hooks,
+  mcp,
+  providers,
+  resources,
+  sessions,
+  skills,
+  tools,
+  windowManager,
+  workspaces,
+}
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -21,6 +40,11 @@ export const inTree: readonly Plugin[] = [
   sessions,
   automation,
   extensions,
+  windowManager,
+  hooks,
+  tools,
+  mcp,
+  skills,
 ]
 
 /** Names of the plugins without which a boot stops. */

@@ -11,11 +11,24 @@ import { queryBoolean, queryInteger, Timestamp } from '../schemas/kernel/common.
 import { ErrorBody } from '../schemas/kernel/error.js'
 import { ParticipationRequest } from '../schemas/network.js'
 import { PromptBody } from '../schemas/sessions.js'
-import { contractRoutes, findRoute, type JsonSchema, resolveContract, schemaFacts } from './harness/contract.js'
+import {
+  contractRoutes,
+  findRoute,
+  type JsonSchema,
+  resolveContract,
+  resolveOwn,
+  schemaFacts,
+} from './harness/contract.js'
 import { routeSchemas, wholeAreas } from './harness/contract-schemas.js'
 
 const convert = (schema: v.GenericSchema, typeMode: 'input' | 'output' = 'output') =>
   toJsonSchema(schema, { typeMode, target: 'draft-2020-12', errorMode: 'throw' }) as JsonSchema
+
+/** The facts of a schema of ours, which may refer to itself. */
+const ownFacts = (schema: v.GenericSchema, mode: 'input' | 'output' = 'output') => {
+  const converted = convert(schema, mode)
+  return schemaFacts(converted, resolveOwn(converted))
+}
 
 const isSchema = (value: unknown): value is v.GenericSchema =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'schema'
@@ -82,7 +95,7 @@ test('bodies take what the contract takes, and require no more', () => {
     if (!body) continue
     const route = findRoute(...(name.split(' ') as [string, string]))
     const theirs = schemaFacts(route?.body ?? {}, resolveContract)
-    const ours = schemaFacts(convert(body, 'input'))
+    const ours = ownFacts(body, 'input')
     for (const fact of without(theirs, ours)) if (!fact.endsWith('!')) wrong.push(`${name}: lacks ${fact}`)
     for (const fact of without(ours, theirs))
       if (fact.endsWith('!') && theirs.has(fact.slice(0, -1))) wrong.push(`${name}: requires ${fact}`)
@@ -96,7 +109,7 @@ test('replies have all that the contract names, with the same members required a
     const route = findRoute(...(name.split(' ') as [string, string]))
     for (const [status, reply] of Object.entries(replies ?? {})) {
       const theirs = schemaFacts(route?.responses[status] ?? {}, resolveContract)
-      const ours = schemaFacts(convert(reply))
+      const ours = ownFacts(reply)
       for (const fact of without(theirs, ours)) wrong.push(`${name} ${status}: lacks ${fact}`)
       for (const fact of without(ours, theirs)) {
         const [at = '', type] = fact.split(':')
@@ -132,6 +145,8 @@ test('queries have every parameter of the contract with its type, values and bou
 function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {
   const variants = schema.anyOf ?? schema.oneOf
   if (variants) return variants.filter(({ type }) => type !== 'null').flatMap(variant => samples(variant, strict))
+  // What refers to itself ends there: a list of such is then empty.
+  if (schema.$ref) return []
   if (schema.enum) return [schema.enum[0]]
   if (schema.const !== undefined) return [schema.const]
   if (schema.type === 'array') return samples(schema.items ?? {}, strict).map(item => [item])

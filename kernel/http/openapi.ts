@@ -45,12 +45,15 @@ export async function buildDocument(routes: readonly Route[], version: string): 
   })
   app.addSchema({ $id: 'Error', ...jsonSchema(ErrorBody, 'reply') })
   const sorted = [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))
+  const named = new Map<string, unknown>()
+  const described = sorted.map(route => [route, hoisted(describe(route), named) as object] as const)
+  for (const [$id, schema] of named) app.addSchema({ $id, ...(schema as object) })
   await app.register(async scope => {
-    for (const route of sorted) {
+    for (const [route, schema] of described) {
       scope.route({
         method: route.method,
         url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
-        schema: describe(route),
+        schema,
         handler: async () => null,
       })
     }
@@ -111,6 +114,28 @@ function responses(route: Route): Record<string, unknown> {
     }
   }
   return all
+}
+
+type Definitions = Readonly<Record<string, { readonly title?: string }>>
+
+/**
+ * The schema with references to components of the document in place of those that have a title, and of its references to
+ * itself: what one schema calls `#/$defs/0` is something else in the next. The components go into `named`.
+ */
+function hoisted(value: unknown, named: Map<string, unknown>, around: Definitions = {}): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return Array.isArray(value) ? value.map(item => hoisted(item, named, around)) : value
+  const { $defs: definitions = around, ...schema } = value as { $defs?: Definitions; $ref?: unknown; title?: unknown }
+  const own = typeof schema.$ref === 'string' ? definitions[schema.$ref.replace('#/$defs/', '')]?.title : undefined
+  if (own !== undefined) return { $ref: `${own}#` }
+  const whole = () =>
+    Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, hoisted(member, named, definitions)]))
+  if (typeof schema.title !== 'string') return whole()
+  if (!named.has(schema.title)) {
+    named.set(schema.title, undefined)
+    named.set(schema.title, whole())
+  }
+  return { $ref: `${schema.title}#` }
 }
 
 const key = (route: Route) => `${route.path} ${route.method}`

@@ -102,7 +102,7 @@ export interface Records {
   /** Says whether a record scope of kind `workspace` may be used; the plugin that owns those taps it. */
   readonly scopeGuard: Hook<(t: Tx, scope: RecordScope) => Fault | undefined>
   readonly writeGuard: Hook<(t: Tx, change: RecordChange) => Fault | undefined>
-  kinds(): { readonly name: string; readonly registered: boolean; readonly count: number }[]
+  kinds(): { readonly name: string; readonly registered: boolean; readonly onDemand: boolean; readonly count: number }[]
 }
 
 export interface PutResult<T> {

@@ -201,14 +201,17 @@ export class RecordStore implements Records {
     return this.db.durable()
   }
 
-  kinds(): { name: string; registered: boolean; count: number }[] {
+  kinds(): { name: string; registered: boolean; onDemand: boolean; count: number }[] {
     const counts = new Map(
       this.db
         .all<{ kind: string; n: number }>('SELECT kind, count(*) AS n FROM kernel_record GROUP BY kind')
         .map(row => [row.kind, row.n]),
     )
     const names = [...new Set([...this.#kinds.keys(), ...counts.keys()])].sort()
-    return names.map(name => ({ name, registered: this.#kinds.has(name), count: counts.get(name) ?? 0 }))
+    return names.map(name => {
+      const kind = this.#kinds.get(name)
+      return { name, registered: kind !== undefined, onDemand: kind?.onDemand === true, count: counts.get(name) ?? 0 }
+    })
   }
 
   #find(kind: string, id: string): StoredRecord | undefined {

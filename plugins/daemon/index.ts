@@ -66,6 +66,7 @@ export default definePlugin({
             { header: 'Enabled jobs', path: 'automation.jobs.enabled' },
             { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
             { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },
+            { header: 'Kinds without runtime', path: 'health.reconcile.unprojected', as: 'list' },
             { header: 'Database', path: 'health.global_db_size_bytes', as: 'bytes' },
             { header: 'Disk', path: 'health.disk.status' },
             { header: 'Disk free', path: 'health.disk.free_bytes', as: 'bytes' },

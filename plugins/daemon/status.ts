@@ -1,4 +1,4 @@
-import type { KindHealth } from '../../kernel/plugin.js'
+import type { KindHealth, Records } from '../../kernel/plugin.js'
 import type { DiskHealth, KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
 
 /** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
@@ -175,11 +175,11 @@ const QUARANTINED_SHOWN = 100
 /** What the reconcile loop and the record store say of every kind, as one member of the status. */
 export function reconcileStatus(
   health: readonly KindHealth[],
-  kinds: readonly { readonly name: string; readonly registered: boolean; readonly count: number }[],
+  kinds: ReturnType<Records['kinds']>,
   iso: (ms: number) => string,
 ): ReconcileStatus {
   const byKind = new Map(health.map(entry => [entry.kind, entry]))
-  const rows = kinds.map(({ name, registered, count }): KindStatus => {
+  const rows = kinds.map(({ name, registered, onDemand, count }): KindStatus => {
     const entry = byKind.get(name)
     return {
       kind: name,
@@ -187,7 +187,7 @@ export function reconcileStatus(
       records: count,
       pending: entry?.pending ?? 0,
       quarantined: entry?.quarantined.length ?? 0,
-      status: registered ? (entry?.status ?? 'healthy') : 'unregistered',
+      status: registered ? (entry?.status ?? (onDemand ? 'healthy' : 'unprojected')) : 'unregistered',
     }
   })
   const failing = health.filter(entry => entry.status !== 'healthy').map(entry => entry.kind)
@@ -195,5 +195,6 @@ export function reconcileStatus(
     .flatMap(entry => entry.quarantined)
     .slice(0, QUARANTINED_SHOWN)
     .map(({ kind, id, attempts, error, retryAt }) => ({ kind, id, attempts, error, retry_at: iso(retryAt) }))
-  return { status: failing.length > 0 ? 'degraded' : 'ok', failing, kinds: rows, quarantined }
+  const unprojected = rows.filter(({ status }) => status === 'unprojected').map(({ kind }) => kind)
+  return { status: failing.length > 0 ? 'degraded' : 'ok', failing, unprojected, kinds: rows, quarantined }
 }

@@ -113,7 +113,7 @@ export const KindStatus = v.object({
   records: Integer,
   pending: Integer,
   quarantined: Integer,
-  status: v.picklist(['healthy', 'failing', 'degraded', 'stuck', 'unregistered']),
+  status: v.picklist(['healthy', 'failing', 'degraded', 'stuck', 'unprojected', 'unregistered']),
 })
 export type KindStatus = v.InferOutput<typeof KindStatus>
 
@@ -121,6 +121,8 @@ export type KindStatus = v.InferOutput<typeof KindStatus>
 export const ReconcileStatus = v.object({
   status: v.string(),
   failing: v.array(v.string()),
+  /** Kinds that are checked and stored, and that nothing makes a runtime of yet. */
+  unprojected: v.array(v.string()),
   kinds: v.array(KindStatus),
   /** The first 100. */
   quarantined: v.array(QuarantinedRecord),

@@ -6,6 +6,7 @@ import * as extensions from '../../schemas/extensions.js'
 import * as providers from '../../schemas/providers.js'
 import * as resources from '../../schemas/resources.js'
 import * as sessions from '../../schemas/sessions.js'
+import * as windows from '../../schemas/window-manager.js'
 import * as workspaces from '../../schemas/workspaces.js'
 
 export interface RouteSchemas {
@@ -15,6 +16,7 @@ export interface RouteSchemas {
 }
 
 const session = '/api/workspaces/{workspace_id}/sessions/{session_id}'
+const windowManager = '/api/workspaces/{workspace_id}/window-manager'
 const models = '/api/model-catalog'
 const suggestions = '/api/workspaces/{workspace_id}/automation/suggestions'
 
@@ -199,13 +201,38 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   [`GET ${session}/transcript`]: { query: sessions.TranscriptQuery, replies: { 200: sessions.TranscriptReply } },
   [`GET ${session}/usage`]: { replies: { 200: sessions.SessionUsageReply } },
   [`POST ${session}/wait`]: { body: sessions.WaitSessionBody, replies: { 200: sessions.WaitSessionReply } },
+
+  [`GET ${windowManager}`]: { replies: { 200: windows.WindowManagerState, 404: windows.WindowManagerErrorBody } },
+  [`GET ${windowManager}/clients`]: { replies: { 200: windows.ListWindowClientsReply } },
+  [`POST ${windowManager}/clients`]: { body: windows.AttachClientBody, replies: { 201: windows.WindowClient } },
+  [`DELETE ${windowManager}/clients/{client_id}`]: {},
+  [`POST ${windowManager}/commands`]: {
+    body: windows.WindowCommandBody,
+    replies: { 200: windows.WindowCommandReply, 409: windows.WindowManagerErrorBody },
+  },
+  [`GET ${windowManager}/layout`]: { replies: { 200: windows.LayoutDocument } },
+  [`PUT ${windowManager}/layout`]: { body: windows.PutLayoutBody, replies: { 200: windows.WindowCommandReply } },
+  [`GET ${windowManager}/layout-profiles`]: { replies: { 200: windows.ListLayoutProfilesReply } },
+  [`PUT ${windowManager}/layout-profiles/{profile_id}`]: {
+    body: windows.PutLayoutProfileBody,
+    replies: { 200: windows.LayoutProfileReply, 201: windows.LayoutProfileReply },
+  },
+  [`DELETE ${windowManager}/layout-profiles/{profile_id}`]: { body: windows.DeleteLayoutProfileBody },
+  [`POST ${windowManager}/layout/validate`]: {
+    body: windows.ValidateLayoutBody,
+    replies: { 200: windows.ValidateLayoutReply },
+  },
+  [`POST ${windowManager}/preview`]: { body: windows.WindowCommandBody, replies: { 200: windows.WindowPreviewReply } },
+  // The contract's 101 is a WebSocket; these frames come as server-sent events.
+  [`GET ${windowManager}/stream`]: { query: windows.WindowStreamQuery, replies: { 101: windows.WindowStreamFrame } },
 }
 
 /** Areas of which every route has its schemas here, but for the paths that match. */
 export const wholeAreas: Readonly<Record<string, RegExp | undefined>> = {
   'Daemon status and control': undefined,
   'Desired-state resources': undefined,
-  Workspaces: /window-manager/,
+  Workspaces: undefined,
+  'Window manager': undefined,
   Agents: /heartbeat/,
   Automation: undefined,
   'Automation (triggers, webhooks, suggestions)': undefined,

@@ -5,6 +5,7 @@ import formats from 'ajv-formats'
 /** JSON Schema as the contract data and the converter write it. */
 export interface JsonSchema {
   readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, JsonSchema>>
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
@@ -110,11 +111,16 @@ function describe({ instancePath, message, params, keyword }: ErrorObject): stri
   return `${instancePath || '/'}: ${message ?? keyword}${allowed}`
 }
 
+/** Follows the references of a converted schema to itself. */
+export function resolveOwn(root: JsonSchema): (schema: JsonSchema) => JsonSchema {
+  return schema => (schema.$ref?.startsWith('#/$defs/') ? (root.$defs?.[schema.$ref.slice(8)] ?? {}) : schema)
+}
+
 /** One thing that a schema says, as a line: `jobs[].name` has the property, `…=value`, `…:type`, `…!` for required. */
 export type Fact = string
 
 /**
- * The facts of a schema over all its variants, with dotted paths: `jobs[].schedule.mode=cron`.
+ * The facts of a schema over all its variants (variants are no level: the depth at which it stops is that of the value), with dotted paths: `jobs[].schedule.mode=cron`.
  * @param resolve follows references: `resolveContract`, or one for the definitions of a converted schema
  */
 export function schemaFacts(schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchema = s => s): Set<Fact> {
@@ -122,7 +128,7 @@ export function schemaFacts(schema: JsonSchema, resolve: (schema: JsonSchema) =>
   const visit = (unresolved: JsonSchema, at: string, depth: number): void => {
     if (depth > 14) return
     const s = resolve(unresolved)
-    for (const variant of [...(s.anyOf ?? []), ...(s.oneOf ?? []), ...(s.allOf ?? [])]) visit(variant, at, depth + 1)
+    for (const variant of [...(s.anyOf ?? []), ...(s.oneOf ?? []), ...(s.allOf ?? [])]) visit(variant, at, depth)
     const values = s.enum ?? (s.const === undefined ? [] : [s.const])
     for (const value of values) if (value !== null) facts.add(`${at}=${String(value)}`)
     for (const type of s.type === undefined ? values.map(typeOf) : [s.type].flat()) facts.add(`${at}:${type}`)

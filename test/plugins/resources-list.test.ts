@@ -129,6 +129,7 @@ test('svc resource put sends the spec of a file or an option, and says what is w
   const said: string[] = []
   const call = (options: CommandContext['options'], file = '') =>
     putCommand({
+      path: 'resource put',
       args: { kind: 'note', id: 'a b' },
       options,
       client: {

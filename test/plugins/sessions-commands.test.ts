@@ -29,6 +29,7 @@ async function run(
 ): Promise<string> {
   const printed: string[] = []
   await command({
+    path: '',
     args,
     options,
     cwd: world.root,

@@ -111,4 +111,32 @@ test('a drop-in whose schema no document can tell fails by name, and says which 
   await svc.close()
 })
 
+interface Branch {
+  readonly leaf?: string | undefined
+  readonly under?: readonly Branch[] | undefined
+}
+
+test('a schema with a title is a component, also one that refers to itself', async () => {
+  const Branch: v.GenericSchema<Branch> = v.pipe(
+    v.object({ leaf: v.optional(v.string()), under: v.optional(v.array(v.lazy(() => Branch))) }),
+    v.title('Branch'),
+  )
+  const Tree = v.object({ title: v.string(), first: Branch, second: Branch })
+  const document = await documentOf([more('/api/trees', Tree), more('/api/branches', v.array(Branch))])
+  const { components } = document as unknown as { components: { schemas: Record<string, { properties: object }> } }
+  const reference = { $ref: '#/components/schemas/Branch' }
+  assert.equal(components.schemas.Branch?.properties, {
+    leaf: { type: 'string' },
+    under: { type: 'array', items: reference },
+  })
+  const reply = (path: string) => document.paths[path]?.get?.responses['200']?.content?.['application/json']?.schema
+  assert.equal((reply('/api/trees') as { properties: object }).properties, {
+    title: { type: 'string' },
+    first: reference,
+    second: reference,
+  })
+  assert.equal(reply('/api/branches'), { type: 'array', items: reference })
+  assert.not.ok(JSON.stringify(document).includes('$defs'))
+})
+
 test.run()

@@ -1,0 +1,1 @@
+export { HookKind, type HookSpec } from './hook-kind.js'

@@ -1,0 +1,72 @@
+import type { HookEvent } from '../../schemas/hooks.js'
+
+/** Families of events, the longer name before the one that it begins with. */
+const families = [
+  'automation',
+  'task.run',
+  'task',
+  'session',
+  'input',
+  'prompt',
+  'event',
+  'agent',
+  'turn',
+  'tool',
+  'permission',
+  'message',
+  'context',
+  'network',
+  'coordinator',
+  'spawn',
+  'loop',
+  'sandbox',
+  'window_manager',
+  'worktree',
+] as const
+export type HookFamily = (typeof families)[number]
+
+export const familyOf = (event: HookEvent): HookFamily =>
+  families.find(family => event.startsWith(`${family}.`)) ?? 'worktree'
+
+const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
+const autonomy = [...place, 'autonomy'] as const
+
+/** What a matcher of each family may ask about (Behaviour 11.7). */
+export const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
+  session: [...place, 'session_type'],
+  input: [...place, 'input_class'],
+  prompt: [...place, 'input_class'],
+  turn: [...place, 'input_class'],
+  event: ['agent_name', 'acp_event_type', 'turn_id'],
+  automation: ['agent_name', 'workspace_id'],
+  agent: place,
+  tool: ['tool_name', 'tool_namespace', 'tool_id', 'tool_read_only'],
+  permission: ['tool_name', 'decision_class'],
+  message: ['message_role', 'message_delta_type'],
+  context: ['compaction_reason', 'compaction_strategy'],
+  network: ['channel', 'surface', 'kind', 'direction', 'work_state'],
+  coordinator: autonomy,
+  'task.run': autonomy,
+  spawn: autonomy,
+  task: autonomy,
+  loop: autonomy,
+  sandbox: ['workspace_id', 'sandbox_backend', 'sandbox_id', 'sandbox_profile', 'sync_direction'],
+  window_manager: ['workspace_id'],
+  worktree: ['workspace_id', 'workspace_root'],
+}
+
+/** Participation events ask about other things than the rest of their family. */
+export const participationFields = ['workspace_id', 'channel', 'participation_mode', 'participation_source'] as const
+
+/** Events that nothing waits for: what they tell of has happened, or comes too fast (Behaviour 11.6). */
+const asyncOnly: readonly RegExp[] = [
+  /^event\./,
+  /^message\.delta$/,
+  /^permission\.(resolved|denied)$/,
+  /^automation\.(\w+\.post_fire|run\.\w+)$/,
+  /^agent\.(soul\..+|heartbeat\.(policy\.resolved|wake\.after))$/,
+  /^network\.(?!participation\.pre_resolve$)/,
+  /^window_manager\./,
+]
+
+export const maySync = (event: HookEvent) => !asyncOnly.some(pattern => pattern.test(event))

@@ -1,0 +1,93 @@
+import * as v from 'valibot'
+import { kind } from '../../kernel/plugin.js'
+import { HookEvent } from '../../schemas/hooks.js'
+import { StringMap } from '../../schemas/kernel/common.js'
+import { familyOf, matcherFields, maySync, participationFields } from './events.js'
+
+const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
+const Reference = v.pipe(v.string(), v.regex(/^(?:env|vault):\S+$/, 'a reference: env:NAME or vault:…'))
+const Duration = v.pipe(v.string(), v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'a duration like 5s or 1m30s'))
+const ExecutorKind = v.picklist(['native', 'subprocess', 'wasm'])
+
+/** Time that a program has unless the declaration says more. */
+const SUBPROCESS_TIMEOUT = '5s'
+
+/** What runs a hook; written at the top level or, not both, as `executor`. */
+const executor = {
+  command: v.optional(text(4096)),
+  args: v.optional(v.array(v.string())),
+  env: v.optional(StringMap),
+  secret_env: v.optional(v.record(v.string(), Reference)),
+  timeout: v.optional(Duration),
+}
+
+const Written = v.object({
+  ...executor,
+  name: text(128),
+  event: HookEvent,
+  executor_kind: v.optional(ExecutorKind),
+  executor: v.optional(v.object({ ...executor, kind: v.optional(ExecutorKind) })),
+  mode: v.optional(v.picklist(['sync', 'async'])),
+  required: v.optional(v.boolean(), false),
+  enabled: v.nullish(v.boolean()),
+  priority: v.optional(v.pipe(v.number(), v.integer())),
+  matcher: v.optional(v.record(v.string(), v.union([v.string(), v.boolean(), StringMap])), {}),
+  metadata: v.optional(StringMap),
+})
+
+/** Members that say how a hook is run. */
+const running = ['command', 'args', 'env', 'secret_env', 'timeout'] as const
+
+/** The canonical form: the executor at the top level, and everything that follows from something else written down. */
+const HookSpec = v.pipe(
+  Written,
+  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
+    const { executor: nested, enabled, ...flat } = value
+    const mixed = nested && [...running, 'executor_kind' as const].find(member => flat[member] !== undefined)
+    if (mixed) {
+      addIssue({ message: `${mixed}: write the executor at the top level or in executor, not both` })
+      return NEVER
+    }
+    const { kind: nestedKind, ...inner } = nested ?? {}
+    const mode = flat.mode ?? (flat.required ? ('sync' as const) : ('async' as const))
+    const executor_kind = nestedKind ?? flat.executor_kind ?? ('subprocess' as const)
+    return { timeout: SUBPROCESS_TIMEOUT, ...flat, ...inner, mode, executor_kind, enabled: enabled ?? true }
+  }),
+)
+export type HookSpec = v.InferOutput<typeof HookSpec>
+
+/** What the rules of declarations say against a hook (Behaviour 11.7); undefined when all hold. */
+export function hookProblem(spec: HookSpec): string | undefined {
+  const { event, mode, executor_kind } = spec
+  if (executor_kind === 'wasm') return 'executor_kind: wasm is reserved and not implemented'
+  if (executor_kind === 'native') return 'executor_kind: native hooks are the daemon’s own; a record names a program'
+  if (spec.command === undefined) return 'command: required'
+  if (spec.required && mode === 'async') return 'mode: a required hook is sync'
+  if (mode === 'sync' && !maySync(event)) return `mode: nothing waits for ${event}; its hooks are async`
+  return matcherProblem(spec)
+}
+
+function matcherProblem({ event, matcher }: HookSpec): string | undefined {
+  const isParticipation = event.startsWith('network.participation.')
+  const allowed = isParticipation ? participationFields : matcherFields[familyOf(event)]
+  for (const [name, wanted] of Object.entries(matcher)) {
+    const at = `matcher.${name}`
+    if (!(allowed as readonly string[]).includes(name)) return `${at}: ${event} is matched by ${allowed.join(', ')}`
+    if (name === 'tool_read_only' && typeof wanted !== 'boolean') return `${at}: true or false`
+    if ((name === 'autonomy') !== (typeof wanted === 'object')) return `${at}: not the right type`
+    for (const glob of typeof wanted === 'object' ? Object.values(wanted) : [wanted])
+      if (typeof glob === 'string' && !isGlob(glob)) return `${at}: not a valid pattern of *, ? and [abc]`
+  }
+  return undefined
+}
+
+/** Brackets open and close, and have something in them. */
+const isGlob = (glob: string) => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/.test(glob)
+
+/** Hooks that packages and programs bring along (Specification A, "Registered resource kinds"). */
+export const HookKind = kind<HookSpec>({
+  name: 'hook.binding',
+  spec: HookSpec,
+  maxBytes: 256 * 1024,
+  check: ({ spec }) => hookProblem(spec),
+})

@@ -1,0 +1,1 @@
+export { McpServerKind, type ServerSpec } from './server-kind.js'

@@ -1,0 +1,1 @@
+export { SkillKind, type SkillSpec } from './skill-kind.js'

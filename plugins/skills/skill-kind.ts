@@ -1,0 +1,33 @@
+import * as v from 'valibot'
+import { kind } from '../../kernel/plugin.js'
+import { JsonMap } from '../../schemas/kernel/common.js'
+
+const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
+const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
+
+/** When a skill is active: exactly these gates, so that a misspelt one does not mean "always" (Behaviour 5.2). */
+const When = v.strictObject({ platforms: Gate, environments: Gate, requires_tools: Gate, requires_capabilities: Gate })
+
+const SkillSpec = v.object({
+  name: v.pipe(
+    text(128),
+    v.check(
+      name => !/[/\\\p{Cc}]/u.test(name) && name !== '.' && name !== '..',
+      'a name without slashes and control characters',
+    ),
+  ),
+  description: text(4096),
+  version: v.optional(text(64)),
+  enabled: v.optional(v.boolean(), true),
+  /** What SKILL.md says below its frontmatter. */
+  body: v.optional(v.string(), ''),
+  /** Where the package has it; shown, never opened. */
+  source_path: v.optional(text(1024)),
+  metadata: v.optional(
+    v.intersect([JsonMap, v.looseObject({ svc: v.optional(v.looseObject({ when: v.optional(When) })) })]),
+  ),
+})
+export type SkillSpec = v.InferOutput<typeof SkillSpec>
+
+/** Skills that packages and programs bring along (Specification A, "Registered resource kinds"). */
+export const SkillKind = kind<SkillSpec>({ name: 'skill', spec: SkillSpec, maxBytes: 512 * 1024 })

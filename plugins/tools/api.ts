@@ -1,0 +1,1 @@
+export { ToolKind, type ToolSpec } from './tool-kind.js'

@@ -1,0 +1,137 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { canonicalJson } from '../../../kernel/plugin.js'
+import { changesBetween, happenings } from '../../../plugins/window-manager/changes.js'
+import { type CommandId, commandTable } from '../../../plugins/window-manager/command-table.js'
+import { emptyDocument, nodesIn, type WindowDocument, windowsIn } from '../../../plugins/window-manager/document.js'
+import { entryOf, stepped } from '../../../plugins/window-manager/history.js'
+import { isHistoryCommand, reduce } from '../../../plugins/window-manager/reduce.js'
+import { diagnose } from '../../../plugins/window-manager/topology.js'
+import type { HistoryEntry } from '../../../schemas/window-manager.js'
+import { Dice, forSeeds } from '../../kernel/fixtures/dice.js'
+
+const STEPS = Number(process.env.SVC_STEPS ?? 150)
+const SEEDS = Number(process.env.SEEDS ?? 3)
+const WORKSPACE = 'ws_1'
+const ids = Object.keys(commandTable) as CommandId[]
+type Plain = Exclude<CommandId, 'layout.undo' | 'layout.redo'>
+
+/** A payload that fits its schema; most name something that is there, some do not. */
+function payloadFor(id: Plain, { desktops, windows }: WindowDocument, dice: Dice): unknown {
+  const window = () => (dice.chance(0.03) ? 'win_gone' : (dice.of(Object.keys(windows)) ?? 'win_gone'))
+  const desktop = () => (dice.chance(0.03) ? 'dsk_gone' : dice.of(desktops).id)
+  const nodes = desktops.flatMap(({ groups }) => groups.flatMap(({ root }) => nodesIn(root)))
+  const split = () => dice.of(nodes.filter(node => node.kind === 'split'))?.id ?? 'nd_gone'
+  const group = () => dice.of(desktops.flatMap(({ groups }) => groups))?.id ?? 'grp_gone'
+  const rect = () => ({ x: dice.upTo(5) / 10, y: dice.upTo(5) / 10, width: 0.1 + dice.upTo(6) / 10, height: 0.5 })
+  const edge = () => dice.of(['left', 'right', 'top', 'bottom', 'center'] as const)
+  const maybe = <T>(name: string, value: () => T) => (dice.chance(0.5) ? { [name]: value() } : {})
+  const make: { readonly [C in Plain]: () => unknown } = {
+    'desktop.create': () => ({ ...maybe('order', () => dice.upTo(4)), ...maybe('purpose', () => 'focus') }),
+    'desktop.update': () => ({ desktop_id: desktop(), name: `n${dice.upTo(9)}` }),
+    'desktop.reorder': () => ({ desktop_id: desktop(), order: dice.upTo(5) }),
+    'desktop.switch': () => ({ desktop_id: desktop() }),
+    'desktop.delete': () => ({ desktop_id: desktop(), ...maybe('move_to', desktop) }),
+    'window.open': () => ({
+      app: dice.of(['mail', 'code', 'shell']),
+      ...maybe('desktop_id', desktop),
+      ...(dice.chance(0.2) && { floating_rect: rect() }),
+      ...(dice.chance(0.3) && { target_window_id: window(), edge: edge() }),
+      ...(dice.chance(0.2) && { instance_key: `k${dice.upTo(3)}` }),
+    }),
+    'window.navigate': () => ({ window_id: window(), route: { pathname: `/${dice.upTo(9)}`, search: {} } }),
+    'window.close': () => ({ window_id: window() }),
+    'window.focus': () => ({ window_id: window() }),
+    'window.move': () => ({
+      window_id: window(),
+      ...maybe('desktop_id', desktop),
+      ...(dice.chance(0.5) && { target_window_id: window(), edge: edge() }),
+      ...(dice.chance(0.2) && { floating_rect: rect() }),
+    }),
+    'window.swap': () => ({ window_id: window(), target_window_id: window() }),
+    'window.toggle_floating': () => ({ window_id: window(), ...maybe('minimized', () => dice.chance(0.5)) }),
+    'window.zoom': () => ({ window_id: window() }),
+    'layout.arrange': () => ({ desktop_id: desktop(), mode: dice.of(['columns', 'rows', 'grid', 'main', 'stack']) }),
+    'layout.resize': () =>
+      dice.of([
+        () => ({ split_id: split(), boundary_index: dice.upTo(3), delta: dice.upTo(20) / 10 - 1 }),
+        () => ({ window_id: window(), axis: dice.of(['horizontal', 'vertical']), delta: 0.1 }),
+        () => ({ group_id: group(), frame: rect() }),
+      ])(),
+    'layout.balance': () => maybe('desktop_id', desktop),
+    'layout.replace': () => ({ document: dice.chance(0.7) ? emptyDocument(WORKSPACE) : { ...emptyDocument('ws_2') } }),
+  }
+  return make[id]()
+}
+
+/** Commands of a session: many windows, for few commands need none; now and then everything is replaced. */
+function pick(dice: Dice, { windows }: WindowDocument): CommandId {
+  if (dice.chance(Object.keys(windows).length < 12 ? 0.3 : 0.02)) return 'window.open'
+  const id = dice.of(ids)
+  return id === 'layout.replace' && dice.chance(0.9) ? 'window.move' : id
+}
+
+test('any sequence of commands keeps every invariant, loses no window, and undo and redo are exact', () =>
+  forSeeds(SEEDS, async seed => {
+    const dice = new Dice(seed)
+    const undo: HistoryEntry[] = []
+    const redo: HistoryEntry[] = []
+    let document = emptyDocument(WORKSPACE)
+    let done = 0
+    for (let step = 0; step < STEPS; step++) {
+      const before = canonicalJson(document)
+      const id = pick(dice, document)
+      let next: WindowDocument
+      if (isHistoryCommand(id)) {
+        const way = id === 'layout.undo' ? 'undo' : 'redo'
+        const [from, to] = way === 'undo' ? [undo, redo] : [redo, undo]
+        const entry = from.pop()
+        if (!entry) continue
+        const there = stepped(document, entry, way)
+        const back = stepped(there.document, there.entry, way === 'undo' ? 'redo' : 'undo')
+        assert.is(canonicalJson(back.document), before, `${id} and back is not where it was`)
+        to.push(there.entry)
+        next = there.document
+      } else {
+        const payload = payloadFor(id, document, dice)
+        const context = { mint: (prefix: string) => dice.ids.id(prefix), revision: step, layout: () => undefined }
+        const reduced = reduce(document, id, payload, context)
+        assert.is(canonicalJson(document), before, `${id} changed the document that it was given`)
+        if (reduced.is === 'refused') {
+          assert.not.equal(reduced.refusal.code, 'window_manager_unavailable')
+          const isInvariant = reduced.refusal.code === 'window_manager_invalid_topology'
+          const mayBreak =
+            id === 'layout.resize' || id === 'layout.replace' || id === 'window.move' || id === 'window.open'
+          assert.ok(!isInvariant || mayBreak, `${id} ${JSON.stringify(payload)}: ${reduced.refusal.message}`)
+          continue
+        }
+        done++
+        next = reduced.document
+        if (id !== 'window.open' && id !== 'window.close' && id !== 'layout.replace')
+          assert.equal(Object.keys(next.windows).sort(), Object.keys(document.windows).sort(), `${id} lost a window`)
+        if (commandTable[id].recorded) {
+          undo.push(entryOf(id, {}, '2030-01-01T00:00:00.000Z', document, next))
+          redo.length = 0
+        }
+      }
+      assert.equal(diagnose(next, WORKSPACE), [], id)
+      const unchanged = canonicalJson(next) === before
+      assert.is(
+        Object.keys(changesBetween(document, next)).length === 0,
+        unchanged,
+        `${id} says wrongly what it changed`,
+      )
+      const told = happenings(document, next)
+      for (const opened of told['window.opened']) assert.not(Object.hasOwn(document.windows, opened))
+      document = next
+    }
+    assert.ok(done > STEPS / 4, `only ${done} of ${STEPS} commands were done`)
+    while (undo.length > 0) document = stepped(document, undo.pop() as HistoryEntry, 'undo').document
+    const { windows, desktops } = document
+    assert.equal(
+      [Object.keys(windows), desktops.flatMap(({ groups }) => groups.flatMap(({ root }) => windowsIn(root)))],
+      [[], []],
+    )
+  }))
+
+test.run()
