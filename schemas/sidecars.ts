@@ -144,7 +144,10 @@ export const Soul = v.object({
 })
 export type Soul = v.InferOutput<typeof Soul>
 
-const RevisionActor = v.object({ kind: v.picklist(['user', 'agent', 'extension', 'system']), ref: v.optional(v.string()) })
+const RevisionActor = v.object({
+  kind: v.picklist(['user', 'agent', 'extension', 'system']),
+  ref: v.optional(v.string()),
+})
 const revision = {
   id: v.string(),
   actor: RevisionActor,

@@ -62,7 +62,11 @@ export interface AgentsApi {
   readonly starting: Hook<(definition: AgentDefinition, workspace?: Workspace) => Promise<Fault | undefined>>
   /** What an agent is told at its start; taps hand on a changed text. */
   readonly prompting: Hook<
-    (prompt: string, definition: AgentDefinition, workspace?: Workspace) => string | undefined | Promise<string | undefined>
+    (
+      prompt: string,
+      definition: AgentDefinition,
+      workspace?: Workspace,
+    ) => string | undefined | Promise<string | undefined>
   >
 }
 

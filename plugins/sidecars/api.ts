@@ -29,13 +29,19 @@ export const SidecarErrors = defineErrors({
     status: 409,
     message: 'expected_digest is not the digest of the file as it is now; read it again and repeat',
   },
-  sidecar_read_only: { status: 409, message: 'this file comes with the daemon or with a package and cannot be changed' },
+  sidecar_read_only: {
+    status: 409,
+    message: 'this file comes with the daemon or with a package and cannot be changed',
+  },
   sidecar_missing: { status: 404, message: 'there is no such file' },
   sidecar_unwritable: { status: 409, message: 'the file cannot be written there' },
   sidecar_revision_not_found: { status: 404, message: 'no such revision' },
   sidecar_revision_empty: { status: 409, message: 'this revision deleted the file; there is no text to restore' },
   sidecar_revision_unnamed: { status: 400, message: 'name the revision: revision_id, or target_digest' },
-  sidecar_cursor_invalid: { status: 400, message: 'the cursor does not belong to this history; start again without it' },
+  sidecar_cursor_invalid: {
+    status: 400,
+    message: 'the cursor does not belong to this history; start again without it',
+  },
   sidecar_idempotency_conflict: { status: 409, message: 'this idempotency key is bound to another change' },
   heartbeat_if_match_header_unsupported: {
     status: 400,

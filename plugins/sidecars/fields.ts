@@ -98,7 +98,8 @@ export function checkBody(
 ): void {
   const size = Buffer.byteLength(document.body)
   const position = { line: document.bodyLine, column: 1 }
-  if (size > maxBytes) findings.add('oversized_body', `the text has ${size} bytes, at most ${maxBytes} are read`, { position })
+  if (size > maxBytes)
+    findings.add('oversized_body', `the text has ${size} bytes, at most ${maxBytes} are read`, { position })
   for (const { name, section, line } of bodyFields(document)) {
     if (!forbidden.has(name) || (code === 'forbidden_section' && section === undefined)) continue
     const what = section === undefined ? `the line ${name}:` : `a section ${section}`

@@ -87,7 +87,10 @@ function judge(document: SidecarDocument, config: HeartbeatConfig, findings: Fin
   const { version = SCHEMA_VERSION } = head as { version?: number }
   if (version !== SCHEMA_VERSION) {
     const position = document.fields.get('version')?.position
-    findings.add('unsupported_version', `version ${version} is not known, ${SCHEMA_VERSION} is`, { field: 'version', position })
+    findings.add('unsupported_version', `version ${version} is not known, ${SCHEMA_VERSION} is`, {
+      field: 'version',
+      position,
+    })
   }
   const frontmatter: HeartbeatFrontmatter = {
     version,
@@ -150,15 +153,24 @@ function windowOf(
   findings: Findings,
 ): TimeWindow {
   const at = `preferences.${path[0]}.${path[1]}`
-  const { start = '', end = '', timezone = '' } = inner(field, value, WINDOW, path, `${at}.`, findings) as Partial<TimeWindow>
+  const {
+    start = '',
+    end = '',
+    timezone = '',
+  } = inner(field, value, WINDOW, path, `${at}.`, findings) as Partial<TimeWindow>
   const wrong = (code: string, name: string, message: string) =>
     findings.add(code, message, { field: `${at}.${name}`, position: field?.positionOf([...path, name]) })
   for (const [name, time] of Object.entries({ start, end })) {
-    if (!TIME.test(time)) wrong('invalid_window', name, `${at}.${name} is a time of day from "00:00" to "23:59", in quotes`)
+    if (!TIME.test(time))
+      wrong('invalid_window', name, `${at}.${name} is a time of day from "00:00" to "23:59", in quotes`)
   }
   if (start === end && TIME.test(start)) wrong('invalid_window', 'end', `${at} has no length: its start is its end`)
   if (!isZone(timezone)) {
-    wrong('invalid_timezone', 'timezone', `${at}.timezone is the name of a time zone like Europe/Paris; a fixed offset is none`)
+    wrong(
+      'invalid_timezone',
+      'timezone',
+      `${at}.timezone is the name of a time zone like Europe/Paris; a fixed offset is none`,
+    )
   }
   return { start, end, timezone }
 }
@@ -184,21 +196,29 @@ function inForce(
   const wished = durationMs(preferences.min_interval ?? '') || config.default_interval
   const position = (name: string) => field?.positionOf([name])
   if (wished < config.min_interval) {
-    findings.add('preference_clamped', `min_interval is raised to ${durationText(config.min_interval)}, agents.heartbeat.min_interval`, {
-      severity: 'warning',
-      field: 'preferences.min_interval',
-      position: position('min_interval'),
-    })
+    findings.add(
+      'preference_clamped',
+      `min_interval is raised to ${durationText(config.min_interval)}, agents.heartbeat.min_interval`,
+      {
+        severity: 'warning',
+        field: 'preferences.min_interval',
+        position: position('min_interval'),
+      },
+    )
   }
   const windows = { active_hours: preferences.active_hours, quiet_windows: preferences.quiet_windows }
   const given = Object.entries(windows).filter(([, list]) => list !== undefined && list.length > 0)
   if (!config.allow_active_hours_preferences) {
     for (const [name] of given) {
-      findings.add('preference_ignored', `${name} is ignored: agents.heartbeat.allow_active_hours_preferences is false`, {
-        severity: 'warning',
-        field: `preferences.${name}`,
-        position: position(name),
-      })
+      findings.add(
+        'preference_ignored',
+        `${name} is ignored: agents.heartbeat.allow_active_hours_preferences is false`,
+        {
+          severity: 'warning',
+          field: `preferences.${name}`,
+          position: position(name),
+        },
+      )
     }
   }
   return {

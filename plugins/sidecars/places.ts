@@ -54,7 +54,11 @@ export class Places {
       const real = await this.#resolve(place)
       const bytes = await readBounded(real)
       const { mtimeMs } = await stat(real)
-      return { ...source, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), changedAt: Math.floor(mtimeMs) }
+      return {
+        ...source,
+        text: new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+        changedAt: Math.floor(mtimeMs),
+      }
     } catch (error) {
       if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return source
       const escaped = error instanceof EscapeError

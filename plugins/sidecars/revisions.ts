@@ -92,7 +92,11 @@ export class Revisions {
   }
 
   /** Newest first. Throws `sidecar_cursor_invalid` (400). */
-  page(which: Which, path: string, { limit = DEFAULT_PAGE, cursor }: { limit?: number | undefined; cursor?: string | undefined }) {
+  page(
+    which: Which,
+    path: string,
+    { limit = DEFAULT_PAGE, cursor }: { limit?: number | undefined; cursor?: string | undefined },
+  ) {
     if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw SidecarErrors.sidecar_cursor_invalid()
     const rows = this.db.all<RevisionRow>(
       'SELECT * FROM sidecars_revision WHERE which = ? AND path = ? AND seq < ? ORDER BY seq DESC LIMIT ?',

@@ -11,7 +11,10 @@ export interface SidecarSource {
   /** Epoch milliseconds of the last change. */
   readonly changedAt?: number | undefined
   /** Why the text cannot be had although there is one. */
-  readonly problem?: { readonly code: 'path_escape' | 'unreadable' | 'oversized_file' | 'agent_invalid'; readonly message: string }
+  readonly problem?: {
+    readonly code: 'path_escape' | 'unreadable' | 'oversized_file' | 'agent_invalid'
+    readonly message: string
+  }
 }
 
 /** `sha256:` and hex over the canonical JSON of a value. */
