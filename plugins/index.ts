@@ -3,13 +3,14 @@ import type { Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
 import daemon from './daemon/index.js'
+import heartbeats from './heartbeats/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
 import sidecars from './sidecars/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, daemon, providers, resources, sessions, sidecars, workspaces }
+export { agents, automation, daemon, heartbeats, providers, resources, sessions, sidecars, workspaces }
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -20,6 +21,7 @@ export const inTree: readonly Plugin[] = [
   agents,
   sidecars,
   sessions,
+  heartbeats,
   automation,
 ]
 

@@ -18,6 +18,8 @@ export interface SidecarsApi {
   heartbeatRevision(policy: Heartbeat): string | undefined
   /** A policy was read or changed on request: whoever acts by policies may compare. */
   readonly policyResolved: Hook<(policy: Heartbeat, agent: string, workspace?: Workspace) => unknown>
+  /** The configuration of heartbeats was changed. */
+  readonly configured: Hook<(config: HeartbeatConfig) => unknown>
   /** A persona was changed on request. */
   readonly soulChanged: Hook<(soul: Soul, agent: string, workspace?: Workspace) => unknown>
 }

@@ -25,6 +25,7 @@ import { personaOf, soulOf } from './soul.js'
 /** Personas and heartbeat policies: what lies beside the definition of an agent (Behaviour 4.4, 4.5). */
 export class SidecarsService implements SidecarsApi {
   readonly policyResolved
+  readonly configured
   readonly soulChanged
   readonly souls: SidecarFiles<Soul>
   readonly heartbeats: SidecarFiles<Heartbeat>
@@ -32,6 +33,8 @@ export class SidecarsService implements SidecarsApi {
   constructor(private readonly kernel: PluginKernel<{ agents: typeof Agents; workspaces: typeof Workspaces }>) {
     this.policyResolved = kernel.hooks.notify<[Heartbeat, string, Workspace?]>('heartbeat.policy.resolved')
     this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
+    this.configured = kernel.hooks.notify<[HeartbeatConfig]>('heartbeat.configured')
+    kernel.onSetting(HeartbeatSetting, config => void this.configured.call(config))
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
     const revisions = new Revisions(kernel.db)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
