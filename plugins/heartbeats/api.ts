@@ -12,6 +12,10 @@ export interface Wake {
 
 /** Wake-ups of sessions by the heartbeat policies of their agents (Behaviour 4.5). A wake-up never claims work. */
 export interface HeartbeatsApi {
+  /** Sessions that wait for a wake-up by the clock; one that is being decided about does not. */
+  readonly waiting: number
+  /** When the first of them is due, in epoch milliseconds. */
+  readonly nextDue: number | undefined
   /** May it be sent; a refusal makes it `skipped`. */
   readonly wakeBefore: Hook<(wake: Wake) => Promise<Fault | undefined>>
   /** It was decided, durably. */

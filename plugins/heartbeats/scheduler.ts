@@ -27,8 +27,8 @@ export class WakeScheduler {
     this.#stir()
   }
 
-  dueAt(session: string): number | undefined {
-    return this.#heap.get(session)
+  get nextDue(): number | undefined {
+    return this.#heap.peek()?.at
   }
 
   async run(signal: AbortSignal): Promise<void> {

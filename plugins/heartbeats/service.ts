@@ -36,9 +36,12 @@ export class HeartbeatsService implements HeartbeatsApi {
     this.#scheduler = new WakeScheduler(kernel, due => this.#cycle(due))
   }
 
-  /** Sessions that wait for a wake-up. */
   get waiting(): number {
     return this.#scheduler.size
+  }
+
+  get nextDue(): number | undefined {
+    return this.#scheduler.nextDue
   }
 
   /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */
