@@ -64,7 +64,8 @@ export async function runWake(context: CommandContext): Promise<number> {
   const { result, reason, diagnostics = [], synthetic_prompt_id: turn } = reply.decision
   if (out.json) out.value(reply)
   else {
-    out.line(`${out.color(COLORS[result], result)}: ${reason}${turn === undefined ? '' : ` (${turn})`}`)
+    const would = options['dry-run'] === true ? 'would be ' : ''
+    out.line(`${would}${out.color(COLORS[result], result)}: ${reason}${turn === undefined ? '' : ` (${turn})`}`)
     for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
     out.line(out.color('dim', `next: ${nextStep(result, args)}`))
   }

@@ -52,6 +52,12 @@ export interface WakeFacts {
   readonly spent: boolean
 }
 
+/**
+ * Milliseconds that a wake-up may come late by the load of the machine without pushing the next one a minute further: wake-ups
+ * come at whole minutes.
+ */
+export const LATE_MS = 5000
+
 type Rule = readonly [reason: WakeReason, applies: (facts: WakeFacts) => boolean]
 
 /** Why a wake-up is not sent; the first that applies. When none does it is tried. */
@@ -70,7 +76,7 @@ export const RULES: readonly Rule[] = [
   // Whoever asks by hand waits for the cooldown alone.
   [
     'heartbeat_rate_limited',
-    ({ source, lastSentAt, intervalMs, now }) => source !== 'manual' && isWithin(lastSentAt, intervalMs, now),
+    ({ source, lastSentAt, intervalMs, now }) => source !== 'manual' && isWithin(lastSentAt, intervalMs - LATE_MS, now),
   ],
   ['heartbeat_rate_limited', ({ source, spent }) => source === 'scheduler' && spent],
 ]

@@ -7,10 +7,10 @@ import type { SessionInfo, Sessions } from '../sessions/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { HeartbeatSent, type Wake } from './api.js'
-import { RESULTS, refusalOf } from './decide.js'
+import { LATE_MS, RESULTS, refusalOf } from './decide.js'
 import { wakePrompt } from './prompt.js'
 import type { WakeRow, Wakes } from './wakes.js'
-import { Schedule, wholeMinute, ZoneClocks } from './windows.js'
+import { Schedule, ZoneClocks } from './windows.js'
 
 export type HeartbeatsKernel = PluginKernel<{
   daemon: typeof Daemon
@@ -59,7 +59,7 @@ export class WakeSender {
     const last = this.wakes.state(session.id)?.last_sent_at ?? session.createdAt
     // A clock that was set back must not silence a session until it has caught up.
     const since = Math.min(last, this.kernel.clock.now())
-    return this.#schedule(policy).nextOpen(Math.max(since + intervalOf(policy), from))
+    return this.#schedule(policy).nextOpen(Math.max(since + intervalOf(policy) - LATE_MS, from))
   }
 
   async wake(request: WakeRequest): Promise<WakeDecision> {
@@ -152,8 +152,7 @@ export class WakeSender {
       created_at: now,
       expires_at: now + needs.sidecars.heartbeatConfig.wake_event_retention,
     }
-    const next =
-      turnId === undefined ? undefined : this.#schedule(policy).nextOpen(wholeMinute(now + intervalOf(policy)))
+    const next = turnId === undefined ? undefined : this.#schedule(policy).nextOpen(now + intervalOf(policy) - LATE_MS)
     await db.tx(t => {
       this.wakes.record(t, row, next, session !== undefined)
       if (turnId === undefined) return

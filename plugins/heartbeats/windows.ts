@@ -8,7 +8,7 @@ const LONGEST_STEP = 6 * 60
 const SEARCH_MINUTES = 8 * DAY_MINUTES
 
 /** The first whole minute that is not before a time. */
-export const wholeMinute = (ms: number) => Math.ceil(ms / MINUTE_MS) * MINUTE_MS
+const wholeMinute = (ms: number) => Math.ceil(ms / MINUTE_MS) * MINUTE_MS
 
 /** Minutes of the day that the clocks of zones show; what a zone does is the platform's knowledge alone. */
 export class ZoneClocks {
@@ -66,19 +66,22 @@ export class Schedule {
     return undefined
   }
 
-  /** Minutes until a window begins or ends by the clocks as they run now; 1 where a clock is changed on the way. */
+  /** Minutes until a window begins or ends by the clocks as they run now; fewer where a clock is changed on the way. */
   #step(at: number): number {
     const windows = [...this.#active, ...this.#quiet]
+    const clocks = new Map(windows.map(({ timezone }) => [timezone, this.clocks.minuteOfDay(timezone, at)]))
     let step = LONGEST_STEP
     for (const { timezone, start, end } of windows) {
-      const minute = this.clocks.minuteOfDay(timezone, at)
+      const minute = clocks.get(timezone) ?? 0
       for (const edge of [start, end]) step = Math.min(step, (edge - minute + DAY_MINUTES) % DAY_MINUTES || DAY_MINUTES)
     }
-    const runsOn = ({ timezone }: Window) => {
-      const minute = this.clocks.minuteOfDay(timezone, at)
-      return this.clocks.minuteOfDay(timezone, at + step * MINUTE_MS) === (minute + step) % DAY_MINUTES
-    }
-    return windows.every(runsOn) ? step : 1
+    const runOn = () =>
+      [...clocks].every(
+        ([timezone, minute]) =>
+          this.clocks.minuteOfDay(timezone, at + step * MINUTE_MS) === (minute + step) % DAY_MINUTES,
+      )
+    while (step > 1 && !runOn()) step = Math.floor(step / 2)
+    return step
   }
 }
 

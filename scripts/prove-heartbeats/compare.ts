@@ -3,7 +3,7 @@ import { type OraclePolicy, type OracleWindow, simulate } from './oracle.js'
 import { openWorld } from './world.js'
 
 /** Changes of clocks north and south of the equator, of half an hour, around midnight, none; offsets of quarters. */
-const ZONES = [
+export const ZONES = [
   'Europe/Paris',
   'America/New_York',
   'Australia/Lord_Howe',
