@@ -35,8 +35,8 @@ export interface World {
   agent(name: string, heartbeat?: string): Promise<string>
   session(id: string, agentName: string): Promise<SessionInfo>
   change(id: string, change: Partial<SessionInfo>): void
-  /** Lets time pass until then, each wake-up in its own minute. To be called while nothing is being decided. */
-  passTo(at: number): Promise<void>
+  /** Lets time pass until then, each wake-up in its own minute. @param sessions that wait while nothing is being decided */
+  passTo(at: number, sessions?: number): Promise<void>
   request(method: string, url: string, body?: unknown): Promise<{ status: number; body: unknown }>
   close(): Promise<void>
 }
@@ -151,8 +151,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
       await inside?.prepare(info)
       return info
     },
-    async passTo(at) {
-      const sessions = service().waiting
+    async passTo(at, sessions = service().waiting) {
       for (;;) {
         // Files and the disk take real time, in which the clock has to stand still.
         while (service().waiting < sessions) await new Promise(resolve => setImmediate(resolve))
