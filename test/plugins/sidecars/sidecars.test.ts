@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import sidecars from '../../../plugins/sidecars/index.js'
+import { openWorld, said } from '../../fixtures/session-world.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { type Scene, scene } from '../agents/agents-scene.js'
 
@@ -42,7 +43,7 @@ test('what is wrong with a text is said with its code, line and column', async (
     [head('preferences: { min_interval: 1m }'), ['heartbeat_preference_clamped 2:30']],
     [head('version: 2'), ['heartbeat_unsupported_version 2:1']],
     [head('context: { include: 7 }'), ['heartbeat_invalid_field_type 2:21']],
-    [head('a: [').replace('Text.', ''), ['heartbeat_frontmatter_invalid 3:1']],
+    [head('a: [').replace('Text.', ''), ['heartbeat_frontmatter_invalid 2:5']],
     ['---\nenabled: true\n', ['heartbeat_frontmatter_invalid 1:1']],
     ['One.\n\n## Task runs\n', ['heartbeat_reserved_body_field 3:1']],
     ['lease: forever\n```\ntools: x\n```\n', ['heartbeat_reserved_body_field 1:1']],
@@ -185,6 +186,20 @@ test('a record belongs to the agent record with its id, owner and scope, and can
   assert.is(await put('agent.soul', 'sol_4', here, { ...soul, content: '# Tools' }), '422 invalid_spec')
   assert.is(await put('agent.heartbeat', 'hbt_1', here, { ...soul, content: 'tools: x' }), '422 invalid_spec')
   await s.end()
+})
+
+test('an agent with a persona that is not valid is not started; a valid one is told to it', async () => {
+  const world = await openWorld({ plugins: [sidecars] })
+  await world.agent('writer')
+  const file = path.join(world.root, '.svc', 'agents', 'writer', 'SOUL.md')
+  await writeFile(file, '---\nmodel: m\n---\n')
+  const body = { workspace: world.workspaceId, agent_name: 'writer' }
+  const refused = await world.kernel.request('POST', '/api/sessions', body)
+  assert.equal([refused.status, refused.body.code, refused.body.details.path], [422, 'soul_invalid', file])
+  await writeFile(file, '---\nrole: Critic\ntags: [x]\n---\nYou doubt.\n')
+  const { at } = await world.session('writer')
+  assert.match(said(await world.prompt(at, 'echo')), /You do what you are told\.\\n\\nRole: Critic\\n\\nYou doubt\./)
+  await world.close()
 })
 
 test('doctor names what is not valid, and a file that cannot be read is a finding', async () => {
