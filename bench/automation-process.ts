@@ -36,6 +36,8 @@ class NoSessions implements SessionsApi {
   }
 
   get = () => undefined
+  unstopped = () => []
+  healthOf = () => undefined
 
   async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
     const at = this.kernel.clock.now()
@@ -44,6 +46,7 @@ class NoSessions implements SessionsApi {
   }
 
   run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
+  begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
   stop = async () => {}
 }
 

@@ -6,6 +6,12 @@ export interface AcpCaps {
   readonly supports_load_session: boolean
 }
 
+export interface ActiveHour {
+  readonly start: string
+  readonly end: string
+  readonly timezone: string
+}
+
 export interface Activity {
   readonly current_tool?: string | undefined
   readonly deadline_at?: string | null | undefined
@@ -25,6 +31,11 @@ export interface Activity {
 }
 
 export interface Actor {
+  readonly kind: "user" | "agent" | "extension" | "system"
+  readonly ref?: string | undefined
+}
+
+export interface Actor2 {
   readonly id?: string | undefined
   readonly kind?: string | undefined
 }
@@ -35,7 +46,7 @@ export interface Agent {
   readonly command?: string | undefined
   readonly definition_digest: string
   readonly deny_tools?: readonly string[] | undefined
-  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly diagnostics?: readonly Diagnostic2[] | undefined
   readonly effective_runtime?: {
     readonly model?: string | undefined
     readonly provider: string
@@ -136,6 +147,21 @@ export interface ConfigOption {
   }[] | undefined
 }
 
+export interface DeleteAgentsByNameHeartbeat {
+  readonly expected_digest?: string | undefined
+  readonly workspace_id?: string | undefined
+}
+
+export interface DeleteAgentsByNameHeartbeat2 {
+  readonly heartbeat: Heartbeat
+  readonly revision: Revision
+}
+
+export interface DeleteAgentsByNameSoul {
+  readonly soul: Soul
+  readonly revision: Revision2
+}
+
 export interface DeleteResourcesByKindById {
   readonly expected_version: number
 }
@@ -173,12 +199,24 @@ export interface Desktop {
 }
 
 export interface Diagnostic {
+  readonly code: string
+  readonly column?: number | undefined
+  readonly field?: string | undefined
+  readonly line?: number | undefined
+  readonly message: string
+  readonly owner_surface?: string | undefined
+  readonly section?: string | undefined
+  readonly severity: "info" | "warning" | "error"
+  readonly source_path?: string | undefined
+}
+
+export interface Diagnostic2 {
   readonly error_kind: string
   readonly message: string
   readonly path: string
 }
 
-export interface Diagnostic2 {
+export interface Diagnostic3 {
   readonly code: string
   readonly message: string
   readonly path?: string | undefined
@@ -382,24 +420,74 @@ export interface Goal {
   } | null
 }
 
-export interface Health {
-  readonly active_prompt: boolean
-  readonly agent_name: string
-  readonly attachable: boolean
-  readonly eligible_for_wake: boolean
-  readonly health: "healthy" | "degraded" | "stale" | "dead" | "unknown"
-  readonly ineligibility_reason?: "session_prompt_active" | "session_not_attachable" | "session_unhealthy" | "session_health_stale" | "session_health_hung" | "session_health_dead" | "session_health_unknown" | undefined
-  readonly last_activity_at?: string | null | undefined
-  readonly last_error?: string | undefined
-  readonly last_presence_at?: string | null | undefined
-  readonly session_id: string
-  readonly state: "idle" | "prompting" | "stopped" | "detached"
-  readonly workspace_id: string
-  readonly updated_at: string
+export interface Heartbeat {
+  readonly active: boolean
+  readonly agent_name?: string | undefined
+  readonly config_digest?: string | undefined
+  readonly config_provenance: {
+    readonly digest: string
+    readonly subset: {
+      readonly active_session_only: boolean
+      readonly allow_active_hours_preferences: boolean
+      readonly context_projection_bytes: number
+      readonly default_interval: string
+      readonly enabled: boolean
+      readonly max_body_bytes: number
+      readonly max_wakes_per_cycle: number
+      readonly min_interval: string
+      readonly session_health_hook_min_interval: string
+      readonly session_health_stale_after: string
+      readonly wake_cooldown: string
+      readonly wake_event_retention: string
+    }
+  }
+  readonly created_at?: string | null | undefined
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly digest?: string | undefined
+  readonly enabled: boolean
+  readonly frontmatter: {
+    readonly version: number
+    readonly enabled: boolean
+    readonly summary?: string | undefined
+    readonly context: {
+      readonly include?: readonly string[] | undefined
+    }
+    readonly preferences: {
+      readonly active_hours?: readonly ActiveHour[] | undefined
+      readonly min_interval?: string | undefined
+      readonly quiet_windows?: readonly ActiveHour[] | undefined
+    }
+  }
+  readonly guidance_markdown?: string | undefined
+  readonly limits: Limits
+  readonly preferences: Preferences
+  readonly present: boolean
+  readonly prompt: {
+    readonly active: boolean
+    readonly config_digest?: string | undefined
+    readonly context: {
+      readonly include?: readonly string[] | undefined
+    }
+    readonly diagnostics?: readonly Diagnostic[] | undefined
+    readonly digest?: string | undefined
+    readonly guidance_markdown?: string | undefined
+    readonly max_body_bytes: number
+    readonly max_bytes: number
+    readonly preferences: Preferences
+    readonly source_path?: string | undefined
+    readonly summary?: string | undefined
+    readonly truncated: boolean
+  }
+  readonly schema_version: number
+  readonly snapshot_id?: string | undefined
+  readonly source_path?: string | undefined
+  readonly summary?: string | undefined
+  readonly valid: boolean
+  readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
 }
 
 export interface HistoryEntry {
-  readonly actor: Actor
+  readonly actor: Actor2
   readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
   readonly created_at: string
   readonly origin?: string | undefined
@@ -539,6 +627,12 @@ export interface LayoutNode {
   readonly window_id?: string | null | undefined
   readonly window_ids?: readonly string[] | undefined
   readonly active_id?: string | null | undefined
+}
+
+export interface Limits {
+  readonly context_projection_bytes?: number | undefined
+  readonly max_body_bytes: number
+  readonly max_bytes?: number | undefined
 }
 
 export interface LoopTarget {
@@ -696,7 +790,7 @@ export interface PostExtensionsByNameReload {
 }
 
 export interface PostWorkspacesByWorkspaceIdWindowManagerCommands {
-  readonly actor?: Actor | undefined
+  readonly actor?: Actor2 | undefined
   readonly client_id?: string | null | undefined
   readonly expected_revision: number
   readonly origin?: string | undefined
@@ -716,9 +810,18 @@ export interface PostWorkspacesByWorkspaceIdWindowManagerCommands2 {
   readonly applied: boolean
   readonly changes: WindowChanges
   readonly client?: WindowClient | null | undefined
-  readonly diagnostics?: readonly Diagnostic2[] | undefined
+  readonly diagnostics?: readonly Diagnostic3[] | undefined
   readonly rebased_from?: number | undefined
   readonly snapshot: WindowManagerState
+}
+
+export interface Preferences {
+  readonly active_hours?: readonly ActiveHour[] | undefined
+  readonly context: {
+    readonly include?: readonly string[] | undefined
+  }
+  readonly min_interval: string
+  readonly quiet_windows?: readonly ActiveHour[] | undefined
 }
 
 export interface Provenance {
@@ -747,6 +850,13 @@ export interface Provider {
   readonly install_command?: string | undefined
   readonly executable?: string | undefined
   readonly version?: string | undefined
+}
+
+export interface PutAgentsByNameHeartbeat {
+  readonly body: string
+  readonly expected_digest?: string | undefined
+  readonly idempotency_key?: string | undefined
+  readonly workspace_id?: string | undefined
 }
 
 export interface RecordValue {
@@ -795,6 +905,34 @@ export interface Retry {
   readonly base_delay: string
   readonly max_retries: number
   readonly strategy: "none" | "backoff"
+}
+
+export interface Revision {
+  readonly id: string
+  readonly actor: Actor
+  readonly agent_name: string
+  readonly created_at: string
+  readonly new_digest?: string | undefined
+  readonly previous_digest?: string | undefined
+  readonly source_path: string
+  readonly new_snapshot_id?: string | undefined
+  readonly operation: "write" | "delete" | "rollback"
+}
+
+export interface Revision2 {
+  readonly id: string
+  readonly actor: Actor
+  readonly agent_name: string
+  readonly created_at: string
+  readonly new_digest?: string | undefined
+  readonly previous_digest?: string | undefined
+  readonly source_path: string
+  readonly action: "put" | "delete" | "rollback"
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly origin?: {
+    readonly kind: string
+    readonly ref?: string | undefined
+  } | null | undefined
 }
 
 export interface Run {
@@ -886,7 +1024,7 @@ export interface Session {
   readonly available_commands: readonly AvailableCommand[]
   readonly badge: string
   readonly failure?: Failure | null | undefined
-  readonly health?: Health | null | undefined
+  readonly health?: SessionHealth | null | undefined
   readonly lineage?: {
     readonly auto_stop_on_parent: boolean
     readonly parent_session_id?: string | undefined
@@ -915,8 +1053,59 @@ export interface Session {
   readonly updated_at: string
 }
 
+export interface SessionHealth {
+  readonly active_prompt: boolean
+  readonly agent_name: string
+  readonly attachable: boolean
+  readonly eligible_for_wake: boolean
+  readonly health: "healthy" | "degraded" | "stale" | "dead" | "unknown"
+  readonly ineligibility_reason?: "session_prompt_active" | "session_not_attachable" | "session_unhealthy" | "session_health_stale" | "session_health_hung" | "session_health_dead" | "session_health_unknown" | undefined
+  readonly last_activity_at?: string | null | undefined
+  readonly last_error?: string | undefined
+  readonly last_presence_at?: string | null | undefined
+  readonly session_id: string
+  readonly state: "idle" | "prompting" | "stopped" | "detached"
+  readonly workspace_id: string
+  readonly updated_at: string
+}
+
 export interface Skills {
   readonly disabled?: readonly string[] | undefined
+}
+
+export interface Soul {
+  readonly active: boolean
+  readonly agent_name?: string | undefined
+  readonly body?: string | undefined
+  readonly config_provenance: {
+    readonly context_projection_bytes: number
+    readonly digest: string
+    readonly enabled: boolean
+    readonly max_body_bytes: number
+    readonly source?: string | undefined
+  }
+  readonly created_at?: string | null | undefined
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly digest?: string | undefined
+  readonly enabled: boolean
+  readonly frontmatter: {
+    readonly version?: string | undefined
+    readonly role?: string | undefined
+    readonly tone?: readonly string[] | undefined
+    readonly principles?: readonly string[] | undefined
+    readonly constraints?: readonly string[] | undefined
+    readonly collaboration?: readonly string[] | undefined
+    readonly memory_policy?: readonly string[] | undefined
+    readonly tags?: readonly string[] | undefined
+  }
+  readonly limits: Limits
+  readonly present: boolean
+  readonly revision_id?: string | undefined
+  readonly snapshot_id?: string | undefined
+  readonly source_path?: string | undefined
+  readonly truncated?: boolean | undefined
+  readonly valid: boolean
+  readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
 }
 
 export interface SpawnBudget {
@@ -959,6 +1148,20 @@ export interface Trust {
   readonly decision: string
   readonly registry_tier: string
   readonly warnings?: readonly Item[] | undefined
+}
+
+export interface WakeEvent {
+  readonly id: string
+  readonly agent_name?: string | undefined
+  readonly policy_snapshot_id?: string | undefined
+  readonly reason: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced"
+  readonly result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
+  readonly session_id?: string | undefined
+  readonly source: "scheduler" | "manual" | "harness_reentry"
+  readonly synthetic_prompt_id?: string | undefined
+  readonly workspace_id?: string | undefined
+  readonly created_at: string
+  readonly expires_at: string
 }
 
 export interface WakeState {
@@ -1031,7 +1234,7 @@ export interface WindowManagerErrorBody {
     readonly entity_id?: string | undefined
     readonly current_id?: string | undefined
   }[] | undefined
-  readonly diagnostics?: readonly Diagnostic2[] | undefined
+  readonly diagnostics?: readonly Diagnostic3[] | undefined
   readonly details?: { readonly [name: string]: string } | undefined
 }
 
@@ -1078,6 +1281,36 @@ export interface Operations {
         readonly origin: "global" | "workspace"
         readonly unshadowed_origin?: "global" | "workspace" | undefined
       }
+    }
+  }
+  /** Removes HEARTBEAT.md; the history keeps it: DELETE /api/agents/{name}/heartbeat */
+  deleteAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: DeleteAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** Removes SOUL.md; the history keeps it: DELETE /api/agents/{name}/soul */
+  deleteAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: DeleteAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
     }
   }
   /** Deletes a job; its history stays: DELETE /api/automation/jobs/{id} */
@@ -1190,7 +1423,7 @@ export interface Operations {
     replies: {
       200: {
         readonly agents: readonly Agent[]
-        readonly diagnostics?: readonly Diagnostic[] | undefined
+        readonly diagnostics?: readonly Diagnostic2[] | undefined
       }
     }
   }
@@ -1206,6 +1439,107 @@ export interface Operations {
     }
     replies: {
       200: GetAgentsByName
+    }
+  }
+  /** The heartbeat policy of an agent; 422 is one that is not valid: GET /api/agents/{name}/heartbeat */
+  getAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Heartbeat
+    }
+  }
+  /** Changes of HEARTBEAT.md, the newest first: GET /api/agents/{name}/heartbeat/history */
+  getAgentsByNameHeartbeatHistory: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly next_cursor?: string | undefined
+        readonly revisions: readonly Revision[]
+      }
+    }
+  }
+  /** Whether a policy is at work, the session that it wakes, and its last decisions: GET /api/agents/{name}/heartbeat/status */
+  getAgentsByNameHeartbeatStatus: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly session_id?: string | undefined
+        readonly include_session_health?: boolean | undefined
+        readonly include_recent_wake_events?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly active: boolean
+        readonly agent_name: string
+        readonly config_digest?: string | undefined
+        readonly diagnostics?: readonly Diagnostic[] | undefined
+        readonly digest?: string | undefined
+        readonly enabled: boolean
+        readonly preferences: Preferences
+        readonly present: boolean
+        readonly revision_cursor?: string | undefined
+        readonly session_health?: SessionHealth | null | undefined
+        readonly snapshot_id?: string | undefined
+        readonly source_path?: string | undefined
+        readonly summary?: string | undefined
+        readonly valid: boolean
+        readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
+        readonly wake_events?: readonly WakeEvent[] | undefined
+        readonly wake_state?: WakeState | null | undefined
+      }
+    }
+  }
+  /** The persona of an agent, valid or not: GET /api/agents/{name}/soul */
+  getAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Soul
+    }
+  }
+  /** Changes of SOUL.md, the newest first: GET /api/agents/{name}/soul/history */
+  getAgentsByNameSoulHistory: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly next_cursor?: string | undefined
+        readonly revisions: readonly Revision2[]
+      }
     }
   }
   /** Agents of a workspace, searched and counted, page by page: GET /api/agents/catalog */
@@ -2174,7 +2508,7 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly health: Health
+        readonly health: SessionHealth
       }
     }
   }
@@ -2217,33 +2551,11 @@ export interface Operations {
     replies: {
       200: {
         readonly config_digest?: string | undefined
-        readonly diagnostics?: readonly {
-          readonly code: string
-          readonly column?: number | undefined
-          readonly field?: string | undefined
-          readonly line?: number | undefined
-          readonly message: string
-          readonly owner_surface?: string | undefined
-          readonly section?: string | undefined
-          readonly severity: "info" | "warning" | "error"
-          readonly source_path?: string | undefined
-        }[] | undefined
-        readonly health: Health
+        readonly diagnostics?: readonly Diagnostic[] | undefined
+        readonly health: SessionHealth
         readonly policy_digest?: string | undefined
         readonly session_id: string
-        readonly wake_events?: readonly {
-          readonly id: string
-          readonly agent_name?: string | undefined
-          readonly policy_snapshot_id?: string | undefined
-          readonly reason: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced"
-          readonly result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
-          readonly session_id?: string | undefined
-          readonly source: "scheduler" | "manual" | "harness_reentry"
-          readonly synthetic_prompt_id?: string | undefined
-          readonly workspace_id?: string | undefined
-          readonly created_at: string
-          readonly expires_at: string
-        }[] | undefined
+        readonly wake_events?: readonly WakeEvent[] | undefined
         readonly wake_state?: WakeState | null | undefined
       }
     }
@@ -2468,7 +2780,7 @@ export interface Operations {
     } | {
       readonly type: "event"
       readonly event: {
-        readonly actor: Actor
+        readonly actor: Actor2
         readonly changes: WindowChanges
         readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
         readonly occurred_at: string
@@ -2552,7 +2864,7 @@ export interface Operations {
           readonly available_commands: readonly AvailableCommand[]
           readonly badge: string
           readonly failure?: Failure | null | undefined
-          readonly health?: Health | null | undefined
+          readonly health?: SessionHealth | null | undefined
           readonly lineage?: {
             readonly auto_stop_on_parent: boolean
             readonly parent_session_id?: string | undefined
@@ -2661,6 +2973,106 @@ export interface Operations {
     }
     replies: {
       201: GetAgentsByName
+    }
+  }
+  /** Writes HEARTBEAT.md as it was after an earlier change: POST /api/agents/{name}/heartbeat/rollback */
+  postAgentsByNameHeartbeatRollback: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly revision_id?: string | undefined
+        readonly target_digest?: string | undefined
+        readonly expected_digest?: string | undefined
+        readonly idempotency_key?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** What a HEARTBEAT.md text would be; nothing is saved: POST /api/agents/{name}/heartbeat/validate */
+  postAgentsByNameHeartbeatValidate: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly body: string
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: Heartbeat
+    }
+  }
+  /** Asks for a wake-up now; 409 is a session that cannot be woken. A wake-up claims no work: POST /api/agents/{name}/heartbeat/wake */
+  postAgentsByNameHeartbeatWake: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly session_id: string
+        readonly source: "scheduler" | "manual" | "harness_reentry"
+        readonly dry_run?: boolean | undefined
+        readonly idempotency_key?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly decision: {
+          readonly config_digest?: string | undefined
+          readonly diagnostics?: readonly Diagnostic[] | undefined
+          readonly policy_digest?: string | undefined
+          readonly policy_snapshot_id?: string | undefined
+          readonly reason: "wake_sent" | "heartbeat_disabled" | "heartbeat_invalid" | "heartbeat_no_policy" | "heartbeat_rate_limited" | "heartbeat_no_eligible_session" | "cooldown_active" | "quiet_window" | "session_not_found" | "session_unhealthy" | "session_not_attachable" | "session_prompt_active" | "session_prompt_active_race" | "synthetic_prompt_failed" | "wake_coalesced"
+          readonly result: "sent" | "skipped" | "coalesced" | "rate_limited" | "failed"
+          readonly synthetic_prompt_id?: string | undefined
+          readonly wake_event_id?: string | undefined
+        }
+      }
+    }
+  }
+  /** Writes SOUL.md as it was after an earlier change: POST /api/agents/{name}/soul/rollback */
+  postAgentsByNameSoulRollback: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly revision_id: string
+        readonly expected_digest?: string | undefined
+        readonly idempotency_key?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
+    }
+  }
+  /** What a SOUL.md text would be, or what the stored one is; nothing is saved: POST /api/agents/{name}/soul/validate */
+  postAgentsByNameSoulValidate: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly body?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: Soul
     }
   }
   /** Makes a job: POST /api/automation/jobs */
@@ -3042,7 +3454,7 @@ export interface Operations {
       200: {
         readonly valid: boolean
         readonly workspace_id: string
-        readonly diagnostics?: readonly Diagnostic2[] | undefined
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
       }
     }
   }
@@ -3059,7 +3471,7 @@ export interface Operations {
         readonly changed: boolean
         readonly changes: WindowChanges
         readonly client?: WindowClient | null | undefined
-        readonly diagnostics?: readonly Diagnostic2[] | undefined
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
         readonly snapshot: WindowManagerState
       }
     }
@@ -3089,6 +3501,36 @@ export interface Operations {
     }
     replies: {
       200: GetAgentsByName
+    }
+  }
+  /** Writes HEARTBEAT.md; expected_digest is that of the policy as it is, empty for none: PUT /api/agents/{name}/heartbeat */
+  putAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: PutAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** Writes SOUL.md; expected_digest is that of the persona as it is, empty for none: PUT /api/agents/{name}/soul */
+  putAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: PutAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
     }
   }
   /** Say where variables of an extension come from: PUT /api/extensions/{name}/secrets */
@@ -3159,7 +3601,7 @@ export interface Operations {
         readonly workspace_id: string
       }
       readonly body: {
-        readonly actor?: Actor | undefined
+        readonly actor?: Actor2 | undefined
         readonly client_id?: string | null | undefined
         readonly expected_revision: number
         readonly origin?: string | undefined
@@ -3197,6 +3639,8 @@ export interface Operations {
 /** Where each operation is. */
 export const routes = {
   deleteAgentsByName: { method: 'DELETE', path: '/api/agents/{name}' },
+  deleteAgentsByNameHeartbeat: { method: 'DELETE', path: '/api/agents/{name}/heartbeat' },
+  deleteAgentsByNameSoul: { method: 'DELETE', path: '/api/agents/{name}/soul' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
   deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
@@ -3207,6 +3651,11 @@ export const routes = {
   deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
+  getAgentsByNameHeartbeat: { method: 'GET', path: '/api/agents/{name}/heartbeat' },
+  getAgentsByNameHeartbeatHistory: { method: 'GET', path: '/api/agents/{name}/heartbeat/history' },
+  getAgentsByNameHeartbeatStatus: { method: 'GET', path: '/api/agents/{name}/heartbeat/status' },
+  getAgentsByNameSoul: { method: 'GET', path: '/api/agents/{name}/soul' },
+  getAgentsByNameSoulHistory: { method: 'GET', path: '/api/agents/{name}/soul/history' },
   getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
   getAutomationJobs: { method: 'GET', path: '/api/automation/jobs' },
   getAutomationJobsById: { method: 'GET', path: '/api/automation/jobs/{id}' },
@@ -3260,6 +3709,11 @@ export const routes = {
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   postAgents: { method: 'POST', path: '/api/agents' },
   postAgentsByNameDuplicate: { method: 'POST', path: '/api/agents/{name}/duplicate' },
+  postAgentsByNameHeartbeatRollback: { method: 'POST', path: '/api/agents/{name}/heartbeat/rollback' },
+  postAgentsByNameHeartbeatValidate: { method: 'POST', path: '/api/agents/{name}/heartbeat/validate' },
+  postAgentsByNameHeartbeatWake: { method: 'POST', path: '/api/agents/{name}/heartbeat/wake' },
+  postAgentsByNameSoulRollback: { method: 'POST', path: '/api/agents/{name}/soul/rollback' },
+  postAgentsByNameSoulValidate: { method: 'POST', path: '/api/agents/{name}/soul/validate' },
   postAutomationJobs: { method: 'POST', path: '/api/automation/jobs' },
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
@@ -3285,6 +3739,8 @@ export const routes = {
   postWorkspacesByWorkspaceIdWindowManagerPreview: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/preview' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
+  putAgentsByNameHeartbeat: { method: 'PUT', path: '/api/agents/{name}/heartbeat' },
+  putAgentsByNameSoul: { method: 'PUT', path: '/api/agents/{name}/soul' },
   putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },

@@ -4,11 +4,13 @@ import agents from './agents/index.js'
 import automation from './automation/index.js'
 import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
+import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import mcp from './mcp/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
+import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
 import tools from './tools/index.js'
 import windowManager from './window-manager/index.js'
@@ -19,16 +21,19 @@ export {
   automation,
   daemon,
   extensions,
+  heartbeats,
   hooks,
   mcp,
   providers,
   resources,
   sessions,
+  sidecars,
   skills,
   tools,
   windowManager,
   workspaces,
 }
+
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -45,6 +50,8 @@ export const inTree: readonly Plugin[] = [
   tools,
   mcp,
   skills,
+  sidecars,
+  heartbeats,
 ]
 
 /** Names of the plugins without which a boot stops. */

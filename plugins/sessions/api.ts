@@ -1,5 +1,8 @@
 import * as v from 'valibot'
-import { type Actor, defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.js'
+
+export { isRestartable } from './states.js'
 
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
 
@@ -72,19 +75,30 @@ export type TurnOutcome =
   | { readonly status: 'canceled'; readonly turnId: string }
   | { readonly status: 'failed'; readonly turnId: string; readonly error: string; readonly failure: SessionFailure }
 
+/** A prompt of another plugin. */
+export interface SessionPrompt {
+  readonly text: string
+  /** Who prompts, as the turn says: `automation`. */
+  readonly source: string
+  readonly cause?: string | undefined
+}
+
 /** Sessions for other plugins. */
 export interface SessionsApi {
   get(id: string): SessionInfo | undefined
+  /** Those that are not stopped, in no order. */
+  unstopped(): SessionInfo[]
+  /** As the contract has it; nothing of it is asked of the agent. */
+  healthOf(id: string): SessionHealth | undefined
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
   create(request: CreateSession): Promise<SessionInfo>
   /**
    * Runs one prompt turn to its end; starts the process when there is none. A turn that fails is an outcome, not a throw;
    * what keeps it from beginning is thrown: 404, 409 `session_stopped`, `session_busy`, `session_limit`.
    */
-  run(
-    id: string,
-    prompt: { readonly text: string; readonly source: string; readonly cause?: string | undefined },
-  ): Promise<TurnOutcome>
+  run(id: string, prompt: SessionPrompt): Promise<TurnOutcome>
+  /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
+  begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */
   stop(
     id: string,
@@ -111,6 +125,16 @@ export interface SessionStart {
 }
 
 export const Sessions = token<SessionsApi>('sessions@1')
+
+/** Contributes what wakes a session besides prompts, for the picture of one. */
+export interface WakeSource {
+  readonly read: (
+    sessionId: string,
+    withEvents: boolean,
+  ) => Promise<Partial<Omit<InspectSessionReply, 'session_id' | 'health'>>>
+}
+
+export const WakeSources = registry<WakeSource>('sessions.wakes@1')
 
 export const SessionCreated = event(
   'session.created',

@@ -62,9 +62,9 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.InspectSessionReply },
     errors: [403, 404, 500],
     cli: { path: 'session inspect', args: [id], find },
-    handle: (self, { params, query }) => {
+    handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok(inspectionOf(row, self.live(row.id), query.include_recent_wake_events ?? false))
+      return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
     },
   }),
   route({

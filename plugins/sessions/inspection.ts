@@ -6,6 +6,7 @@ import type {
   RepairSessionReply,
   SessionUsageReply,
 } from '../../schemas/sessions.js'
+import { WakeSources } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
 import type { LiveSession } from './live-session.js'
@@ -95,18 +96,21 @@ function endOf({ content }: StoredSessionEvent): InteractionStatus {
   return content.decision === 'cancelled' ? 'canceled' : 'resolved'
 }
 
-/** The state of a session and of what may wake it; wake-ups are another part's, so there are none to tell of. */
-export function inspectionOf(
+/** The state of a session and of whatever may wake it. */
+export async function inspectionOf(
+  { kernel }: SessionsContext,
   row: SessionRow,
   live: LiveSession | undefined,
   withWakeEvents: boolean,
-): InspectSessionReply {
+): Promise<InspectSessionReply> {
+  const [wakes] = kernel.collect(WakeSources)
   return {
     session_id: row.id,
     health: healthToWire(row, live),
     diagnostics: [],
     wake_state: null,
     ...(withWakeEvents && { wake_events: [] }),
+    ...(await wakes?.entry.read(row.id, withWakeEvents)),
   }
 }
 

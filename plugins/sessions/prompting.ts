@@ -1,6 +1,6 @@
 import { type Actor, messageOf } from '../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
-import { SessionErrors, type TurnOutcome } from './api.js'
+import { SessionErrors, type SessionPrompt, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
 import { digestOf, type PromptRow } from './prompts.js'
@@ -84,20 +84,16 @@ export class Prompting {
     turn.cancel('user')
   }
 
-  /** A prompt of another plugin: it does not wait in the queue, and its end is waited for. */
-  async run(id: string, prompt: { readonly text: string; readonly source: string }): Promise<TurnOutcome> {
+  /** A prompt of another plugin: it does not wait in the queue. Resolves when its turn has begun. */
+  async begin(id: string, prompt: SessionPrompt): Promise<{ turnId: string; outcome: Promise<TurnOutcome> }> {
     const { kernel, prompts } = this.context
-    const { outcome } = await this.#serial(id, async () => {
+    const begun = await this.#serial(id, async () => {
       this.#checkOpen()
       if (prompts.queued(id).length > 0) throw SessionErrors.session_busy('prompts are waiting in this session')
       const live = await this.sessions.open(id)
       return this.#guarded(live, () => live.begin({ ...prompt, turnId: kernel.ids.id('trn') }))
     })
-    try {
-      return await outcome
-    } finally {
-      this.#continue(id)
-    }
+    return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
 
   /** Ends the wait for the ends of turns; resolves when all are written down. */

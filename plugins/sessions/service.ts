@@ -1,4 +1,4 @@
-import { type Actor, messageOf, type Tx, within } from '../../kernel/plugin.js'
+import { type Actor, messageOf, type Tx } from '../../kernel/plugin.js'
 import type {
   CreateSessionBody,
   ListSessionEventsQuery,
@@ -15,6 +15,7 @@ import {
   type CreateSession,
   SessionErrors,
   type SessionInfo,
+  type SessionPrompt,
   type SessionStart,
   type SessionsApi,
   type TurnOutcome,
@@ -38,12 +39,10 @@ import { groupByTurn, openStream, readEvents, readTranscript } from './reading.j
 import { repairSessions } from './repair.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
 import { checkSessions, statusMembers } from './status.js'
-import { recordStop, type Stop } from './stopping.js'
+import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
-/** Milliseconds that a request to cancel waits for the turn to end. */
-const CANCEL_ANSWER_MS = 2000
 /** Sessions that a shutdown stops at the same time. */
 const STOP_AT_ONCE = 64
 
@@ -106,8 +105,21 @@ export class SessionsService implements SessionsApi {
     return createSession(this.context, request)
   }
 
-  run(id: string, prompt: { readonly text: string; readonly source: string }): Promise<TurnOutcome> {
-    return this.prompting.run(id, prompt)
+  unstopped(): SessionInfo[] {
+    return this.context.table.unstopped().map(infoOf)
+  }
+
+  healthOf(id: string): SessionHealth | undefined {
+    const row = this.context.table.get(id)
+    return row && this.health(row)
+  }
+
+  async run(id: string, prompt: SessionPrompt): Promise<TurnOutcome> {
+    return (await this.prompting.begin(id, prompt)).outcome
+  }
+
+  begin(id: string, prompt: SessionPrompt) {
+    return this.prompting.begin(id, prompt)
   }
 
   async stop(id: string, how: Stop): Promise<void> {
@@ -193,15 +205,8 @@ export class SessionsService implements SessionsApi {
   }
 
   /** Cancels the running turn and waits a little for its end. */
-  async cancel(row: SessionRow): Promise<{ outcome: string; session_id: string; turn_id?: string }> {
-    const turn = this.#live.get(row.id)?.turn
-    if (!turn) return { outcome: 'no_active_prompt', session_id: row.id }
-    turn.cancel('user')
-    const ended = await within(this.kernel.clock, CANCEL_ANSWER_MS, turn.over).then(
-      () => true,
-      () => false,
-    )
-    return { outcome: ended ? 'canceled' : 'cancel_requested', session_id: row.id, turn_id: turn.id }
+  cancel(row: SessionRow) {
+    return cancelTurn(row.id, this.#live.get(row.id)?.turn, this.kernel.clock)
   }
 
   events(row: SessionRow, query: ListSessionEventsQuery) {

@@ -1,8 +1,10 @@
+import { type Clock, within } from '../../kernel/plugin.js'
 import { type SessionFailure, type SessionInfo, SessionRepaired, SessionStopped, type StopReason } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { NewEvent } from './events.js'
 import { walk, wayToStopped } from './states.js'
 import type { SessionChange, SessionRow } from './table.js'
+import type { Turn } from './turn.js'
 import { infoOf } from './wire.js'
 
 /** How a session is to stop. */
@@ -75,4 +77,18 @@ export async function recordStop(
     }
     return info
   })
+}
+
+/** Milliseconds that a request to cancel waits for the turn to end. */
+const CANCEL_ANSWER_MS = 2000
+
+/** Cancels the running turn and waits a little for its end. */
+export async function cancelTurn(sessionId: string, turn: Turn | undefined, clock: Clock) {
+  if (!turn) return { outcome: 'no_active_prompt', session_id: sessionId }
+  turn.cancel('user')
+  const ended = await within(clock, CANCEL_ANSWER_MS, turn.over).then(
+    () => true,
+    () => false,
+  )
+  return { outcome: ended ? 'canceled' : 'cancel_requested', session_id: sessionId, turn_id: turn.id }
 }

@@ -120,6 +120,19 @@ export function fakeSessions() {
       }
     }
 
+    unstopped(): SessionInfo[] {
+      const rows = this.kernel.db.all<Row>("SELECT * FROM sessions_fake WHERE state <> 'stopped'")
+      return rows.map(row => this.get(row.id) as SessionInfo)
+    }
+
+    healthOf(): undefined {
+      return undefined
+    }
+
+    async begin(id: string, prompt: Prompt) {
+      return { turnId: 'trn_1', outcome: this.run(id, prompt) }
+    }
+
     async create(request: CreateSession): Promise<SessionInfo> {
       if (fake.refusal) throw fake.refusal
       fake.onCreate?.(request)

@@ -1,0 +1,86 @@
+import path from 'node:path'
+import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
+import type { WakeResult } from '../../schemas/sessions.js'
+import type { HeartbeatStatus, WakeReply } from '../../schemas/sidecars.js'
+
+const eventColumns: readonly CliColumn[] = [
+  { header: 'WHEN', path: 'created_at', as: 'ago' },
+  { header: 'RESULT', path: 'result' },
+  { header: 'REASON', path: 'reason' },
+  { header: 'BY', path: 'source' },
+  { header: 'SESSION', path: 'session_id' },
+]
+const COLORS = { sent: 'green', coalesced: 'green', skipped: 'yellow', rate_limited: 'yellow', failed: 'red' } as const
+
+/** `svc agent heartbeat status <name>` */
+export async function runStatus(context: CommandContext): Promise<void> {
+  const { args, options, client, out } = context
+  const query = new URLSearchParams({
+    include_session_health: 'true',
+    include_recent_wake_events: 'true',
+    ...inWorkspace(context),
+  })
+  if (options.session !== undefined) query.set('session_id', String(options.session))
+  const status = (await client.request('GET', `${urlOf(args.name)}/status?${query}`)) as HeartbeatStatus
+  if (out.json) return out.value(status)
+  if (!status.present) {
+    out.line(`agent ${args.name} has no HEARTBEAT.md: nothing wakes its sessions`)
+    out.line(out.color('dim', `next: svc agent heartbeat write ${args.name} --file HEARTBEAT.md`))
+    return
+  }
+  const { preferences, wake_state: state, session_health: health, wake_events: events = [] } = status
+  const word = status.active ? out.color('green', 'active') : out.color('yellow', status.validation_status)
+  out.line(`the heartbeat of ${args.name} is ${word}, every ${preferences.min_interval}`)
+  if (status.validation_status === 'invalid')
+    out.line(out.color('dim', `next: svc agent heartbeat inspect ${args.name}`))
+  const lines = [
+    ['Session', state?.session_id],
+    ['Health', health && `${health.health}, ${health.state}`],
+    ['Last sent', state?.last_wake_at],
+    ['Next', state?.next_allowed_at],
+    ['Last', state && `${state.last_result} (${state.last_reason})`],
+  ]
+  for (const [title, value] of lines) if (value) out.line(`  ${`${title}:`.padEnd(10)} ${value}`)
+  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name} <session>`)
+}
+
+/** `svc agent heartbeat wake <name> <session>`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
+export async function runWake(context: CommandContext): Promise<number> {
+  const { args, options, client, out } = context
+  const body = {
+    session_id: args.session,
+    source: 'manual',
+    ...(options['dry-run'] === true && { dry_run: true }),
+    ...inWorkspace(context),
+  }
+  const { reply, conflict } = await client.request('POST', `${urlOf(args.name)}/wake`, body).then(
+    answer => ({ reply: answer as WakeReply, conflict: false }),
+    error => {
+      const refused = (error as { more?: { body?: Partial<WakeReply> } }).more?.body
+      if (refused?.decision === undefined) throw error
+      return { reply: refused as WakeReply, conflict: true }
+    },
+  )
+  const { result, reason, diagnostics = [], synthetic_prompt_id: turn } = reply.decision
+  if (out.json) out.value(reply)
+  else {
+    const would = options['dry-run'] === true ? 'would be ' : ''
+    out.line(`${would}${out.color(COLORS[result], result)}: ${reason}${turn === undefined ? '' : ` (${turn})`}`)
+    for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
+    out.line(out.color('dim', `next: ${nextStep(result, args)}`))
+  }
+  if (result === 'sent' || result === 'coalesced') return 0
+  return conflict ? 5 : 1
+}
+
+const nextStep = (result: WakeResult, { name, session }: CommandContext['args']) =>
+  result === 'sent' ? `svc session events ${session} --follow` : `svc agent heartbeat status ${name}`
+
+const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
+
+/** A path may be relative for a person, never for the daemon. */
+function inWorkspace({ options, cwd }: CommandContext): { workspace_id?: string } {
+  const given = options.workspace
+  if (typeof given !== 'string') return {}
+  return { workspace_id: /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given }
+}

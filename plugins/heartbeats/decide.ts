@@ -1,0 +1,116 @@
+import type { SessionHealth, WakeReason, WakeResult } from '../../schemas/sessions.js'
+import type { Heartbeat, WakeSource } from '../../schemas/sidecars.js'
+import { isRestartable, type SessionInfo } from '../sessions/api.js'
+import type { HeartbeatConfig } from '../sidecars/api.js'
+
+/** The result that goes with each reason (Behaviour 4.5). */
+export const RESULTS: { readonly [R in WakeReason]: WakeResult } = {
+  wake_sent: 'sent',
+  wake_coalesced: 'coalesced',
+  heartbeat_disabled: 'skipped',
+  heartbeat_no_policy: 'skipped',
+  heartbeat_invalid: 'skipped',
+  heartbeat_no_eligible_session: 'skipped',
+  quiet_window: 'skipped',
+  session_not_found: 'skipped',
+  session_not_attachable: 'skipped',
+  session_unhealthy: 'skipped',
+  session_prompt_active: 'skipped',
+  session_prompt_active_race: 'skipped',
+  cooldown_active: 'rate_limited',
+  heartbeat_rate_limited: 'rate_limited',
+  synthetic_prompt_failed: 'failed',
+}
+
+/** Reasons that lie in the session and not in the policy: whoever asked by hand gets a conflict. */
+export const SESSION_REASONS: ReadonlySet<WakeReason> = new Set<WakeReason>([
+  'session_not_found',
+  'session_not_attachable',
+  'session_unhealthy',
+  'session_prompt_active',
+  'session_prompt_active_race',
+  'synthetic_prompt_failed',
+])
+
+/** What is known when a wake-up is decided. Times are epoch milliseconds. */
+export interface WakeFacts {
+  readonly now: number
+  readonly source: WakeSource
+  readonly config: HeartbeatConfig
+  readonly policy: Heartbeat
+  /** Of the preferences, in milliseconds. */
+  readonly intervalMs: number
+  /** The schedule of the policy allows it now. */
+  readonly open: boolean
+  /** Undefined also when it belongs to another agent or workspace. */
+  readonly session: SessionInfo | undefined
+  readonly health: SessionHealth | undefined
+  /** A wake-up of this session is on its way, or its turn still runs. */
+  readonly underWay: boolean
+  readonly lastSentAt: number | undefined
+  /** This cycle has sent as many as it may. */
+  readonly spent: boolean
+}
+
+/**
+ * Milliseconds that a wake-up may come late by the load of the machine without pushing the next one a minute further: wake-ups
+ * come at whole minutes.
+ */
+export const LATE_MS = 5000
+
+type Rule = readonly [reason: WakeReason, applies: (facts: WakeFacts) => boolean]
+
+/** Why a wake-up is not sent; the first that applies. When none does it is tried. */
+export const RULES: readonly Rule[] = [
+  ['heartbeat_disabled', ({ config }) => !config.enabled],
+  ['heartbeat_no_policy', ({ policy }) => !policy.present],
+  ['heartbeat_invalid', ({ policy }) => !policy.valid],
+  ['heartbeat_disabled', ({ policy }) => !policy.active],
+  ['session_not_found', ({ session }) => session === undefined],
+  ['session_not_attachable', ({ session, config }) => !isAttachable(session, config)],
+  ['quiet_window', ({ open }) => !open],
+  ['wake_coalesced', ({ underWay }) => underWay],
+  ['session_unhealthy', ({ session, health }) => session?.state === 'active' && health?.health !== 'healthy'],
+  ['session_prompt_active', ({ health }) => health?.active_prompt === true],
+  ['cooldown_active', ({ lastSentAt, now, config }) => isWithin(lastSentAt, config.wake_cooldown, now)],
+  // Whoever asks by hand waits for the cooldown alone.
+  [
+    'heartbeat_rate_limited',
+    ({ source, lastSentAt, intervalMs, now }) => source !== 'manual' && isWithin(lastSentAt, intervalMs - LATE_MS, now),
+  ],
+  ['heartbeat_rate_limited', ({ source, spent }) => source === 'scheduler' && spent],
+]
+
+/** Why a wake-up is not sent; undefined: it is to be tried. */
+export function refusalOf(facts: WakeFacts): WakeReason | undefined {
+  return RULES.find(([, applies]) => applies(facts))?.[0]
+}
+
+/** A prompt can reach it: it is active, or where the configuration allows that, a prompt starts it again. */
+function isAttachable(session: SessionInfo | undefined, { active_session_only }: HeartbeatConfig): boolean {
+  if (session === undefined) return false
+  return session.state === 'active' || (!active_session_only && isRestartable(session.state, session.stopReason))
+}
+
+/** Not when the clock was set back meanwhile: a wake-up that lies ahead must not silence all until then. */
+const isWithin = (last: number | undefined, ms: number, now: number) =>
+  last !== undefined && now - last < ms && last <= now
+
+/** When the scheduler tries again, by what its last try came to: when the policy says, a little later, or not before something changes. */
+export const NEXT_TRY: { readonly [R in WakeReason]: 'due' | 'soon' | 'never' } = {
+  wake_sent: 'due',
+  cooldown_active: 'due',
+  heartbeat_rate_limited: 'due',
+  quiet_window: 'due',
+  wake_coalesced: 'soon',
+  session_unhealthy: 'soon',
+  session_prompt_active: 'soon',
+  session_prompt_active_race: 'soon',
+  synthetic_prompt_failed: 'soon',
+  heartbeat_disabled: 'never',
+  heartbeat_no_policy: 'never',
+  heartbeat_invalid: 'never',
+  heartbeat_no_eligible_session: 'never',
+  session_not_found: 'never',
+  session_not_attachable: 'soon',
+}

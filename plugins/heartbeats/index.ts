@@ -1,0 +1,97 @@
+import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/sidecars.js'
+import { Daemon } from '../daemon/api.js'
+import { Sessions, WakeSources } from '../sessions/api.js'
+import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { HeartbeatErrors, HeartbeatSent, Heartbeats } from './api.js'
+import type { HeartbeatsService } from './service.js'
+import { wakeTables } from './wakes.js'
+
+const route = routeOf<HeartbeatsService>()
+const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
+const area = 'Agent heartbeat'
+
+const name = { name: 'name', summary: 'name of an agent' }
+const workspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+
+export default definePlugin({
+  name: 'heartbeats',
+  version: '0.1.0',
+  requires: { daemon: Daemon, workspaces: Workspaces, sessions: Sessions, sidecars: Sidecars },
+  provides: Heartbeats,
+  service: () => import('./service.js').then(module => module.HeartbeatsService),
+}).surface({
+  events: [HeartbeatSent],
+  errors: [HeartbeatErrors],
+  tables: [{ id: '001-wake', sql: wakeTables }],
+  services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
+  // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
+  reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => async (_start, session) => {
+        await self.plan(session)
+        return undefined
+      },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.forgetSession(session),
+    ),
+    tap(
+      Sidecars,
+      sidecars => sidecars.policyResolved,
+      self => (_policy, agent) => self.planAll(agent),
+    ),
+    tap(
+      Sidecars,
+      sidecars => sidecars.configured,
+      self => () => self.planAll(),
+    ),
+  ],
+  commands: [
+    {
+      path: 'agent heartbeat status',
+      summary: 'Whether an agent is woken by its policy, and what came of it lately',
+      args: [name],
+      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace],
+      load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
+    },
+    {
+      path: 'agent heartbeat wake',
+      summary: 'Wake a session of an agent now, if its policy and the session allow it',
+      args: [name, { name: 'session', summary: 'id of a session of this agent' }],
+      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace],
+      load: () => import('./commands.js').then(module => ({ run: module.runWake })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/agents/{name}/heartbeat/status',
+      area,
+      summary: 'Whether a policy is at work, the session that it wakes, and its last decisions',
+      query: HeartbeatStatusQuery,
+      replies: { 200: HeartbeatStatus },
+      errors: [400, 403, 404, 410, 422, 500],
+      handle: async (self, { params, query }) => ok(await self.status(params.name, query)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agents/{name}/heartbeat/wake',
+      area,
+      summary: 'Asks for a wake-up now; 409 is a session that cannot be woken. A wake-up claims no work',
+      body: WakeBody,
+      replies: { 200: WakeReply, 409: WakeReply },
+      errors: [400, 403, 404, 410, 422, 500],
+      handle: (self, { params, body }) => self.wake(params.name, body),
+    }),
+  ],
+  registries: [
+    contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
+  ],
+})

@@ -1,0 +1,207 @@
+import { Fault, messageOf, ok } from '../../kernel/plugin.js'
+import type {
+  Heartbeat,
+  HeartbeatStatus,
+  HeartbeatStatusQuery,
+  WakeBody,
+  WakeDecision,
+} from '../../schemas/sidecars.js'
+import type { SessionInfo } from '../sessions/api.js'
+import type { Workspace } from '../workspaces/api.js'
+import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
+import { NEXT_TRY, SESSION_REASONS } from './decide.js'
+import { WakeScheduler } from './scheduler.js'
+import { type HeartbeatsKernel, WakeSender } from './sender.js'
+import { eventToWire, stateToWire, Wakes } from './wakes.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** What came of a session's wake-ups is kept so long after the last one, or as long as the decisions where that is longer. */
+const STATE_KEPT_MS = 30 * 24 * HOUR_MS
+
+/** Wakes sessions by the heartbeat policies of their agents (Behaviour 4.5). */
+export class HeartbeatsService implements HeartbeatsApi {
+  readonly wakeBefore
+  readonly wakeAfter
+  readonly #wakes: Wakes
+  readonly #sender: WakeSender
+  readonly #scheduler: WakeScheduler
+  #forgotAt = Number.NEGATIVE_INFINITY
+
+  constructor(private readonly kernel: HeartbeatsKernel) {
+    this.wakeBefore = kernel.hooks.gate<[Wake]>('wake.before')
+    this.wakeAfter = kernel.hooks.notify<[Wake, WakeDecision]>('wake.after')
+    this.#wakes = new Wakes(kernel.db)
+    this.#sender = new WakeSender(kernel, this.#wakes, this.wakeBefore, this.wakeAfter)
+    this.#scheduler = new WakeScheduler(kernel, due => this.#cycle(due))
+  }
+
+  get waiting(): number {
+    return this.#scheduler.size
+  }
+
+  get nextDue(): number | undefined {
+    return this.#scheduler.nextDue
+  }
+
+  /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#forget()
+    await this.planAll()
+    await this.#scheduler.run(signal)
+  }
+
+  /** Compares the sessions of an agent, or all, with their policies as they are now. */
+  async planAll(agent?: string): Promise<void> {
+    const { sessions } = this.kernel.needs
+    for (const session of sessions.unstopped()) {
+      if (agent === undefined || session.agentName === agent) await this.plan(session)
+    }
+  }
+
+  /** Never throws: an agent or a workspace that is gone has no policy. */
+  async plan({ id }: Pick<SessionInfo, 'id'>): Promise<void> {
+    const session = this.kernel.needs.sessions.get(id)
+    const policy = session && (await this.#policyOf(session))
+    this.#scheduler.set(id, policy && this.#dueAt(id, policy, this.kernel.clock.now()))
+  }
+
+  forgetSession({ id }: SessionInfo): void {
+    this.#scheduler.set(id, undefined)
+  }
+
+  async wake(agent: string, request: WakeBody) {
+    const { needs } = this.kernel
+    const workspace = await this.#workspace(request.workspace_id)
+    const named = needs.sessions.get(request.session_id)
+    const isMeant = named?.agentName === agent && (!workspace || named.workspaceId === workspace.id)
+    const session = isMeant ? named : undefined
+    const place = workspace ?? (session && needs.workspaces.get(session.workspaceId))
+    const policy = await needs.sidecars.heartbeat(agent, place)
+    const { session_id: sessionId, source, dry_run: dryRun, idempotency_key: key } = request
+    const earlier = dryRun ? undefined : this.#wakes.byKey(agent, key)
+    const decision = earlier
+      ? this.#sender.replayed(earlier)
+      : await this.#sender.wake({ agent, policy, sessionId, session, source, dryRun, key })
+    if (session && !dryRun) await this.plan(session)
+    const body = { decision }
+    return SESSION_REASONS.has(decision.reason) ? { status: 409 as const, body } : ok(body)
+  }
+
+  async status(agent: string, query: HeartbeatStatusQuery): Promise<HeartbeatStatus> {
+    const { needs } = this.kernel
+    const { session_id: id } = query
+    const session = id === undefined ? undefined : needs.sessions.get(id)
+    if (id !== undefined && session?.agentName !== agent) {
+      throw HeartbeatErrors.wake_session_not_found(`agent ${agent} has no session ${id}`)
+    }
+    const workspace =
+      (await this.#workspace(query.workspace_id)) ?? (session && needs.workspaces.get(session.workspaceId))
+    const policy = await needs.sidecars.heartbeat(agent, workspace)
+    await this.planAll(agent)
+    const state = session ? this.#wakes.state(session.id) : this.#wakes.latestState(agent, workspace?.id)
+    const revision = needs.sidecars.heartbeatRevision(policy)
+    const { active, config_digest, diagnostics, digest, enabled, preferences, present } = policy
+    const { snapshot_id, source_path, summary, valid, validation_status } = policy
+    const health = query.include_session_health ? (session?.id ?? state?.session_id) : undefined
+    return {
+      agent_name: agent,
+      active,
+      enabled,
+      present,
+      valid,
+      validation_status,
+      preferences,
+      ...(config_digest && { config_digest }),
+      ...(diagnostics && { diagnostics }),
+      ...(digest && { digest }),
+      ...(snapshot_id && { snapshot_id }),
+      ...(source_path && { source_path }),
+      ...(summary && { summary }),
+      ...(revision && { revision_cursor: revision }),
+      ...(query.include_session_health && {
+        session_health: (health === undefined ? undefined : needs.sessions.healthOf(health)) ?? null,
+      }),
+      ...(query.include_recent_wake_events && {
+        wake_events: this.#wakes
+          .recent(session ? { session: session.id } : { agent, workspace: workspace?.id })
+          .map(eventToWire),
+      }),
+      wake_state: state ? stateToWire(state) : null,
+    }
+  }
+
+  /** What the picture of a session shows of its wake-ups. */
+  async inspect(sessionId: string, withEvents: boolean) {
+    const session = this.kernel.needs.sessions.get(sessionId)
+    const policy = session && (await this.#policyOf(session))
+    const state = this.#wakes.state(sessionId)
+    return {
+      ...(policy?.config_digest && { config_digest: policy.config_digest }),
+      ...(policy?.digest && { policy_digest: policy.digest }),
+      diagnostics: policy?.diagnostics ?? [],
+      wake_state: state ? stateToWire(state) : null,
+      ...(withEvents && { wake_events: this.#wakes.recent({ session: sessionId }).map(eventToWire) }),
+    }
+  }
+
+  /** Decides about the sessions that are due; at most `max_wakes_per_cycle` are sent, the others follow in the next minutes. */
+  async #cycle(due: readonly string[]): Promise<void> {
+    const { needs, clock, disk, log } = this.kernel
+    const { max_wakes_per_cycle: max, min_interval } = needs.sidecars.heartbeatConfig
+    await this.#forget()
+    const full = await disk.refusal()
+    let sent = 0
+    let beyond = 0
+    for (const id of due) {
+      const now = clock.now()
+      try {
+        const session = needs.sessions.get(id)
+        const policy = session && (await this.#policyOf(session))
+        if (!session || !policy) continue
+        if (full) {
+          this.#scheduler.set(id, now + MINUTE_MS)
+          continue
+        }
+        const spent = sent >= max
+        const about = { agent: session.agentName, policy, sessionId: id, session, source: 'scheduler', spent } as const
+        const { reason } = await this.#sender.wake(about)
+        if (reason === 'wake_sent') sent++
+        const waits = spent && reason === 'heartbeat_rate_limited' ? Math.ceil(++beyond / max) : 1
+        const later = { due: waits * MINUTE_MS, soon: min_interval, never: undefined }[NEXT_TRY[reason]]
+        this.#scheduler.set(id, later === undefined ? undefined : this.#dueAt(id, policy, now + later))
+      } catch (error) {
+        log.error(`a wake-up could not be decided: ${messageOf(error)}`, { session: id })
+        this.#scheduler.set(id, now + MINUTE_MS)
+      }
+    }
+  }
+
+  /** Of the session as it is now: it may have stopped meanwhile, and what starts it again plans it. */
+  #dueAt(id: string, policy: Heartbeat, from: number): number | undefined {
+    const session = this.kernel.needs.sessions.get(id)
+    return session && session.state !== 'stopped' ? this.#sender.dueAt(session, policy, from) : undefined
+  }
+
+  /** Once an hour at most. */
+  async #forget(): Promise<void> {
+    const { clock, needs } = this.kernel
+    if (clock.monotonic() - this.#forgotAt < HOUR_MS) return
+    this.#forgotAt = clock.monotonic()
+    await this.#wakes.forget(clock.now(), Math.max(STATE_KEPT_MS, needs.sidecars.heartbeatConfig.wake_event_retention))
+  }
+
+  async #policyOf({ agentName, workspaceId }: SessionInfo): Promise<Heartbeat | undefined> {
+    const { sidecars, workspaces } = this.kernel.needs
+    try {
+      return await sidecars.heartbeat(agentName, workspaces.get(workspaceId))
+    } catch (error) {
+      if (!(error instanceof Fault)) this.kernel.log.warn(`a heartbeat policy cannot be read: ${messageOf(error)}`)
+      return undefined
+    }
+  }
+
+  #workspace(reference: string | undefined): Promise<Workspace | undefined> {
+    return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
+  }
+}

@@ -1,0 +1,183 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, Fault } from '../../../kernel/plugin.js'
+import { Heartbeats } from '../../../plugins/heartbeats/api.js'
+import { RESULTS } from '../../../plugins/heartbeats/decide.js'
+import { SessionErrors, type TurnOutcome } from '../../../plugins/sessions/api.js'
+import { ended, openWorld, type World } from '../../../scripts/prove-heartbeats/world.js'
+import { validateReply } from '../../harness/contract.js'
+
+const START = Date.UTC(2026, 5, 1, 12, 0, 0)
+const POLICY =
+  '---\nsummary: Look around.\npreferences: { min_interval: 10m }\ncontext: { include: [self] }\n---\nAsk nobody.\n'
+const quiet = (start: string, end: string) =>
+  `---\npreferences: { quiet_windows: [{ timezone: UTC, start: "${start}", end: "${end}" }] }\n---\nHush.\n`
+
+// biome-ignore lint/suspicious/noExplicitAny: replies of any shape
+type Any = any
+
+/** Refuses wake-ups while it is told to. */
+const gate = { closed: false }
+const guardPlugin = definePlugin({
+  name: 'guard',
+  version: '0.0.1',
+  requires: { heartbeats: Heartbeats },
+  service: async () =>
+    class {
+      constructor(kernel: import('../../../kernel/plugin.js').PluginKernel<{ heartbeats: typeof Heartbeats }>) {
+        kernel.tap(kernel.needs.heartbeats.wakeBefore, async () =>
+          gate.closed ? new Fault('not_now', 409, 'somebody said no') : undefined,
+        )
+      }
+    },
+}).surface({})
+
+const wake = async (world: World, agent: string, session_id: string, more: object = {}) => {
+  const url = `/api/agents/${agent}/heartbeat/wake`
+  const { status, body } = await world.request('POST', url, { session_id, source: 'manual', ...more })
+  assert.equal(validateReply('POST', url, status, body), [])
+  return { status, decision: (body as Any).decision, code: (body as Any).code }
+}
+const status = async (world: World, agent: string, query = '') => {
+  const url = `/api/agents/${agent}/heartbeat/status`
+  const reply = await world.request('GET', `${url}?include_recent_wake_events=true&include_session_health=true${query}`)
+  assert.equal(validateReply('GET', url, reply.status, reply.body), [])
+  return reply.body as Any
+}
+
+test('every reason that a wake-up has comes with its result, and each is written down', async () => {
+  const world = await openWorld({ start: START, plugins: [guardPlugin] })
+  const seen = new Map<string, number>()
+  const expect = async (reason: keyof typeof RESULTS, http: number, agent: string, session: string, more = {}) => {
+    const { status: code, decision } = await wake(world, agent, session, more)
+    assert.equal([code, decision.reason, decision.result], [http, reason, RESULTS[reason]])
+    assert.match(decision.wake_event_id, /^wak_/)
+    seen.set(reason, (seen.get(reason) ?? 0) + 1)
+    return decision
+  }
+  await world.agent('able', POLICY)
+  await world.agent('none')
+  await world.agent('broken', '---\ntools: [x]\n---\n')
+  await world.agent('off', '---\nenabled: false\n---\n')
+  await world.agent('still', quiet('11:00', '13:00'))
+  for (const name of ['able', 'none', 'broken', 'off', 'still']) await world.session(`ses_${name}`, name)
+
+  await expect('heartbeat_no_policy', 200, 'none', 'ses_none')
+  await expect('heartbeat_invalid', 200, 'broken', 'ses_broken')
+  await expect('heartbeat_disabled', 200, 'off', 'ses_off')
+  await expect('quiet_window', 200, 'still', 'ses_still')
+  await expect('session_not_found', 409, 'able', 'ses_absent')
+  // The session of another agent is none of this one.
+  await expect('session_not_found', 409, 'able', 'ses_none')
+  world.health.set('ses_able', { health: 'stale' })
+  await expect('session_unhealthy', 409, 'able', 'ses_able')
+  world.health.set('ses_able', { active_prompt: true })
+  await expect('session_prompt_active', 409, 'able', 'ses_able')
+  world.health.clear()
+  world.change('ses_able', { state: 'stopping' })
+  await expect('session_not_attachable', 409, 'able', 'ses_able')
+  world.change('ses_able', { state: 'active' })
+  world.onBegin = () => Promise.reject(SessionErrors.session_busy())
+  await expect('session_prompt_active_race', 409, 'able', 'ses_able')
+  world.onBegin = () => Promise.reject(new Error('the agent is not there'))
+  await expect('synthetic_prompt_failed', 409, 'able', 'ses_able')
+  gate.closed = true
+  const refused = await expect('heartbeat_disabled', 200, 'able', 'ses_able')
+  assert.match(JSON.stringify(refused.diagnostics), 'somebody said no')
+  gate.closed = false
+
+  // While its turn runs another one is the same wake-up; then the cooldown, then for programs the interval.
+  let finish: (outcome: TurnOutcome) => void = () => {}
+  world.onBegin = () => new Promise(resolve => (finish = resolve))
+  const dry = await wake(world, 'able', 'ses_able', { dry_run: true })
+  assert.equal([dry.status, dry.decision.reason, dry.decision.wake_event_id], [200, 'wake_sent', undefined])
+  const sent = await expect('wake_sent', 200, 'able', 'ses_able', { idempotency_key: 'once' })
+  await expect('wake_coalesced', 200, 'able', 'ses_able')
+  finish(ended)
+  await new Promise(resolve => setImmediate(resolve))
+  await expect('cooldown_active', 200, 'able', 'ses_able')
+  await world.clock.advance(61_000)
+  await expect('heartbeat_rate_limited', 200, 'able', 'ses_able', { source: 'harness_reentry' })
+  const again = await wake(world, 'able', 'ses_able', { idempotency_key: 'once' })
+  assert.equal([again.decision.wake_event_id, again.decision.reason], [sent.wake_event_id, 'wake_sent'])
+
+  // One that no version of this daemon gives.
+  const given = Object.keys(RESULTS).filter(reason => reason !== 'heartbeat_no_eligible_session')
+  assert.equal([...seen.keys()].sort(), given.sort())
+  assert.equal(world.prompts.length, 1)
+  assert.match(world.prompts[0]?.text ?? '', 'nothing is claimed')
+  assert.match(world.prompts[0]?.text ?? '', 'Ask nobody.')
+  const {
+    wake_state: state,
+    wake_events: events,
+    session_health: health,
+  } = await status(world, 'able', '&session_id=ses_able')
+  assert.equal([state.coalesced_count, state.last_reason, health.health], [1, 'heartbeat_rate_limited', 'healthy'])
+  assert.is(events.length, 10)
+  const absent = await world.request('GET', '/api/agents/able/heartbeat/status?session_id=ses_none')
+  assert.is((absent.body as Any).code, 'wake_session_not_found')
+  await world.close()
+})
+
+test('by the clock: nothing waits without a policy, and what a policy says from then on', async () => {
+  const world = await openWorld({ start: START, config: { wake_event_retention: '2h' } })
+  const folder = await world.agent('late')
+  await world.session('ses_1', 'late')
+  assert.equal((await status(world, 'late')).validation_status, 'missing')
+  await world.clock.advance(3_600_000)
+  assert.equal(world.prompts, [])
+  // Written by hand: looked at when somebody asks.
+  await writeFile(path.join(folder, 'HEARTBEAT.md'), POLICY)
+  await status(world, 'late')
+  // It was due long ago: once, however much was missed; and one that comes a little late pushes none a minute further.
+  world.clock.jump(8)
+  await world.passTo(START + 3_630_000, 1)
+  world.clock.jump(8)
+  await world.passTo(START + 3_600_000 + 31 * 60_000, 1)
+  const minutes = world.prompts.map(({ at }) => Math.floor((at - START) / 60_000) - 60)
+  assert.equal(
+    minutes,
+    [0, 10, 20, 30].map(minute => minute + (minutes[0] ?? 0)),
+  )
+  assert.ok((minutes[0] ?? 9) <= 1)
+  // A policy that is written through the daemon counts at once; the audit ends with its retention.
+  const { digest } = await status(world, 'late')
+  const off = POLICY.replace('---', '---\nenabled: false')
+  const put = await world.request('PUT', '/api/agents/late/heartbeat', { body: off, expected_digest: digest })
+  assert.is(put.status, 200)
+  const before = world.prompts.length
+  await world.clock.advance(3 * 3_600_000)
+  assert.is(world.prompts.length, before)
+  await world.close()
+})
+
+test('a session that stops waits no longer, and a package that takes its policy away ends it', async () => {
+  const world = await openWorld({ start: START })
+  const owner = { expected_version: 0, scope: { kind: 'global' } }
+  const spec = { name: 'packed', prompt: 'Do it.', command: 'true' }
+  assert.is((await world.request('PUT', '/api/resources/agent/agt_1', { ...owner, spec })).status, 201)
+  const policy = { agent_id: 'agt_1', agent_name: 'packed', content: POLICY, source_path: 'x/HEARTBEAT.md' }
+  await world.session('ses_1', 'packed')
+  await world.session('ses_2', 'packed')
+  assert.is(
+    (await world.request('PUT', '/api/resources/agent.heartbeat/hbt_1', { ...owner, spec: policy })).status,
+    201,
+  )
+  assert.is((await status(world, 'packed')).active, true)
+  await world.passTo(START + 10 * 60_000, 2)
+  assert.equal(world.prompts.map(({ id }) => id).sort(), ['ses_1', 'ses_2'])
+  world.change('ses_1', { state: 'stopped' })
+  await status(world, 'packed')
+  await world.passTo(START + 20 * 60_000, 1)
+  assert.equal(world.prompts.map(({ id }) => id).slice(2), ['ses_2'])
+  const gone = await world.request('DELETE', '/api/resources/agent.heartbeat/hbt_1', { expected_version: 1 })
+  assert.is(gone.status, 204)
+  assert.is((await status(world, 'packed')).validation_status, 'missing')
+  await world.clock.advance(3_600_000)
+  assert.is(world.prompts.length, 3)
+  await world.close()
+})
+
+test.run()
