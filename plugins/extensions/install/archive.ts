@@ -49,7 +49,8 @@ function take(tree: TreeBuilder, { type, mode = 0 }: Header, path: string, body:
       tree.add(path, (mode & 0o100) !== 0, body)
       return
     case 'Directory':
-      return tree.folder(path)
+      tree.folder(path)
+      return
     case 'SymbolicLink':
       throw refused('link', 'a symbolic link', path)
     case 'Link':

@@ -10,9 +10,13 @@ export interface GitHost {
   readonly clock: Clock
   /** The daemon's environment; git is handed little of it. */
   readonly env: Readonly<Record<string, string | undefined>>
-  spawn(request: { label: string; argv: string[]; cwd: string; env: Record<string, string>; stdio: 'pipe' }): Promise<
-    Pick<ProcessHandle, 'stdin' | 'stdout' | 'stderr' | 'exited' | 'stop' | 'kill'>
-  >
+  spawn(request: {
+    label: string
+    argv: string[]
+    cwd: string
+    env: Record<string, string>
+    stdio: 'pipe'
+  }): Promise<Pick<ProcessHandle, 'stdin' | 'stdout' | 'stderr' | 'exited' | 'stop' | 'kill'>>
 }
 
 /** A commit with the tree that it names. */

@@ -9,7 +9,12 @@ export type Source =
   | { readonly kind: 'local_path'; readonly form: 'folder' | 'archive'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'git'; readonly url: string; readonly ref?: string | undefined }
-  | { readonly kind: 'github'; readonly slug: string; readonly ref?: string | undefined; readonly asset?: string | undefined }
+  | {
+      readonly kind: 'github'
+      readonly slug: string
+      readonly ref?: string | undefined
+      readonly asset?: string | undefined
+    }
 
 /** The part of a request that names a source. */
 export interface SourceRequest {
@@ -118,8 +123,13 @@ function checkedUrl(given: string, protocols: readonly string[]): string {
   return url.href
 }
 
+/** An address as somebody gave it, without what may be a password or a token. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/s, '')
+}
+
 function shown(text: string): string {
-  return JSON.stringify(text.slice(0, 200))
+  return JSON.stringify(withoutSecrets(text).slice(0, 200))
 }
 
 function invalid(text: string, next?: string) {

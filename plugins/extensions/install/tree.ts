@@ -99,7 +99,8 @@ function judgeName(name: string, path: string): void {
   if (Buffer.byteLength(name) > limits.nameBytes)
     throw refused('too_long', `a name has at most ${limits.nameBytes} bytes`, path)
   // Control and format characters, unpaired surrogates and what did not decode: names that do not look like what they are.
-  if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name)) throw refused('odd_name', 'a name has a character that is not shown', path)
+  if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name))
+    throw refused('odd_name', 'a name has a character that is not shown', path)
   if (/[. ]$/.test(name)) throw refused('odd_name', 'some systems drop a dot or a space at the end of a name', path)
 }
 
