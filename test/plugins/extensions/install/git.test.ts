@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -73,24 +73,28 @@ test('a repository is installed from its objects; an update takes what its branc
   assert.equal(await readdir(path.join(inside, '.staging')), [])
 })
 
-test('nothing that a repository brings is run: hooks, filters, attributes, its own settings', async () => {
-  const folder = await repository('hostile', { '.gitattributes': '* filter=evil diff=evil\n', file: 'as it is\n' })
+test('nothing is run and nothing believed but the objects: no hooks, filters, settings of the repository or the user', async () => {
+  const folder = await repository('hostile', { '.gitattributes': '* filter=evil\n', file: 'as it is\n' })
   const evil = path.join(work, 'evil')
-  await writeFile(evil, `#!/bin/sh\ntouch ${owned}\ncat\n`, { mode: 0o755 })
-  for (const name of ['post-checkout', 'post-merge', 'reference-transaction', 'pre-auto-gc', 'post-index-change'])
-    await writeFile(path.join(folder, '.git/hooks', name), `#!/bin/sh\ntouch ${owned}\n`, { mode: 0o755 })
-  for (const key of ['filter.evil.smudge', 'filter.evil.process', 'core.fsmonitor', 'diff.evil.textconv', 'core.pager'])
-    git(folder, 'config', key, evil)
-  await files(folder, { '.lfsconfig': '[lfs]\nurl = ext::sh -c touch\n' })
-  // Under the eyes of the plain settings all of this would run: what was made by the commit goes.
-  execFileSync('git', [...identity, '-c', 'core.fsmonitor=false', '-c', 'filter.evil.process=', 'add', '-A'], {
-    cwd: folder,
-    stdio: 'ignore',
+  const script = `#!/bin/sh\ntouch ${owned}\ncat\n`
+  await writeFile(evil, script, { mode: 0o755 })
+  const hooks = ['post-checkout', 'post-merge', 'reference-transaction', 'pre-auto-gc', 'post-index-change']
+  const userHome = await files(path.join(work, 'user'), {
+    '.gitconfig': `[core]\nhooksPath = ${work}/user/hooks\nfsmonitor = ${evil}\n[filter "evil"]\nsmudge = ${evil}\n
+      [url "${path.join(work, 'plain')}"]\ninsteadOf = ${folder}\n[init]\ntemplateDir = ${work}/user/template\n`,
   })
-  await rm(owned, { force: true })
-  await installer.install({ ...unverified, path: folder }, operator)
-  assert.is((await contents(path.join(inside, 'hostile'))).file, 'as it is\n')
-  assert.not.ok((await readdir(work)).includes('owned'), 'a program of the repository was run')
+  for (const place of [`${userHome}/hooks`, `${userHome}/template/hooks`, `${folder}/.git/hooks`]) {
+    await files(place, Object.fromEntries(hooks.map(name => [name, script])))
+    for (const name of hooks) await chmod(path.join(place, name), 0o755)
+  }
+  const reader = await scene({}, { env: { PATH: process.env.PATH, HOME: userHome } })
+  try {
+    await reader.installer.install({ ...unverified, path: folder }, operator)
+    assert.is((await contents(path.join(reader.home, 'extensions/hostile'))).file, 'as it is\n')
+    assert.not.ok((await readdir(work)).includes('owned'), 'a program of the repository or the user was run')
+  } finally {
+    await reader.close()
+  }
 })
 
 test('a link in the tree and a submodule are refused', async () => {
@@ -171,5 +175,4 @@ test('no process is left', () => {
   assert.not.match(execFileSync('ps', ['-eo', 'args']).toString(), new RegExp(`${home}`))
 })
 
-void readFile
 test.run()

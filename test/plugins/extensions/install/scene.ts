@@ -1,49 +1,9 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Fault, PluginKernel } from '../../../../kernel/plugin.js'
-import { definePlugin } from '../../../../kernel/plugin.js'
-import { ExtensionErrors } from '../../../../plugins/extensions/errors.js'
-import { InstallErrors } from '../../../../plugins/extensions/install/errors.js'
-import { installEvents } from '../../../../plugins/extensions/install/events.js'
-import { Installer, type InstallerOptions } from '../../../../plugins/extensions/install/installer.js'
-import { installMigrations } from '../../../../plugins/extensions/install/provenance.js'
-import { AllowUnverified } from '../../../../plugins/extensions/install/trust.js'
+import type { Fault } from '../../../../kernel/plugin.js'
+import type { Installer, InstallerOptions } from '../../../../plugins/extensions/install/installer.js'
 import { type BootOptions, boot, type TestKernel } from '../../../harness/kernel.js'
-
-/** A plugin that has the installer and nothing else. */
-export class Holder {
-  readonly installer: Installer
-  constructor(
-    readonly kernel: PluginKernel,
-    options: Partial<InstallerOptions> = {},
-  ) {
-    const allowUnverified = () => kernel.setting(AllowUnverified)
-    this.installer = new Installer(kernel, { allowUnverified, ...options })
-  }
-
-  start(): Promise<void> {
-    return this.installer.start()
-  }
-}
-
-export function holderPlugin(options: Partial<InstallerOptions>, made: (holder: Holder) => void) {
-  return definePlugin({
-    name: 'extensions',
-    version: '0.1.0',
-    service: async () =>
-      class extends Holder {
-        constructor(kernel: PluginKernel) {
-          super(kernel, options)
-          made(this)
-        }
-      },
-  }).surface({
-    tables: installMigrations,
-    events: installEvents,
-    errors: [InstallErrors, ExtensionErrors],
-    settings: [AllowUnverified],
-  })
-}
+import { type Holder, holderPlugin } from './holder.js'
 
 /** A kernel with the installer. */
 export async function scene(
