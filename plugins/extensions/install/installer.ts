@@ -91,12 +91,12 @@ export class Installer {
 
   /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
   async preview(request: InstallRequest): Promise<Preview> {
-    return this.#reading(request, async (source, candidate) =>
-      previewOf(candidate, this.provenance(candidate.manifest.name), {
-        ...this.#asked(source, candidate, request),
-        takenByHand: await this.#isByHand(candidate.manifest.name),
-      }),
-    )
+    return this.#reading(request, async (source, candidate) => {
+      const { name } = candidate.manifest
+      const installed = this.provenance(name)
+      const takenByHand = !installed && (await isThere(this.#ledger.folderOf(name)))
+      return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
+    })
   }
 
   /**
@@ -277,10 +277,6 @@ export class Installer {
     throw InstallErrors.extension_not_installed(
       `extension ${JSON.stringify(name.slice(0, 80))} was not installed by svc`,
     )
-  }
-
-  async #isByHand(name: string): Promise<boolean> {
-    return this.#provenance.get(name) === undefined && (await isThere(this.#ledger.folderOf(name)))
   }
 
   /** One change of the folders after the other. */
