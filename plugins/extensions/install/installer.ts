@@ -7,8 +7,8 @@ import { type Files, isThere, systemFiles, writeTree } from './files.js'
 import { readFolder } from './folder.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
-import { type Provenance, ProvenanceTable } from './provenance.js'
-import { addressOf, type Source, type SourceRequest, sourceOf, tierOf, withoutSecrets } from './source.js'
+import { type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
+import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets } from './source.js'
 import { treeDigest } from './tree.js'
 import { decide } from './trust.js'
 
@@ -84,19 +84,25 @@ export class Installer {
     return intent?.op === 'place' ? intent.provenance : this.#provenance.get(name)
   }
 
+  /** Where an extension of that name lies, or would. */
+  folderOf(name: string): string {
+    return this.#ledger.folderOf(name)
+  }
+
   /** Of everything that was installed, by name; what was put there by hand is not among it. */
   installed(): Provenance[] {
     return this.#provenance.list()
   }
 
   /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
-  async preview(request: InstallRequest): Promise<Preview> {
-    return this.#reading(request, async (source, candidate) => {
-      const { name } = candidate.manifest
-      const installed = this.provenance(name)
-      const takenByHand = !installed && (await isThere(this.#ledger.folderOf(name)))
-      return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
-    })
+  preview(request: InstallRequest): Promise<Preview> {
+    return this.#reading(request, (source, candidate) => this.#previewOf(source, candidate, request))
+  }
+
+  /** What {@link update} would do now. */
+  previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
+    const source = withVersion(this.#installedOf(name).source, request.version)
+    return this.#reading({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
   }
 
   /**
@@ -113,13 +119,10 @@ export class Installer {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
           return this.#alone(async () => {
             const { name } = provenance
-            if (await isThere(this.#ledger.folderOf(name)))
-              throw InstallErrors.extension_installed(
-                `extension ${name} is there already, in ${this.#ledger.folderOf(name)}`,
-                {
-                  next: `svc extension update ${name}, or svc extension remove ${name} first`,
-                },
-              )
+            if (await isThere(this.folderOf(name)))
+              throw InstallErrors.extension_installed(`extension ${name} is there already, in ${this.folderOf(name)}`, {
+                next: `svc extension update ${name}, or svc extension remove ${name} first`,
+              })
             return this.#place(candidate, provenance, false, actor)
           })
         }),
@@ -156,7 +159,7 @@ export class Installer {
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
     return this.#alone(async () => {
-      if (!isName(name) || !(await isThere(this.#ledger.folderOf(name))))
+      if (!isName(name) || !(await isThere(this.folderOf(name))))
         throw InstallErrors.extension_not_installed(`extension ${JSON.stringify(name.slice(0, 80))} is not installed`)
       const refusal = await this.options.disabling?.(name)
       if (refusal !== undefined) throw refusal
@@ -168,12 +171,19 @@ export class Installer {
   /** Whether the installed files are those that were installed; tells of it in an event. */
   async verify(name: string, actor: Actor): Promise<{ expected: string; actual: string; matches: boolean }> {
     const expected = this.#installedOf(name).treeDigest
-    const actual = await readFolder(this.#ledger.folderOf(name)).then(treeDigest, error => messageOf(error))
+    const actual = await readFolder(this.folderOf(name)).then(treeDigest, error => messageOf(error))
     const found = { expected, actual, matches: actual === expected }
     await this.kernel.db.tx(t =>
       this.kernel.events.emit(t, ExtensionDigestVerified, { name, ...found }, { actor, subject: name }),
     )
     return found
+  }
+
+  async #previewOf(source: Source, candidate: Candidate, request: UpdateRequest): Promise<Preview> {
+    const { name } = candidate.manifest
+    const installed = this.provenance(name)
+    const takenByHand = !installed && (await isThere(this.folderOf(name)))
+    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
   }
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
@@ -222,27 +232,13 @@ export class Installer {
     }
   }
 
-  #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: InstallRequest) {
+  #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
     return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
   }
 
-  #provenanceOf(source: Source, candidate: Candidate, request: InstallRequest, actor: Actor): Provenance {
-    const { manifest, commit, archiveDigest, treeDigest, verified } = candidate
-    return {
-      name: manifest.name,
-      version: manifest.version,
-      source,
-      tier: tierOf(source),
-      ...(commit === undefined ? {} : { commit }),
-      ...(archiveDigest === undefined ? {} : { archiveDigest }),
-      treeDigest,
-      checksumVerified: verified,
-      allowUnverified: request.allowUnverified ?? false,
-      decision: decide(this.#asked(source, candidate, request)),
-      permissions: manifest.permissions.requires,
-      installedAt: this.kernel.clock.now(),
-      installedBy: actor.id,
-    }
+  #provenanceOf(source: Source, candidate: Candidate, request: UpdateRequest, actor: Actor): Provenance {
+    const decision = decide(this.#asked(source, candidate, request))
+    return provenanceFrom(candidate, decision, request.allowUnverified ?? false, this.kernel.clock.now(), actor)
   }
 
   /** Stages the files, then decides. */

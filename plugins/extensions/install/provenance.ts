@@ -1,6 +1,7 @@
-import type { Db, Migration, Tx } from '../../../kernel/plugin.js'
+import type { Actor, Db, Migration, Tx } from '../../../kernel/plugin.js'
 import type { SourceTier } from '../manifest.js'
-import type { Source } from './source.js'
+import type { Candidate } from './candidate.js'
+import { type Source, tierOf } from './source.js'
 import type { Decision } from './trust.js'
 
 /** Where an installed copy came from, and why it was let in. */
@@ -25,6 +26,30 @@ export interface Provenance {
   readonly installedAt: number
   /** Id of the actor. */
   readonly installedBy: string
+}
+
+export function provenanceFrom(
+  { source, manifest, treeDigest, commit, archiveDigest, verified }: Candidate,
+  decision: Decision,
+  allowUnverified: boolean,
+  installedAt: number,
+  actor: Actor,
+): Provenance {
+  return {
+    name: manifest.name,
+    version: manifest.version,
+    source,
+    tier: tierOf(source),
+    ...(commit === undefined ? {} : { commit }),
+    ...(archiveDigest === undefined ? {} : { archiveDigest }),
+    treeDigest,
+    checksumVerified: verified,
+    allowUnverified,
+    decision,
+    permissions: manifest.permissions.requires,
+    installedAt,
+    installedBy: actor.id,
+  }
 }
 
 /** The tables of the installer; they belong to the plugin `extensions`. */
