@@ -13,7 +13,6 @@ import {
   ExtensionWorkspaceQuery,
   LinkExtensionBody,
   ListExtensionsReply,
-  ProvenanceReply,
   PutExtensionSecretsBody,
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
@@ -28,6 +27,11 @@ import {
   ExtensionReloadFailed,
   Extensions,
 } from './api.js'
+import { InstallErrors } from './install/errors.js'
+import { installEvents } from './install/events.js'
+import { installMigrations } from './install/provenance.js'
+import { installCommands, installRoutes } from './install/surface.js'
+import { AllowUnverified } from './install/trust.js'
 import type { ExtensionsService } from './service.js'
 import { migrations } from './tables.js'
 
@@ -60,8 +64,10 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  tables: migrations,
-  errors: [ExtensionErrors],
+  tables: [...migrations, ...installMigrations],
+  errors: [ExtensionErrors, InstallErrors],
+  settings: [AllowUnverified],
+  commands: installCommands,
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -69,11 +75,13 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
+    ...installEvents,
   ],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],
   routes: [
+    ...installRoutes,
     route({
       method: 'GET',
       path: '/api/extensions',
@@ -208,31 +216,6 @@ export default definePlugin({
         },
       },
       handle: (self, { params }) => ok(self.preview(params.name)),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/extensions/{name}/provenance',
-      area,
-      summary: 'Where an extension came from',
-      replies: { 200: ProvenanceReply },
-      errors: [404, 500, 503],
-      cli: {
-        path: 'extension provenance',
-        view: {
-          item: 'provenance',
-          fields: [
-            { header: 'From', path: 'installed_from' },
-            { header: 'Tier', path: 'registry_tier' },
-            { header: 'Source', path: 'source_url' },
-            { header: 'Installed', path: 'installed_at', as: 'time' },
-            { header: 'By', path: 'installed_by' },
-            { header: 'SHA-256', path: 'checksum_sha256' },
-            { header: 'Verified', path: 'checksum_verified' },
-            { header: 'Permissions', path: 'permissions', as: 'list' },
-          ],
-        },
-      },
-      handle: async (self, { params }) => ok({ provenance: await self.provenance(params.name) }),
     }),
     route({
       method: 'GET',
