@@ -2,6 +2,8 @@ import type * as v from 'valibot'
 import * as agents from '../../schemas/agents.js'
 import * as automation from '../../schemas/automation.js'
 import * as daemon from '../../schemas/daemon.js'
+import * as install from '../../schemas/extensions/install.js'
+import * as extensions from '../../schemas/extensions.js'
 import * as providers from '../../schemas/providers.js'
 import * as resources from '../../schemas/resources.js'
 import * as sessions from '../../schemas/sessions.js'
@@ -87,6 +89,14 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   },
   [`POST ${suggestions}/{suggestion_id}/accept`]: { replies: { 200: automation.AcceptSuggestionReply } },
   [`POST ${suggestions}/{suggestion_id}/dismiss`]: { replies: { 200: automation.SuggestionReply } },
+
+  'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
+  'PUT /api/extensions/{name}': {
+    body: install.UpdateExtensionBody,
+    replies: { 200: extensions.UpdateExtensionReply },
+  },
+  'DELETE /api/extensions/{name}': { replies: { 200: extensions.RemoveExtensionReply } },
+  'GET /api/extensions/{name}/provenance': { replies: { 200: extensions.ProvenanceReply } },
 
   'GET /api/providers': { replies: { 200: providers.ListProvidersReply } },
   'GET /api/providers/{provider_id}': { replies: { 200: providers.Provider } },

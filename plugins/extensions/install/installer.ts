@@ -121,7 +121,7 @@ export class Installer {
             const { name } = provenance
             if (await isThere(this.folderOf(name)))
               throw InstallErrors.extension_installed(`extension ${name} is there already, in ${this.folderOf(name)}`, {
-                next: `svc extension update ${name}, or svc extension remove ${name} first`,
+                next: `svc extension update ${name}`,
               })
             return this.#place(candidate, provenance, false, actor)
           })
@@ -193,7 +193,7 @@ export class Installer {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
-          { next: `svc extension remove ${name}, then install the other` },
+          { next: `svc extension remove ${name}` },
         )
       const same = candidate.treeDigest === previous.treeDigest
       const provenance = this.#provenanceOf(source, candidate, request, actor)

@@ -169,20 +169,20 @@ export const installCommands: readonly Command[] = [
     summary: 'Install an extension, after showing what it is and what it asks for',
     args: [{ name: 'source', summary: 'a folder, a .tar.gz, an address, a repository or owner/repository on GitHub' }],
     options: installOptions,
-    load: () => import('./commands.js').then(module => ({ run: module.runInstall })),
+    load: () => import('../commands.js').then(module => ({ run: module.runInstall })),
   },
   {
     path: 'extension update',
     summary: 'Update an extension from where it came, or without a name all of them',
     args: [{ ...nameOfOne, optional: true }],
     options: updateOptions,
-    load: () => import('./commands.js').then(module => ({ run: module.runUpdate })),
+    load: () => import('../commands.js').then(module => ({ run: module.runUpdate })),
   },
   {
     path: 'extension remove',
     summary: 'Remove an extension; its records and tables stay unless it is purged',
     args: [nameOfOne],
     options: [{ name: 'purge', type: 'boolean', summary: 'its records, tables and secrets as well' }],
-    load: () => import('./commands.js').then(module => ({ run: module.runRemove })),
+    load: () => import('../commands.js').then(module => ({ run: module.runRemove })),
   },
 ]
