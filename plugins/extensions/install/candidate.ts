@@ -34,6 +34,8 @@ export interface Fetching {
 const MARKETPLACE_CONSENTS: ReadonlySet<string> = new Set(
   ['logs', 'memory', 'observe', 'session', 'skills', 'tool'].map(area => `${area}.read`),
 )
+/** Of a working copy, the history and the settings of git stay behind. */
+const LEFT_OUT = ['.git']
 const DIGEST = /^[0-9a-f]+$/i
 const isManifest = (path: string) => (manifestFileNames as readonly string[]).includes(path)
 
@@ -74,7 +76,7 @@ async function readContent(
   switch (source.kind) {
     case 'local_path':
       return source.form === 'folder'
-        ? { tree: await readFolder(source.path) }
+        ? { tree: await readFolder(source.path, LEFT_OUT) }
         : archive(await readLocalArchive(source.path))
     case 'url':
       return archive(await download(host.clock, source.url))

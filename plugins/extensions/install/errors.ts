@@ -7,6 +7,7 @@ export type Refusal =
   | 'drive_letter'
   | 'backslash'
   | 'odd_name'
+  | 'git_settings'
   | 'link'
   | 'hard_link'
   | 'submodule'

@@ -6,26 +6,24 @@ import { InstallErrors, refused } from './errors.js'
 import { limits } from './limits.js'
 import { partsOf, type Tree, TreeBuilder } from './tree.js'
 
-/** Of a working copy, the history stays behind. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['.git'])
-
 /**
- * The tree of a local folder, `.git` left out. A link is refused and never followed, also one that takes a folder's place
+ * The tree of a local folder. A link is refused and never followed, also one that takes a folder's place
  * while it is read.
+ * @param leftOut names that are passed over wherever they stand
  * @throws Fault `extension_source_unreachable`, `extension_content_refused`
  */
-export async function readFolder(folder: string): Promise<Tree> {
+export async function readFolder(folder: string, leftOut: readonly string[] = []): Promise<Tree> {
   const root = await realpath(folder).catch(unreadable(folder))
   const tree = new TreeBuilder()
-  await readInto(tree, root, '')
+  await readInto(tree, root, '', leftOut)
   return tree.build(() => true)
 }
 
-async function readInto(tree: TreeBuilder, root: string, inner: string): Promise<void> {
+async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut: readonly string[]): Promise<void> {
   const folder = path.join(root, inner)
   const entries = await opendir(folder, { encoding: 'utf8' }).catch(unreadable(folder))
   for await (const { name } of entries) {
-    if (inner === '' && LEFT_OUT.has(name)) continue
+    if (leftOut.includes(name)) continue
     const relative = inner === '' ? name : `${inner}/${name}`
     // Also a name that is not valid UTF-8 is refused here, for by it nothing is found.
     partsOf(relative)
@@ -33,7 +31,7 @@ async function readInto(tree: TreeBuilder, root: string, inner: string): Promise
     if (found.isSymbolicLink()) throw refused('link', 'a symbolic link', relative)
     if (found.isDirectory()) {
       tree.folder(relative)
-      await readInto(tree, root, relative)
+      await readInto(tree, root, relative, leftOut)
     } else if (!found.isFile()) throw refused('special_file', 'neither a file nor a folder', relative)
     else if (found.nlink > 1) throw refused('hard_link', 'a file with another name besides', relative)
     else {

@@ -101,6 +101,7 @@ function judgeName(name: string, path: string): void {
   // Control and format characters, unpaired surrogates and what did not decode: names that do not look like what they are.
   if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name))
     throw refused('odd_name', 'a name has a character that is not shown', path)
+  if (folded(name) === '.git') throw refused('git_settings', 'git runs what it finds in such a folder', path)
   if (/[. ]$/.test(name)) throw refused('odd_name', 'some systems drop a dot or a space at the end of a name', path)
 }
 

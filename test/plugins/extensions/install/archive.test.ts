@@ -54,6 +54,8 @@ const refusals: readonly (readonly [string, Refusal, Buffer])[] = [
     ),
   ],
   ['a name that ends in a dot', 'odd_name', tarball(own, { path: 'a.' })],
+  ['settings of git', 'git_settings', tarball(own, { path: '.git/config' })],
+  ['settings of git, deep and loud', 'git_settings', tarball(own, { path: 'a/.GIT', flag: '5' })],
   ['too deep', 'too_deep', tarball(own, { path: deep })],
   ['a long name', 'too_long', tarball(own, named(long))],
   ['a long path', 'too_long', tarball(own, named(`${`${'p'.repeat(200)}/`.repeat(3)}f`))],
@@ -162,8 +164,11 @@ test('a harmless archive is installed: one folder around it is taken off, long n
   assert.is((await stat(path.join(inside, 'demo/bin/run'))).mode & 0o777, 0o700)
   assert.is((await stat(path.join(inside, 'demo/extension.toml'))).mode & 0o777, 0o600)
   assert.ok((await installer.verify('demo', operator)).matches)
-  await writeFile(path.join(inside, 'demo/bin/run'), 'changed')
-  assert.not.ok((await installer.verify('demo', operator)).matches)
+  for (const name of ['.git/config', 'bin/run']) {
+    await files(path.join(inside, 'demo'), { [name]: 'changed' })
+    assert.not.ok((await installer.verify('demo', operator)).matches, name)
+    await rm(path.join(inside, 'demo', name))
+  }
   await installer.remove('demo', {}, operator)
   assert.equal(await contents(inside), {})
 })
