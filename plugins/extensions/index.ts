@@ -13,6 +13,7 @@ import {
   ExtensionWorkspaceQuery,
   LinkExtensionBody,
   ListExtensionsReply,
+  ProvenanceReply,
   PutExtensionSecretsBody,
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
@@ -102,10 +103,10 @@ export default definePlugin({
             { header: 'From', path: 'source' },
             { header: 'Error', path: 'last_error' },
           ],
-          empty: 'no extensions; put a folder with an extension.toml into extensions/ of the home (svc config path)',
+          empty: 'no extensions; a folder with an extension.toml below extensions/ of the home is one',
         },
       },
-      handle: self => ok({ extensions: self.all().map(self.toWire) }),
+      handle: self => ok({ extensions: self.views.list() }),
     }),
     route({
       method: 'GET',
@@ -129,7 +130,7 @@ export default definePlugin({
           empty: 'no extension brings commands of tools; svc extension list shows what is there',
         },
       },
-      handle: (self, { query }) => ok(self.commands(query.extension)),
+      handle: (self, { query }) => ok(self.views.commands(query.extension)),
     }),
     route({
       method: 'POST',
@@ -142,7 +143,7 @@ export default definePlugin({
       errors: [400, 403, 409, 422, 503],
       privileged: true,
       handle: async (self, { query, body, actor }) =>
-        created({ extension: await self.linkBuild(body, query.workspace, actor) }),
+        created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
     }),
     route({
       method: 'GET',
@@ -152,7 +153,7 @@ export default definePlugin({
       replies: { 200: ExtensionReply },
       errors: [404, 500, 503],
       cli: { path: 'extension info', view: item },
-      handle: (self, { params }) => ok({ extension: self.toWire(self.get(params.name)) }),
+      handle: (self, { params }) => ok({ extension: self.views.toWire(self.get(params.name)) }),
     }),
     route({
       method: 'POST',
@@ -163,7 +164,8 @@ export default definePlugin({
       errors: [403, 404, 500, 503],
       privileged: true,
       cli: { path: 'extension enable', view: item },
-      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.enable(params.name, actor)) }),
+      handle: async (self, { params, actor }) =>
+        ok({ extension: self.views.toWire(await self.enable(params.name, actor)) }),
     }),
     route({
       method: 'POST',
@@ -175,7 +177,8 @@ export default definePlugin({
       errors: [403, 404, 409, 500, 503],
       privileged: true,
       cli: { path: 'extension disable', view: item },
-      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.disable(params.name, actor)) }),
+      handle: async (self, { params, actor }) =>
+        ok({ extension: self.views.toWire(await self.disable(params.name, actor)) }),
     }),
     route({
       method: 'POST',
@@ -194,7 +197,7 @@ export default definePlugin({
         view: item,
       },
       handle: async (self, { params, body }) =>
-        ok({ extension: await self.reloadBuild(params.name, body?.generation_hash) }),
+        ok({ extension: await self.views.reloadBuild(params.name, body?.generation_hash) }),
     }),
     route({
       method: 'GET',
@@ -215,7 +218,34 @@ export default definePlugin({
           empty: 'it changes nothing',
         },
       },
-      handle: (self, { params }) => ok(self.preview(params.name)),
+      handle: (self, { params }) => ok(self.views.preview(params.name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/provenance',
+      area,
+      summary: 'Where an extension came from',
+      replies: { 200: ProvenanceReply },
+      errors: [404, 500, 503],
+      cli: {
+        path: 'extension provenance',
+        view: {
+          item: 'provenance',
+          fields: [
+            { header: 'From', path: 'installed_from' },
+            { header: 'Tier', path: 'registry_tier' },
+            { header: 'Source', path: 'source_url' },
+            { header: 'Installed', path: 'installed_at', as: 'time' },
+            { header: 'By', path: 'installed_by' },
+            { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
+            { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Trust', path: 'trust.decision' },
+            { header: 'Permissions', path: 'permissions', as: 'list' },
+          ],
+        },
+      },
+      handle: async (self, { params }) => ok({ provenance: await self.views.provenance(params.name) }),
     }),
     route({
       method: 'GET',
@@ -236,7 +266,7 @@ export default definePlugin({
           empty: 'it ships nothing',
         },
       },
-      handle: (self, { params }) => ok(self.inventory(params.name)),
+      handle: (self, { params }) => ok(self.views.inventory(params.name)),
     }),
     route({
       method: 'GET',
@@ -257,7 +287,7 @@ export default definePlugin({
           empty: 'nothing was written',
         },
       },
-      handle: async (self, { params, query, signal }) => ok(await self.logs(params.name, query, signal)),
+      handle: async (self, { params, query, signal }) => ok(await self.views.logs(params.name, query, signal)),
     }),
     route({
       method: 'GET',

@@ -46,6 +46,48 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   'PATCH /api/workspaces/{id}': { body: workspaces.PatchWorkspaceBody, replies: { 200: workspaces.WorkspaceReply } },
   'DELETE /api/workspaces/{id}': {},
 
+  'GET /api/extensions': { replies: { 200: extensions.ListExtensionsReply } },
+  'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
+  'GET /api/extensions/{name}': { replies: { 200: extensions.ExtensionReply } },
+  'PUT /api/extensions/{name}': {
+    body: install.UpdateExtensionBody,
+    replies: { 200: extensions.UpdateExtensionReply },
+  },
+  'DELETE /api/extensions/{name}': { replies: { 200: extensions.RemoveExtensionReply } },
+  'POST /api/extensions/{name}/disable': { replies: { 200: extensions.ExtensionReply } },
+  'POST /api/extensions/{name}/enable': { replies: { 200: extensions.ExtensionReply } },
+  'GET /api/extensions/{name}/provenance': { replies: { 200: extensions.ProvenanceReply } },
+  'GET /api/extensions/commands': {
+    query: extensions.ExtensionCommandsQuery,
+    replies: { 200: extensions.ExtensionCommandsReply },
+  },
+  'POST /api/extensions/dev': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.LinkExtensionBody,
+    replies: { 201: extensions.DevExtensionReply },
+  },
+  'GET /api/extensions/{name}/inventory': { replies: { 200: extensions.ExtensionInventoryReply } },
+  'GET /api/extensions/{name}/logs': {
+    query: extensions.ExtensionLogsQuery,
+    replies: { 200: extensions.ExtensionLogsReply },
+  },
+  'GET /api/extensions/{name}/preview': { replies: { 200: extensions.ExtensionPreviewReply } },
+  'POST /api/extensions/{name}/reload': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.ReloadExtensionBody,
+    replies: { 200: extensions.DevExtensionReply },
+  },
+  'GET /api/extensions/{name}/secrets': {
+    query: extensions.ExtensionWorkspaceQuery,
+    replies: { 200: extensions.ExtensionSecretsReply },
+  },
+  'PUT /api/extensions/{name}/secrets': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.PutExtensionSecretsBody,
+    replies: { 200: extensions.ExtensionSecretsReply },
+  },
+  'DELETE /api/extensions/{name}/secrets/{env_name}': { query: extensions.ExtensionWorkspaceQuery },
+
   'GET /api/agents': { query: agents.ListAgentsQuery, replies: { 200: agents.ListAgentsReply } },
   'POST /api/agents': { body: agents.CreateAgentBody, replies: { 201: agents.AgentReply } },
   'GET /api/agents/catalog': { query: agents.AgentCatalogQuery, replies: { 200: agents.AgentCatalogReply } },
@@ -89,14 +131,6 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   },
   [`POST ${suggestions}/{suggestion_id}/accept`]: { replies: { 200: automation.AcceptSuggestionReply } },
   [`POST ${suggestions}/{suggestion_id}/dismiss`]: { replies: { 200: automation.SuggestionReply } },
-
-  'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
-  'PUT /api/extensions/{name}': {
-    body: install.UpdateExtensionBody,
-    replies: { 200: extensions.UpdateExtensionReply },
-  },
-  'DELETE /api/extensions/{name}': { replies: { 200: extensions.RemoveExtensionReply } },
-  'GET /api/extensions/{name}/provenance': { replies: { 200: extensions.ProvenanceReply } },
 
   'GET /api/providers': { replies: { 200: providers.ListProvidersReply } },
   'GET /api/providers/{provider_id}': { replies: { 200: providers.Provider } },

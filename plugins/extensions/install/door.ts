@@ -8,9 +8,9 @@ import type {
   UpdateExtensionBody,
   VerifyExtensionReply,
 } from '../../../schemas/extensions/install.js'
-import type { Extension, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
+import type { Extension, Provenance, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
 import type { Installer } from './installer.js'
-import { batchToWire, previewToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
+import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 
 /** The installer as the routes see it: wire forms in, wire forms out. */
 export class InstallDoor {
@@ -46,6 +46,12 @@ export class InstallDoor {
   async remove(name: string, purge: boolean, actor: Actor): Promise<RemoveExtensionReply['extension']> {
     await this.installer.remove(name, { purge }, actor)
     return { name, path: this.installer.folderOf(name), status: purge ? 'purged' : 'removed' }
+  }
+
+  /** Of what was installed. */
+  provenance(name: string): Provenance | undefined {
+    const found = this.installer.provenance(name)
+    return found && provenanceToWire(found)
   }
 
   verify(name: string, actor: Actor): Promise<VerifyExtensionReply> {

@@ -9,20 +9,12 @@ import {
   UpdateExtensionBody,
   VerifyExtensionReply,
 } from '../../../schemas/extensions/install.js'
-import {
-  ExtensionReply,
-  type Provenance,
-  ProvenanceReply,
-  RemoveExtensionReply,
-  UpdateExtensionReply,
-} from '../../../schemas/extensions.js'
+import { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
 import type { InstallDoor } from './door.js'
 
 /** What the routes of installing need of the service of the plugin. */
 export interface Installs {
   readonly install: InstallDoor
-  /** Also of one that was put there by hand. */
-  provenance(name: string): Promise<Provenance>
 }
 
 const route = routeOf<Installs>()
@@ -88,32 +80,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     privileged: true,
     handle: async (self, { params, query, actor }) =>
       ok({ extension: await self.install.remove(params.name, query.purge ?? false, actor) }),
-  }),
-  route({
-    method: 'GET',
-    path: '/api/extensions/{name}/provenance',
-    area,
-    summary: 'Where an extension came from',
-    replies: { 200: ProvenanceReply },
-    errors: [404, 500, 503],
-    cli: {
-      path: 'extension provenance',
-      view: {
-        item: 'provenance',
-        fields: [
-          { header: 'From', path: 'installed_from' },
-          { header: 'Tier', path: 'registry_tier' },
-          { header: 'Source', path: 'source_url' },
-          { header: 'Installed', path: 'installed_at', as: 'time' },
-          { header: 'By', path: 'installed_by' },
-          { header: 'Trust', path: 'trust.decision' },
-          { header: 'SHA-256 of files', path: 'checksum_sha256' },
-          { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
-          { header: 'Permissions', path: 'permissions', as: 'list' },
-        ],
-      },
-    },
-    handle: async (self, { params }) => ok({ provenance: await self.provenance(params.name) }),
   }),
   route({
     method: 'POST',
