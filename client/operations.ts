@@ -1311,7 +1311,7 @@ export interface Operations {
             readonly nullable: boolean
             readonly repeatable: boolean
             readonly required: boolean
-            readonly type?: string | undefined
+            readonly type: string
           }[]
           readonly risk_class: "read" | "mutating" | "open_world" | "destructive"
           readonly summary: string

@@ -6,6 +6,8 @@ import * as assert from 'uvu/assert'
 import { operator } from '../../../../kernel/index.js'
 import { Fault, type StoredEvent } from '../../../../kernel/plugin.js'
 import { systemFiles } from '../../../../plugins/extensions/install/files.js'
+import { type Intent, phaseOf, type Sight, transitions } from '../../../../plugins/extensions/install/intents.js'
+import type { Provenance } from '../../../../plugins/extensions/install/provenance.js'
 import { sha256 } from '../../../../plugins/extensions/install/tree.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { contents, faultFrom, files, scene } from './scene.js'
@@ -13,8 +15,14 @@ import { manifest, tarball } from './tarball.js'
 
 let refusal: Fault | undefined
 let policy = true
-/** What happens instead of the next rename into that place. */
+/** What happens before the disk is next asked to rename to that place, or to sync it. */
 let inTheWay: { readonly to: string; readonly happens: () => Promise<void> } | undefined
+async function cross(to: string): Promise<void> {
+  if (inTheWay?.to !== to) return
+  const { happens } = inTheWay
+  inTheWay = undefined
+  await happens()
+}
 const placed: string[] = []
 const purged: string[] = []
 const running = await scene({
@@ -28,12 +36,12 @@ const running = await scene({
   },
   files: {
     ...systemFiles,
+    async syncFolder(folder) {
+      await cross(folder)
+      await systemFiles.syncFolder(folder)
+    },
     async rename(from, to) {
-      if (inTheWay && to === inTheWay.to) {
-        const { happens } = inTheWay
-        inTheWay = undefined
-        await happens()
-      }
+      await cross(to)
       await systemFiles.rename(from, to)
     },
   },
@@ -98,21 +106,48 @@ test('what is there is not overwritten: neither an installed one nor a folder pu
   await seen()
 })
 
-test('a folder that appears by hand while an extension is staged stays, and the install says so', async () => {
-  const late = await files(path.join(work, 'late'), { 'extension.toml': manifest('late') })
-  const target = path.join(inside, 'late')
-  inTheWay = {
-    to: target,
-    happens: async () => {
-      await files(target, { mine: 'mine' })
-    },
+for (const [when, to] of [
+  ['while an extension is staged', staging],
+  ['at the last moment', path.join(inside, 'late')],
+] as const) {
+  test(`a folder that appears by hand ${when} stays, and the install says so`, async () => {
+    const late = await files(path.join(work, 'late'), { 'extension.toml': manifest('late') })
+    const target = path.join(inside, 'late')
+    inTheWay = {
+      to,
+      happens: async () => {
+        await files(target, { mine: 'mine' })
+      },
+    }
+    await faultFrom(installer.install({ path: late }, operator))
+    assert.equal(await contents(target), { mine: 'mine' })
+    assert.is(installer.provenance('late'), undefined)
+    assert.equal(await readdir(staging), [])
+    await installer.remove('late', {}, operator)
+    await seen()
+  })
+}
+
+test('each step of an intent leads to the phase that the table names, from every sight', () => {
+  const steps: Record<string, (sight: Sight) => Sight> = {
+    moveAside: sight => ({ ...sight, target: false, aside: true }),
+    moveIn: sight => ({ ...sight, fresh: false, target: true }),
   }
-  await faultFrom(installer.install({ path: late }, operator))
-  assert.equal(await contents(target), { mine: 'mine' })
-  assert.is(installer.provenance('late'), undefined)
-  assert.equal(await readdir(staging), [])
-  await installer.remove('late', {}, operator)
-  await seen()
+  const remove = { op: 'remove', id: 'x', name: 'x', purge: false } as const
+  const place = { op: 'place', id: 'x', name: 'x', provenance: {} as Provenance } as const
+  const intents: Intent[] = [remove, { ...place, replaces: true }, { ...place, replaces: false }]
+  const reached = new Set<string>()
+  for (const intent of intents) {
+    for (const bits of [0, 1, 2, 3, 4, 5, 6, 7]) {
+      const sight = { fresh: (bits & 1) > 0, target: (bits & 2) > 0, aside: (bits & 4) > 0 }
+      const phase = phaseOf(intent, sight)
+      const { step, next } = transitions[phase]
+      reached.add(phase)
+      const after = steps[step]
+      assert.is(after && phaseOf(intent, after(sight)), next[intent.op], `${intent.op} ${JSON.stringify(sight)}`)
+    }
+  }
+  assert.equal([...reached].sort(), Object.keys(transitions).sort())
 })
 
 test('an update takes what the source has now; a preview shows it first, and holds it to that', async () => {
