@@ -28,6 +28,11 @@ import {
   ExtensionReloadFailed,
   Extensions,
 } from './api.js'
+import { InstallErrors } from './install/errors.js'
+import { installEvents } from './install/events.js'
+import { installMigrations } from './install/provenance.js'
+import { installCommands, installRoutes } from './install/surface.js'
+import { AllowUnverified } from './install/trust.js'
 import type { ExtensionsService } from './service.js'
 import { migrations } from './tables.js'
 
@@ -60,8 +65,10 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  tables: migrations,
-  errors: [ExtensionErrors],
+  tables: [...migrations, ...installMigrations],
+  errors: [ExtensionErrors, InstallErrors],
+  settings: [AllowUnverified],
+  commands: installCommands,
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -69,11 +76,13 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
+    ...installEvents,
   ],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],
   routes: [
+    ...installRoutes,
     route({
       method: 'GET',
       path: '/api/extensions',
@@ -229,7 +238,9 @@ export default definePlugin({
             { header: 'Installed', path: 'installed_at', as: 'time' },
             { header: 'By', path: 'installed_by' },
             { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
             { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Trust', path: 'trust.decision' },
             { header: 'Permissions', path: 'permissions', as: 'list' },
           ],
         },

@@ -23,6 +23,9 @@ import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type LinkRequest } from './dev.js'
+import { InstallDoor } from './install/door.js'
+import type { Installer } from './install/installer.js'
+import { installerFor } from './install/wiring.js'
 import { Instance, type InstanceHost } from './instance.js'
 import type { SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
@@ -42,6 +45,8 @@ export class ExtensionsService implements ExtensionsApi {
   readonly views: Views
   readonly dev: DevLinks
   readonly dir: string
+  readonly install: InstallDoor
+  readonly #installer: Installer
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
@@ -74,6 +79,17 @@ export class ExtensionsService implements ExtensionsApi {
       },
     }
     this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+    this.#installer = installerFor(kernel, {
+      disabling: name => this.disabling.ask(name),
+      look: name => this.look(name),
+      sweep: () => this.#sweep(),
+    })
+    this.install = new InstallDoor(this.#installer, name => this.views.toWire(this.get(name)))
+  }
+
+  /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
+  start(): Promise<void> {
+    return this.#installer.start()
   }
 
   installed(): readonly InstalledExtension[] {
@@ -95,8 +111,8 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
-  tierOf(_name: string): SourceTier {
-    return 'user'
+  tierOf(name: string): SourceTier {
+    return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
   /** The process of an extension; absent where nothing runs processes. */
