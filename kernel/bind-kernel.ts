@@ -34,6 +34,7 @@ export interface KernelParts {
   readonly spawner: Spawner
   readonly config: LiveConfig
   readonly host: HostView
+  readonly request: PluginKernel['request']
   /** Absent until the host is there. */
   readonly registries: () => Registries | undefined
 }
@@ -65,6 +66,7 @@ export function bindKernel(
     events: parts.events.bind(name, scope),
     reconcile,
     host,
+    request: parts.request,
     hooks: hookFactory(name, report, clock),
     spawn: async request => {
       const handle = await parts.spawner.spawn({ ...request, owner: name })

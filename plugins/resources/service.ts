@@ -15,8 +15,9 @@ import type {
   RecordReply,
 } from '../../schemas/resources.js'
 import type { Daemon } from '../daemon/api.js'
+import { ResourceErrors } from './api.js'
 import { filterOf } from './filter.js'
-import { type Caller, OperatorWriteLimit, WriteLimiter } from './rate-limit.js'
+import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
 
 /**
  * Kinds whose lifecycle a service keeps, refused also while that plugin is absent: what is written here now would be taken
@@ -26,10 +27,12 @@ const SERVICE_OWNED: readonly string[] = ['bundle.activation']
 
 /** The record routes: what the kernel's record verbs do, one transaction a request (Behaviour 2.2). */
 export class ResourcesService {
-  readonly #limiter: WriteLimiter
+  readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
-    this.#limiter = new WriteLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
+    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock, waitMs =>
+      ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(waitMs / 1000) }),
+    )
   }
 
   /** Throws `invalid_kind`. */
