@@ -9,4 +9,15 @@ export const ExtensionErrors = defineErrors({
   extension_path_escape: { status: 422, message: 'a path of the manifest leads out of the extension' },
   extension_tier_refused: { status: 422, message: 'an extension from there may not do that' },
   extension_load_failed: { status: 422, message: 'the extension did not load', next: 'svc extension list' },
+  extension_launch_invalid: {
+    status: 422,
+    message: 'the process of the extension cannot be started as the manifest says',
+  },
+  extension_not_running: {
+    status: 503,
+    message: 'the process of the extension does not run now',
+    next: 'svc extension list',
+  },
+  extension_method_missing: { status: 422, message: 'the extension does not implement that' },
+  extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
 })

@@ -62,28 +62,29 @@ export class RateLimiter {
   constructor(
     private readonly limit: RateLimit,
     private readonly clock: Clock,
-    /** The refusal of a request that would have a token in so many milliseconds. */
-    private readonly refusal: (waitMs: number) => Error,
   ) {
     const window = durationMs(limit.window) ?? 0
     this.#interval = limit.requests > 0 ? window / limit.requests : 0
     this.#tolerance = window - this.#interval
   }
 
-  /** Takes a token; the milliseconds after which it counts. Throws the refusal. */
-  take(): number {
+  /**
+   * Takes a token; the milliseconds after which it counts.
+   * @param refusal what is thrown when there is none, by the milliseconds until there is one
+   */
+  take(refusal: (waitMs: number) => Error): number {
     if (this.#interval === 0) return 0
     const now = this.clock.monotonic()
     const next = Math.max(this.#arrival, now)
     const wait = next - this.#tolerance - now
-    if (wait > 0 && this.#waiting >= this.limit.queue) throw this.refusal(wait)
+    if (wait > 0 && this.#waiting >= this.limit.queue) throw refusal(wait)
     this.#arrival = next + this.#interval
     return wait
   }
 
   /** Resolves when the request may go on. Throws the refusal. */
-  async pass(caller: Caller): Promise<void> {
-    const wait = this.take()
+  async pass(caller: Caller, refusal: (waitMs: number) => Error): Promise<void> {
+    const wait = this.take(refusal)
     if (wait <= 0) return
     this.#waiting++
     try {

@@ -30,9 +30,7 @@ export class ResourcesService {
   readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
-    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock, waitMs =>
-      ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(waitMs / 1000) }),
-    )
+    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
   }
 
   /** Throws `invalid_kind`. */
@@ -67,7 +65,7 @@ export class ResourcesService {
 
   /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */
   async put(key: RecordKey, body: PutRecordBody, actor: Actor, caller: Caller): Promise<Stored> {
-    await this.#limiter.pass(caller)
+    await this.#limiter.pass(caller, limited)
     const { kind, id } = key
     const expectedVersion = body.expected_version ?? 0
     const { record, created } = await this.kernel.db.tx(t =>
@@ -84,7 +82,7 @@ export class ResourcesService {
   }
 
   async delete(key: RecordKey, body: DeleteRecordBody | undefined, actor: Actor, caller: Caller): Promise<void> {
-    await this.#limiter.pass(caller)
+    await this.#limiter.pass(caller, limited)
     await this.kernel.db.tx(t =>
       this.kernel.records.delete(t, actor, { ...key, expectedVersion: body?.expected_version, direct: true }),
     )
@@ -106,3 +104,6 @@ function scopeOf(scope: PutRecordBody['scope']): RecordScope {
   const id = scope.id?.trim()
   return id ? { kind: scope.kind, id } : { kind: scope.kind }
 }
+
+const limited = (waitMs: number) =>
+  ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(waitMs / 1000) })
