@@ -92,6 +92,10 @@ export class Connection {
     })
   }
 
+  get isOver(): boolean {
+    return this.#over !== undefined
+  }
+
   /** Ends the connection; the process is left alone. */
   close(why: string, hungUp = false): void {
     if (this.#over !== undefined) return

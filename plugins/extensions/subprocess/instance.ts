@@ -140,7 +140,11 @@ export class Instance {
     const { extension, grants, times, host } = this.start
     const hello = greeting(extension, grants, times, { version: host.version, nonce: this.nonce })
     const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
-    this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)
+    try {
+      this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)
+    } catch (error) {
+      throw this.#connection.isOver ? new Error(await this.over) : error
+    }
   }
 
   #answer(method: string, params: unknown): Promise<unknown> {

@@ -86,6 +86,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   async stop({ deadlineMs = Number.POSITIVE_INFINITY }: { readonly deadlineMs?: number } = {}): Promise<void> {
     if (this.#state.status === 'stopped') return
     const timer = this.host.clock.timeout(deadlineMs, () => this.#hurry.abort())
+    if (deadlineMs <= 0) this.#hurry.abort()
     this.#stopping.abort(new Error('it was stopped'))
     await this.#supervising.finally(() => timer.cancel())
   }
@@ -232,7 +233,6 @@ export class SubprocessRuntime implements ExtensionRuntime {
   /** Nothing speaks for the extension any more, so what it published goes. */
   async #giveUp(reason: string): Promise<void> {
     const { host, extension } = this
-    this.#to('give_up', { reason })
     const actor = {
       kind: 'daemon',
       id: 'extensions',
@@ -252,6 +252,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     } catch (error) {
       host.log.error('what an extension published stays', { extension: extension.name, error: messageOf(error) })
     }
+    this.#to('give_up', { reason })
   }
 
   #to(event: SupervisionEvent, details: Details = { reason: '' }): void {
