@@ -1,4 +1,4 @@
-import { cp, realpath } from 'node:fs/promises'
+import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, kind, type PluginKernel } from '../../../../kernel/plugin.js'
@@ -17,7 +17,7 @@ import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../
 
 const CHILD = path.join(import.meta.dirname, 'child.mjs')
 
-export const Layout = kind({ name: 'window_layout', spec: v.object({ name: v.string() }), maxBytes: 4 * 1024 * 1024 })
+export const Layout = kind({ name: 'window_layout', spec: v.looseObject({}), maxBytes: 4 * 1024 * 1024 })
 
 /** What a test's process does, as child.mjs reads it. */
 export interface Ways {
@@ -45,6 +45,8 @@ export interface Scene {
   readonly kernel: PluginKernel
   /** An extension of its own folder whose process is child.mjs. */
   make(making?: Making): Promise<Made>
+  /** An extension that lies in this folder. */
+  run(root: string, manifest: Manifest, making?: Making): Made
   /** Extensions are stopped, then the kernel is closed. */
   close(): Promise<void>
 }
@@ -76,58 +78,66 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   const { plugins = [], ...rest } = options
   const host = await boot({ ...rest, plugins: [daemon, resources, ...plugins, owner] })
   const made: SubprocessRuntime[] = []
+  const folders: string[] = []
+  const run = (root: string, manifest: Manifest, { tier = 'user', limits, workspace }: Making = {}): Made => {
+    const { name, version } = manifest
+    const extension: InstalledExtension = {
+      name,
+      version,
+      root,
+      manifest,
+      enabled: true,
+      state: 'active',
+      tier,
+      digest: '',
+    }
+    const base = subprocessHost(kernel as unknown as PluginKernel)
+    const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, workspace)
+    made.push(runtime)
+    const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })
+    const said = () =>
+      runtime
+        .logs()
+        .entries.map(entry => entry.message)
+        .join('\n')
+    return { runtime, extension, tell, ask: (method, params = {}) => tell('host', { method, params }), said }
+  }
   return {
     host,
     kernel: kernel as unknown as PluginKernel,
+    run,
     async make(making = {}) {
       const root = await realpath(await temporaryFolder('extension'))
+      folders.push(root)
       await cp(CHILD, path.join(root, 'child.mjs'))
-      const extension = install(root, making)
-      const base = subprocessHost(kernel as unknown as PluginKernel)
-      const runtime = new SubprocessRuntime(
-        { ...base, limits: { ...base.limits, ...making.limits } },
-        extension,
-        making.workspace,
-      )
-      made.push(runtime)
-      const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })
-      return {
-        runtime,
-        extension,
-        tell,
-        ask: (method, params = {}) => tell('host', { method, params }),
-        said: () =>
-          runtime
-            .logs()
-            .entries.map(entry => entry.message)
-            .join('\n'),
-      }
+      return run(root, manifestOf(root, making), making)
     },
     async close() {
       await Promise.all(made.map(runtime => runtime.stop({ deadlineMs: 0 })))
       await host.close()
+      for (const folder of folders) await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-function install(root: string, { name = 'probe', tier = 'user', ways = {}, ...more }: Making): InstalledExtension {
-  const manifest: Manifest = parseManifest(
-    JSON.stringify({
-      name,
-      version: '1.2.3',
-      capabilities: { provides: ['tool.provider'] },
-      permissions: { requires: more.permissions ?? [] },
-      subprocess: {
-        command: process.execPath.split('/').at(-1),
-        args: ['child.mjs', JSON.stringify(ways)],
-        health_check_interval: '30s',
-        ...more.subprocess,
-      },
-      ...(more.publish ? { resources: { publish: more.publish } } : {}),
-    }),
-    `${root}/extension.json`,
-  )
-  return { name, version: '1.2.3', root, manifest, enabled: true, state: 'active', tier, digest: '' }
+function manifestOf(
+  root: string,
+  { name = 'probe', ways = {}, permissions = [], publish, subprocess }: Making,
+): Manifest {
+  const value = {
+    name,
+    version: '1.2.3',
+    capabilities: { provides: ['tool.provider'] },
+    permissions: { requires: permissions },
+    subprocess: {
+      command: 'node',
+      args: ['child.mjs', JSON.stringify(ways)],
+      health_check_interval: '30s',
+      ...subprocess,
+    },
+    ...(publish ? { resources: { publish } } : {}),
+  }
+  return parseManifest(JSON.stringify(value), `${root}/extension.json`)
 }
 
 /** Waits, in real time, until something holds; `step` goes between two looks. */
