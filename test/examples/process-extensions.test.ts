@@ -53,7 +53,7 @@ test('desks-python publishes what its file says, again when it has changed', asy
   await writeFile(path.join(folder, 'desks-python/desks.txt'), 'Read\nReview\n')
   await until(() => names().includes('desks-read'))
   assert.equal(names(), ['desks-read', 'desks-review'])
-  await until(() => runtime.health().health === 'healthy')
+  await until(() => runtime.health().health === 'healthy' && said().includes('published\npublished'))
   await runtime.stop()
   // Once more when it was read while it was being written.
   assert.match(said(), /^published(\npublished){1,2}$/)
