@@ -11,6 +11,8 @@ import type { SubprocessHost } from './runtime.js'
 
 /** Milliseconds for what a process said last to come through its pipes. */
 const DRAIN_MS = 500
+/** Characters of log after which a process has to wait for a second: it is held up by its pipe, and nobody else is. */
+const LOG_A_SECOND = 1024 * 1024
 
 /** What an instance is started with. */
 export interface InstanceStart {
@@ -29,6 +31,7 @@ export class Instance {
   readonly over: Promise<string>
   readonly #connection: Connection
   readonly #ending = new AbortController()
+  readonly #logged: Promise<void>
   #handshake: Handshake | undefined
 
   private constructor(
@@ -37,7 +40,7 @@ export class Instance {
     private readonly handle: ProcessHandle,
   ) {
     const { logs, host } = start
-    handle.stderr.setEncoding('utf8').on('data', (text: string) => logs.push(text))
+    this.#logged = this.#readLog()
     this.#connection = new Connection(handle, host.clock, {
       answer: (method, params) => this.#answer(method, params),
       junk: line => logs.line(`not a message: ${line.slice(0, 500)}`),
@@ -123,7 +126,24 @@ export class Instance {
     await this.handle.stop({ graceMs, termMs: times.signalGrace })
     hurry?.removeEventListener('abort', kill)
     this.#connection.close('it was stopped')
+    await within(host.clock, DRAIN_MS, this.#logged).catch(() => {})
     this.start.logs.flush()
+  }
+
+  async #readLog(): Promise<void> {
+    const { logs, host } = this.start
+    let said = 0
+    try {
+      for await (const text of this.handle.stderr.setEncoding('utf8')) {
+        logs.push(text as string)
+        said += (text as string).length
+        if (said < LOG_A_SECOND) continue
+        said = 0
+        await host.clock.sleep(1000, this.#ending.signal).catch(() => {})
+      }
+    } catch {
+      // Its pipe was destroyed, which is an end like any other.
+    }
   }
 
   /** Whether the process has acknowledged; at once false when there is nobody to be asked. */

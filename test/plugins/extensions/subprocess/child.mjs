@@ -37,6 +37,11 @@ const doings = {
     process.stdin.pause()
     setInterval(() => {}, 1000)
   },
+  shout: () => {
+    const text = `${'w'.repeat(99)}\n`.repeat(1000)
+    const go = () => process.stderr.write(text, () => setImmediate(go))
+    go()
+  },
   say: ({ text }) => new Promise(resolve => process.stderr.write(text, resolve)),
 }
 

@@ -9,7 +9,7 @@ let clock: VirtualClock
 let other: Made
 test.before(async () => {
   clock = new VirtualClock()
-  world = await scene({ clock })
+  world = await scene({ clock, env: { ...process.env, PROBE_SECRET: 's3cret-value' } })
   // Virtual time flies past the answers to its health checks.
   other = await world.make({ name: 'other', permissions: ['observe/health'], limits: { escalation: 0 } })
   await other.runtime.start()
@@ -101,14 +101,15 @@ test('a call without an answer ends by its deadline, and no more than 256 wait',
 })
 
 test('what a process does not implement is not sent, and its errors are told without secrets', async () => {
-  const secret = 's3cret-value'
-  const { runtime, tell } = await world.make({ subprocess: { env: { A: secret }, secret_env: {} } })
+  const { runtime, tell, said } = await world.make({ subprocess: { secret_env: { KEY: 'env:PROBE_SECRET' } } })
   await runtime.start()
   const code = (failure: { code: string }) => failure.code
   assert.is(await runtime.call('models/list', {}).catch(code), 'extension_method_missing')
   const refused = await tell('refuse').catch(failure => failure)
   assert.is(refused.code, 'extension_call_failed')
-  assert.match(refused.message, /token/)
+  assert.match(refused.message, /: token \[redacted\] is wrong$/)
+  await tell('say', { text: 'my key is s3cret-value, s3cret-value!\n' })
+  await until(() => /my key is \[redacted\], \[redacted\]!/.test(said()))
   await runtime.stop({ deadlineMs: 0 })
   assert.is(await runtime.call('tools/call', {}).catch(code), 'extension_not_running')
 })
@@ -206,6 +207,19 @@ test('five failures in a row disable it; a health check that succeeds begins ane
   assert.is(said(), before)
   await runtime.stop()
   await works()
+})
+
+test('a process that shouts is held up by its own pipe, and goes on when time does', async () => {
+  const { runtime, tell } = await world.make()
+  await runtime.start()
+  await tell('shout')
+  const last = () => runtime.logs().entries.at(-1)?.sequence ?? 0
+  await until(() => last() > 10_000)
+  const [before] = [last(), await new Promise(resolve => setTimeout(resolve, 50))]
+  assert.is(last(), before)
+  await clock.advance(1000)
+  await until(() => last() > before)
+  await runtime.stop({ deadlineMs: 0 })
 })
 
 test('what a process says goes into a ring of 256 KiB, without secrets', async () => {

@@ -7,7 +7,16 @@ let world: Scene
 let clock: VirtualClock
 test.before(async () => {
   clock = new VirtualClock()
-  world = await scene({ clock })
+  const env = {
+    PATH: process.env.PATH,
+    HOME: '/somewhere',
+    LANG: 'C',
+    LC_ALL: 'C',
+    SVC_HOME: '/svc',
+    A_TOKEN: 'abcd',
+    B: 'b',
+  }
+  world = await scene({ clock, env })
 })
 test.after(() => world.close())
 
@@ -55,6 +64,28 @@ test('the process is greeted with what it may do, and says what it is', async ()
   await runtime.stop()
   assert.equal(runtime.state, { status: 'stopped' })
   assert.is(runtime.health().pid, undefined)
+})
+
+test('of the environment a process gets what every program needs, and what the manifest names', async () => {
+  const { runtime, tell, extension } = await world.make({
+    subprocess: {
+      env: { DATA: '{{config_dir}}/data', BOTH: '{{env:B}}-{{env:B}}', PLAIN: '{{other}}' },
+      secret_env: { KEY: 'env:A_TOKEN' },
+    },
+  })
+  await runtime.start()
+  const { PATH, SVC_HOME_ID, SVC_PROCESS_ID, ...rest } = await tell('environment')
+  assert.ok(PATH && SVC_HOME_ID && SVC_PROCESS_ID)
+  assert.equal(rest, {
+    HOME: '/somewhere',
+    LANG: 'C',
+    LC_ALL: 'C',
+    DATA: `${extension.root}/data`,
+    BOTH: 'b-b',
+    PLAIN: '{{other}}',
+    KEY: 'abcd',
+  })
+  await runtime.stop()
 })
 
 const capabilities = (provides: string[], permissions: string[]) => ({
