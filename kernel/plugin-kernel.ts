@@ -3,7 +3,7 @@ import type { Clock } from './clock.js'
 import type { DiskRoom } from './disk-guard.js'
 import type { Events } from './events/index.js'
 import type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
-import type { HostView } from './host/view.js'
+import type { DropIns, HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
 import type { Ids } from './ids.js'
 import type { Journal } from './journal/index.js'
@@ -64,6 +64,7 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly events: Events
   readonly reconcile: Reconcile
   readonly host: HostView
+  readonly dropIns: DropIns
   readonly hooks: HookFactory
   /** A request to the daemon's own routes on behalf of somebody: they see `as` as their actor. Throws while it stops. */
   request(request: InjectRequest, as: Actor): Promise<InjectReply>

@@ -3,15 +3,25 @@ import type { Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
 import daemon from './daemon/index.js'
+import extensions from './extensions/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, daemon, providers, resources, sessions, workspaces }
+export { agents, automation, daemon, extensions, providers, resources, sessions, workspaces }
 
 /** All of them; the order says nothing, what a plugin requires does. */
-export const inTree: readonly Plugin[] = [daemon, resources, workspaces, providers, agents, sessions, automation]
+export const inTree: readonly Plugin[] = [
+  daemon,
+  resources,
+  workspaces,
+  providers,
+  agents,
+  sessions,
+  automation,
+  extensions,
+]
 
 /** Names of the plugins without which a boot stops. */
 export const critical = ['daemon', 'resources'] as const
