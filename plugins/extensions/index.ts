@@ -1,5 +1,5 @@
 // Longer than 300 lines for its one table of routes: the whole surface reads here.
-import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, routeOf, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import {
   DevExtensionReply,
   ExtensionCommandsQuery,
@@ -29,6 +29,8 @@ import {
   Extensions,
 } from './api.js'
 import type { ExtensionsService } from './service.js'
+import { ExtensionCrashLoop } from './subprocess/events.js'
+import { SubprocessSettings } from './subprocess/settings.js'
 import { migrations } from './tables.js'
 
 const route = routeOf<ExtensionsService>()
@@ -69,7 +71,9 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
+    ExtensionCrashLoop,
   ],
+  settings: Object.values(SubprocessSettings) as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],

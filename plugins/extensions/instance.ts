@@ -27,6 +27,9 @@ import { type Happening, next } from './states.js'
 /** Milliseconds that code has to be imported, and again to be applied; what takes longer is treated as never ending. */
 const CODE_MS = 5000
 
+/** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
+const SHUTDOWN_MS = 4000
+
 /** What instances share. */
 export interface InstanceHost {
   readonly clock: Clock
@@ -37,7 +40,7 @@ export interface InstanceHost {
   readonly unique: () => string
   readonly families: () => readonly ResourceFamily[]
   /** The process of an extension with `[subprocess]`. */
-  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime | undefined
+  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
 }
@@ -167,7 +170,7 @@ export class Instance {
 
   /** Ends its process alone, which a shutdown waits for; the rest goes with the daemon. */
   async stopProcess(): Promise<void> {
-    await this.#generation?.runtime?.stop()
+    await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
   async #bring(found: Found, before: Generation | undefined, anew: boolean): Promise<Generation> {
@@ -240,10 +243,6 @@ export class Instance {
     await before?.runtime?.stop()
     if (!extension.manifest.subprocess) return undefined
     const runtime = this.host.runtime(extension)
-    if (!runtime) {
-      this.#waits = 'this daemon has nothing that runs processes of extensions'
-      return undefined
-    }
     runtime.onChange(() => this.#look(runtime))
     // Not awaited: a process may take its time, and what it ships is there without it.
     runtime.start().then(

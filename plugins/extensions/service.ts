@@ -30,6 +30,7 @@ import { Instance, type InstanceHost } from './instance.js'
 import type { SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
+import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
 import { FlagTable } from './tables.js'
 import { Watcher } from './watcher.js'
 import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
@@ -103,9 +104,14 @@ export class ExtensionsService implements ExtensionsApi {
     return 'user'
   }
 
-  /** The process of an extension; absent where nothing runs processes. */
-  runtimeOf(_extension: InstalledExtension): ExtensionRuntime | undefined {
-    return undefined
+  /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
+  runtimeOf(extension: InstalledExtension): ExtensionRuntime {
+    const { name, tier } = extension
+    const workspace = tier === 'workspace' ? this.dev.linkOf(name)?.workspace : undefined
+    return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
+      ...(workspace ? { workspace } : {}),
+      bound: () => this.secrets.references(name, workspace),
+    })
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */

@@ -17,9 +17,15 @@ export interface Launch {
 /**
  * Command and environment of a manifest's process (Behaviour 3.1, 3.4): a path of the extension, or the bare name of a program
  * on the PATH; of the daemon's environment only what every program needs, and what the manifest names.
+ * @param bound references in place of those of `secret_env`, by name
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */
-export async function launchOf(manifest: Manifest, root: string, env: Env): Promise<Launch> {
+export async function launchOf(
+  manifest: Manifest,
+  root: string,
+  env: Env,
+  bound: Readonly<Record<string, string>> = {},
+): Promise<Launch> {
   const { subprocess } = manifest
   if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
   const secrets: string[] = []
@@ -43,7 +49,8 @@ export async function launchOf(manifest: Manifest, root: string, env: Env): Prom
     (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined,
   )
   const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
-  const secret = Object.entries(subprocess.secret_env).map(([name, reference]) => {
+  const secret = Object.entries(subprocess.secret_env).map(([name, declared]) => {
+    const reference = bound[name] ?? declared
     const where = `[subprocess.secret_env] ${name}`
     const [scheme, rest = ''] = reference.split(/:(.*)/s)
     if (scheme !== 'env') {

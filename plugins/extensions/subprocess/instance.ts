@@ -7,7 +7,7 @@ import { checkReply, greeting, type Handshake, type Times } from './handshake.js
 import type { HostApi } from './host-api.js'
 import type { LogRing } from './log-ring.js'
 import { rpcError } from './rpc-error.js'
-import type { SubprocessHost } from './runtime.js'
+import type { Place, SubprocessHost } from './runtime.js'
 
 /** Milliseconds for what a process said last to come through its pipes. */
 const DRAIN_MS = 500
@@ -18,7 +18,7 @@ const LOG_A_SECOND = 1024 * 1024
 export interface InstanceStart {
   readonly host: SubprocessHost
   readonly extension: InstalledExtension
-  readonly workspace: string | undefined
+  readonly place: Place
   readonly grants: Grants
   readonly times: Times
   readonly api: HostApi
@@ -64,7 +64,7 @@ export class Instance {
    */
   static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
-    const launch = await launchOf(extension.manifest, extension.root, host.env)
+    const launch = await launchOf(extension.manifest, extension.root, host.env, start.place.bound?.())
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
     await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.name), nonce))
@@ -168,12 +168,12 @@ export class Instance {
   }
 
   #answer(method: string, params: unknown): Promise<unknown> {
-    const { extension, workspace, grants, api } = this.start
+    const { extension, place, grants, api } = this.start
     if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
     const { permissions } = this.#handshake.accepted_capabilities
     const who = {
       permissions,
-      publisher: publisher(extension.name, grants, this.nonce, workspace),
+      publisher: publisher(extension.name, grants, this.nonce, place.workspace),
       caller: caller(extension.name),
       signal: this.#ending.signal,
     }

@@ -23,6 +23,14 @@ export interface SubprocessHost
 /** Milliseconds that a call of a service has unless it says otherwise. */
 const CALL_MS = 60_000
 
+/** What is particular to one copy of an extension. */
+export interface Place {
+  /** Id of the workspace that a development link belongs to; the extension publishes there only. */
+  readonly workspace?: string
+  /** What the operator bound secret variables to, in place of what the manifest says. */
+  readonly bound?: () => Readonly<Record<string, string>>
+}
+
 type Details = { readonly reason: string; readonly until?: number }
 
 /**
@@ -44,11 +52,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
   #hurry = new AbortController()
   #supervising: Promise<void> = Promise.resolve()
 
-  /** @param workspace id of the one that a development link belongs to; the extension publishes there only */
   constructor(
     private readonly host: SubprocessHost,
     private readonly extension: InstalledExtension,
-    private readonly workspace?: string,
+    private readonly place: Place = {},
   ) {
     const { manifest } = extension
     this.grants = grantsOf(extension, host.limits)
@@ -177,10 +184,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
 
   /** One process, from its start to its failure or the signal; why it failed. */
   async #run(signal: AbortSignal, first: () => void): Promise<string> {
-    const { host, extension, workspace, grants } = this
+    const { host, extension, place, grants } = this
     const over = new AbortController()
     const opened = Instance.open(
-      { host, extension, workspace, grants, times: this.#times, api: this.#api, logs: this.#logs },
+      { host, extension, place, grants, times: this.#times, api: this.#api, logs: this.#logs },
       instance => {
         this.#instance = instance
         this.#startedAt = host.clock.now()

@@ -92,7 +92,11 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       digest: '',
     }
     const base = subprocessHost(kernel as unknown as PluginKernel)
-    const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, workspace)
+    const runtime = new SubprocessRuntime(
+      { ...base, limits: { ...base.limits, ...limits } },
+      extension,
+      workspace ? { workspace } : {},
+    )
     made.push(runtime)
     const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })
     const said = () =>
