@@ -184,6 +184,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       reconcile,
       report,
       spawner,
+      request: transport.inject.bind(transport),
     }
     host = new Host({
       clock,

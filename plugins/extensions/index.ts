@@ -1,5 +1,5 @@
 // Longer than 300 lines for its one table of routes: the whole surface reads here.
-import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, routeOf, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import {
   DevExtensionReply,
   ExtensionCommandsQuery,
@@ -34,6 +34,8 @@ import { installMigrations } from './install/provenance.js'
 import { installCommands, installRoutes } from './install/surface.js'
 import { AllowUnverified } from './install/trust.js'
 import type { ExtensionsService } from './service.js'
+import { ExtensionCrashLoop } from './subprocess/events.js'
+import { SubprocessSettings } from './subprocess/settings.js'
 import { migrations } from './tables.js'
 
 const route = routeOf<ExtensionsService>()
@@ -67,7 +69,6 @@ export default definePlugin({
 }).surface({
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
-  settings: [AllowUnverified],
   commands: installCommands,
   events: [
     ExtensionEnabled,
@@ -77,7 +78,9 @@ export default definePlugin({
     ExtensionDevLinked,
     ExtensionDevUnlinked,
     ...installEvents,
+    ExtensionCrashLoop,
   ],
+  settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],

@@ -1,6 +1,9 @@
 import * as v from 'valibot'
 import { type Actor, defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
 
+export { redactText } from './redact.js'
+export { LineSplitter } from './stdout-lines.js'
+
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
 
 export type StopReason =

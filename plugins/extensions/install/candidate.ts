@@ -60,7 +60,9 @@ export async function readCandidate(fetching: Fetching, source: Source, expected
 /** The methods that the manifest asks for and that an extension from there is not granted (Behaviour 3.2). */
 export function dropped({ manifest, source }: Pick<Candidate, 'manifest' | 'source'>): string[] {
   if (tierOf(source) !== 'marketplace') return []
-  return manifest.permissions.requires.filter(method => !MARKETPLACE_CONSENTS.has(hostMethods.get(method) ?? ''))
+  return manifest.permissions.requires.filter(
+    method => !MARKETPLACE_CONSENTS.has(hostMethods.get(method)?.consent ?? ''),
+  )
 }
 
 async function readContent(
