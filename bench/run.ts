@@ -9,6 +9,7 @@ import { benchAgents } from './agents.js'
 import { benchAutomation } from './automation.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
+import { benchExtensions } from './extensions.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
 import { median, ms } from './measure.js'
@@ -28,6 +29,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   agents: [benchAgents],
   automation: [benchAutomation],
   cli: [benchCli],
+  extensions: [benchExtensions],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

@@ -302,7 +302,7 @@ export interface Extension {
   }[] | undefined
   readonly capabilities?: readonly string[] | undefined
   readonly daemon_running: boolean
-  readonly diagnostics?: readonly Item[] | undefined
+  readonly diagnostics?: readonly Warning[] | undefined
   readonly enabled: boolean
   readonly health?: string | undefined
   readonly health_message?: string | undefined
@@ -556,19 +556,6 @@ export interface Interaction {
   readonly created_at: string
 }
 
-export interface Item {
-  readonly id: string
-  readonly code: string
-  readonly category: string
-  readonly severity: string
-  readonly title: string
-  readonly message: string
-  readonly data_freshness: string
-  readonly doc_url?: string | undefined
-  readonly suggested_command?: string | undefined
-  readonly evidence?: { readonly [name: string]: unknown } | undefined
-}
-
 export interface Job {
   readonly id: string
   readonly name: string
@@ -740,7 +727,7 @@ export interface PostExtensionsByNameReload {
     readonly consecutive_failures: number
     readonly daemon_running: boolean
     readonly dev?: boolean | undefined
-    readonly diagnostics?: readonly Item[] | undefined
+    readonly diagnostics?: readonly Warning[] | undefined
     readonly digest_matched: boolean
     readonly enabled: boolean
     readonly failure_code?: string | undefined
@@ -772,7 +759,7 @@ export interface PostExtensionsByNameReload {
       readonly slug?: string | undefined
       readonly source_url?: string | undefined
       readonly trust?: Trust | null | undefined
-      readonly warnings?: readonly Item[] | undefined
+      readonly warnings?: readonly Warning[] | undefined
       readonly digest_matched: boolean
     } | null | undefined
     readonly remote_version?: string | undefined
@@ -838,7 +825,7 @@ export interface Provenance {
   readonly slug?: string | undefined
   readonly source_url?: string | undefined
   readonly trust?: Trust | null | undefined
-  readonly warnings?: readonly Item[] | undefined
+  readonly warnings?: readonly Warning[] | undefined
 }
 
 export interface Provider {
@@ -1147,7 +1134,7 @@ export interface Trust {
   readonly checksum_verified: boolean
   readonly decision: string
   readonly registry_tier: string
-  readonly warnings?: readonly Item[] | undefined
+  readonly warnings?: readonly Warning[] | undefined
 }
 
 export interface WakeEvent {
@@ -1175,6 +1162,19 @@ export interface WakeState {
   readonly session_id: string
   readonly workspace_id?: string | undefined
   readonly updated_at: string
+}
+
+export interface Warning {
+  readonly id: string
+  readonly code: string
+  readonly category: string
+  readonly severity: string
+  readonly title: string
+  readonly message: string
+  readonly data_freshness: string
+  readonly doc_url?: string | undefined
+  readonly suggested_command?: string | undefined
+  readonly evidence?: { readonly [name: string]: unknown } | undefined
 }
 
 export interface Window {
@@ -1322,6 +1322,27 @@ export interface Operations {
     }
     replies: {
       204: undefined
+    }
+  }
+  /** Remove an extension; its records and tables stay unless it is purged: DELETE /api/extensions/{name} */
+  deleteExtensionsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly purge?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly extension: {
+          readonly name: string
+          readonly path: string
+          readonly status: string
+          readonly warnings?: readonly Warning[] | undefined
+        }
+      }
     }
   }
   /** Forget where a variable of an extension comes from: DELETE /api/extensions/{name}/secrets/{env_name} */
@@ -1699,7 +1720,7 @@ export interface Operations {
       200: {
         readonly duration_ms: number
         readonly generated_at: string
-        readonly items: readonly Item[]
+        readonly items: readonly Warning[]
         readonly schema_version: string
         readonly status: string
         readonly summary: {
@@ -1738,7 +1759,7 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly diagnostics?: readonly Item[] | undefined
+        readonly diagnostics?: readonly Warning[] | undefined
         readonly enabled: boolean
         readonly extension: string
         readonly format: string
@@ -3130,6 +3151,24 @@ export interface Operations {
       }
     }
   }
+  /** Install an extension from a folder, an archive or a repository: POST /api/extensions */
+  postExtensions: {
+    input: {
+      readonly body: {
+        readonly allow_unverified?: boolean | undefined
+        readonly asset?: string | undefined
+        readonly checksum?: string | undefined
+        readonly path?: string | undefined
+        readonly slug?: string | undefined
+        readonly source?: string | undefined
+        readonly version?: string | undefined
+        readonly tree_digest?: string | undefined
+      }
+    }
+    replies: {
+      201: GetExtensionsByName
+    }
+  }
   /** Switch an extension off; its files, records and tables stay: POST /api/extensions/{name}/disable */
   postExtensionsByNameDisable: {
     input: {
@@ -3170,6 +3209,21 @@ export interface Operations {
       200: PostExtensionsByNameReload
     }
   }
+  /** Compare the files of an extension with those that were installed: POST /api/extensions/{name}/verify */
+  postExtensionsByNameVerify: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly expected: string
+        readonly actual: string
+        readonly matches: boolean
+      }
+    }
+  }
   /** Run a build from its own folder: POST /api/extensions/dev */
   postExtensionsDev: {
     input: {
@@ -3184,6 +3238,72 @@ export interface Operations {
     }
     replies: {
       201: PostExtensionsByNameReload
+    }
+  }
+  /** What installing or updating an extension would do: POST /api/extensions/preview */
+  postExtensionsPreview: {
+    input: {
+      readonly body: {
+        readonly allow_unverified?: boolean | undefined
+        readonly asset?: string | undefined
+        readonly checksum?: string | undefined
+        readonly path?: string | undefined
+        readonly slug?: string | undefined
+        readonly source?: string | undefined
+        readonly version?: string | undefined
+        readonly tree_digest?: string | undefined
+        readonly name?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly preview: {
+          readonly name: string
+          readonly description: string
+          readonly type: string
+          readonly action: "install" | "update" | "none" | "taken"
+          readonly version: string
+          readonly previous_version?: string | undefined
+          readonly registry_tier: string
+          readonly source_url: string
+          readonly commit?: string | undefined
+          readonly archive_digest_sha256?: string | undefined
+          readonly tree_digest: string
+          readonly files: number
+          readonly bytes: number
+          readonly permissions: readonly string[]
+          readonly permissions_added: readonly string[]
+          readonly permissions_removed: readonly string[]
+          readonly permissions_dropped: readonly string[]
+          readonly requires_env: readonly string[]
+          readonly command?: string | undefined
+          readonly decision: string
+          readonly refusal?: {
+            readonly code: string
+            readonly error: string
+          } | undefined
+        }
+      }
+    }
+  }
+  /** Update all that were installed, to the first that fails: POST /api/extensions/update */
+  postExtensionsUpdate: {
+    input: {
+      readonly body: {
+        readonly allow_unverified?: boolean | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly updates: readonly {
+          readonly name: string
+          readonly status: string
+          readonly current_version?: string | undefined
+          readonly latest_version?: string | undefined
+          readonly code?: string | undefined
+          readonly error?: string | undefined
+        }[]
+      }
     }
   }
   /** Ask a provider whether it is logged in: POST /api/providers/{provider_id}/auth/probe */
@@ -3533,6 +3653,35 @@ export interface Operations {
       200: DeleteAgentsByNameSoul
     }
   }
+  /** Update an extension from where it came: PUT /api/extensions/{name} */
+  putExtensionsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly allow_unverified?: boolean | undefined
+        readonly check_only?: boolean | undefined
+        readonly version?: string | undefined
+        readonly checksum?: string | undefined
+        readonly tree_digest?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly update: {
+          readonly current_version?: string | undefined
+          readonly latest_version?: string | undefined
+          readonly name: string
+          readonly path: string
+          readonly registry: string
+          readonly slug: string
+          readonly status: string
+          readonly warnings?: readonly Warning[] | undefined
+        }
+      }
+    }
+  }
   /** Say where variables of an extension come from: PUT /api/extensions/{name}/secrets */
   putExtensionsByNameSecrets: {
     input: {
@@ -3642,6 +3791,7 @@ export const routes = {
   deleteAgentsByNameHeartbeat: { method: 'DELETE', path: '/api/agents/{name}/heartbeat' },
   deleteAgentsByNameSoul: { method: 'DELETE', path: '/api/agents/{name}/soul' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
+  deleteExtensionsByName: { method: 'DELETE', path: '/api/extensions/{name}' },
   deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
@@ -3718,10 +3868,14 @@ export const routes = {
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
   postDrain: { method: 'POST', path: '/api/drain' },
+  postExtensions: { method: 'POST', path: '/api/extensions' },
   postExtensionsByNameDisable: { method: 'POST', path: '/api/extensions/{name}/disable' },
   postExtensionsByNameEnable: { method: 'POST', path: '/api/extensions/{name}/enable' },
   postExtensionsByNameReload: { method: 'POST', path: '/api/extensions/{name}/reload' },
+  postExtensionsByNameVerify: { method: 'POST', path: '/api/extensions/{name}/verify' },
   postExtensionsDev: { method: 'POST', path: '/api/extensions/dev' },
+  postExtensionsPreview: { method: 'POST', path: '/api/extensions/preview' },
+  postExtensionsUpdate: { method: 'POST', path: '/api/extensions/update' },
   postProvidersByProviderIdAuthProbe: { method: 'POST', path: '/api/providers/{provider_id}/auth/probe' },
   postSessions: { method: 'POST', path: '/api/sessions' },
   postUndrain: { method: 'POST', path: '/api/undrain' },
@@ -3741,6 +3895,7 @@ export const routes = {
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putAgentsByNameHeartbeat: { method: 'PUT', path: '/api/agents/{name}/heartbeat' },
   putAgentsByNameSoul: { method: 'PUT', path: '/api/agents/{name}/soul' },
+  putExtensionsByName: { method: 'PUT', path: '/api/extensions/{name}' },
   putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },

@@ -35,6 +35,7 @@ export interface KernelParts {
   readonly spawner: Spawner
   readonly config: LiveConfig
   readonly host: HostView
+  readonly request: PluginKernel['request']
   readonly running: Host
 }
 
@@ -65,6 +66,7 @@ export function bindKernel(
     events: parts.events.bind(name, scope),
     reconcile,
     host,
+    request: parts.request,
     dropIns: dropInsFor(running, name),
     hooks: hookFactory(name, report, clock),
     spawn: async request => {

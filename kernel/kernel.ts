@@ -187,6 +187,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       reconcile,
       report,
       spawner,
+      request: transport.inject.bind(transport),
     }
     host = new Host({
       clock,

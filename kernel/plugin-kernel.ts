@@ -4,6 +4,7 @@ import type { DiskRoom } from './disk-guard.js'
 import type { Events } from './events/index.js'
 import type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
 import type { DropIns, HostView } from './host/view.js'
+import type { InjectReply, InjectRequest } from './http/generation.js'
 import type { Ids } from './ids.js'
 import type { Journal } from './journal/index.js'
 import type { Reconcile } from './reconcile/index.js'
@@ -65,6 +66,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory
+  /** A request to the daemon's own routes on behalf of somebody: they see `as` as their actor. Throws while it stops. */
+  request(request: InjectRequest, as: Actor): Promise<InjectReply>
   /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
   /** Opens a journal below the home; closed with the scope unless closed before. */

@@ -32,6 +32,7 @@ export {
   type PluginState,
   reasonOf,
 } from './host/view.js'
+export type { InjectReply, InjectRequest } from './http/generation.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'

@@ -61,26 +61,6 @@ export type ListExtensionsReply = v.InferOutput<typeof ListExtensionsReply>
 export const ExtensionReply = v.object({ extension: Extension })
 export type ExtensionReply = v.InferOutput<typeof ExtensionReply>
 
-/** POST /api/extensions. */
-export const InstallExtensionBody = v.strictObject({
-  allow_unverified: v.optional(v.boolean()),
-  asset: text,
-  checksum: text,
-  path: text,
-  slug: text,
-  source: text,
-  version: text,
-})
-export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
-
-/** PUT /api/extensions/{name}. */
-export const UpdateExtensionBody = v.strictObject({
-  allow_unverified: v.optional(v.boolean()),
-  check_only: v.optional(v.boolean()),
-  version: text,
-})
-export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
-
 /** PUT /api/extensions/{name}. */
 export const UpdateExtensionReply = v.object({
   update: v.object({

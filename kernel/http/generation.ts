@@ -21,6 +21,8 @@ export interface GenerationContext {
   /** Serves a request that waited, by what is the current generation then. */
   readonly again: (request: IncomingMessage, response: ServerResponse) => void
   readonly doorOf: (request: IncomingMessage) => Door
+  /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
+  readonly acting: Map<string, Actor>
   readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
   /** Privileged routes are refused over TCP beyond loopback. */
   readonly privilegedOverTcp: () => boolean
@@ -39,6 +41,9 @@ export interface InjectRequest {
   readonly body?: unknown
 }
 
+/** Names the actor of an injected request; what comes through a listener is never looked at for it. */
+const ACTING = 'x-svc-acting'
+
 export interface InjectReply {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
@@ -54,6 +59,7 @@ export class Generation {
   private constructor(
     readonly routes: readonly BoundRoute[],
     private readonly app: FastifyInstance,
+    private readonly context: GenerationContext,
   ) {}
 
   static async build(routes: readonly BoundRoute[], context: GenerationContext): Promise<Generation> {
@@ -81,22 +87,29 @@ export class Generation {
       })
     }
     await app.ready()
-    return new Generation(routes, app)
+    return new Generation(routes, app, context)
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.app.routing(request, response)
   }
 
-  async inject(request: InjectRequest): Promise<InjectReply> {
-    const payload = request.body === undefined ? {} : { payload: JSON.stringify(request.body) }
-    const reply = await this.app.inject({
-      method: request.method as 'GET',
-      url: request.url,
-      headers: { ...(request.body === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
-      ...payload,
-    })
-    return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+  async inject(request: InjectRequest, as: Actor = operator): Promise<InjectReply> {
+    const { ids, acting } = this.context
+    const key = ids.id('act')
+    const typed = request.body === undefined ? {} : { 'content-type': 'application/json' }
+    acting.set(key, as)
+    try {
+      const reply = await this.app.inject({
+        method: request.method as 'GET',
+        url: request.url,
+        headers: { ...typed, ...request.headers, [ACTING]: key },
+        ...(request.body === undefined ? {} : { payload: JSON.stringify(request.body) }),
+      })
+      return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+    } finally {
+      acting.delete(key)
+    }
   }
 }
 
@@ -164,7 +177,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
       // Also asked for what goes on then, for it makes the reserve available.
       const full = route.method === 'GET' ? undefined : await context.full()
       if (full && !route.essential) throw full
-      await route.before?.(self, { params: request.params, actor: actorOf(request) } as never)
+      await route.before?.(self, { params: request.params, actor: actorOf(request, context) } as never)
     },
     handler: async (request, reply) => {
       const call = request.call ?? context.admission.enter(owner)
@@ -175,7 +188,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           query: decodeQuery(route, request.query),
           body: decodeBody(route, request.body),
           headers: declaredHeaders(route, request),
-          actor: actorOf(request),
+          actor: actorOf(request, context),
           door: context.doorOf(request.raw),
           id: request.id,
           get signal() {
@@ -230,13 +243,11 @@ async function openStream(
   return reply
 }
 
-const actorOf = (request: FastifyRequest): Actor => ({
-  kind: operator.kind,
-  id: operator.id,
-  owner: operator.owner,
-  source: operator.source,
-  cause: request.id,
-})
+function actorOf({ id: cause, raw, headers }: FastifyRequest, { doorOf, acting }: GenerationContext): Actor {
+  const as = doorOf(raw) === 'inject' ? acting.get(String(headers[ACTING])) : undefined
+  if (as) return { ...as, cause }
+  return { kind: operator.kind, id: operator.id, owner: operator.owner, source: operator.source, cause }
+}
 
 function refuseDoor(route: Route, door: Door, context: GenerationContext): void {
   if (door === 'inject') return

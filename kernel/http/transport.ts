@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Actor } from '../actor.js'
 import type { Clock } from '../clock.js'
 import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
@@ -33,6 +34,7 @@ export class Transport {
   readonly #admission: Admission
   readonly #listeners: Listener[] = []
   readonly #doors = new WeakMap<IncomingMessage, Door>()
+  readonly #acting = new Map<string, Actor>()
   readonly #ended = new AbortController()
   #current: Generation | undefined
   #gathering: Promise<void> | undefined
@@ -98,9 +100,9 @@ export class Transport {
     this.#listeners.push(await Listener.tcp(host, port, this.#handle))
   }
 
-  async inject(request: InjectRequest): Promise<InjectReply> {
+  async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
     if (!this.#current) throw KernelErrors.shutting_down()
-    return this.#current.inject(request)
+    return this.#current.inject(request, as)
   }
 
   /** Closes the listeners of one door: streams end, idle connections at once, requests get `graceMs`. */
@@ -151,6 +153,7 @@ export class Transport {
       admission: this.#admission,
       again: (request, response) => this.#serve(request, response),
       doorOf: request => this.#doors.get(request) ?? 'inject',
+      acting: this.#acting,
       guard: (request, door) => {
         const tcp = door === 'tcp' ? this.#tcp() : undefined
         return (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)

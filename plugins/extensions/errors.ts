@@ -11,6 +11,17 @@ export const ExtensionErrors = defineErrors({
   extension_too_large: { status: 422, message: 'the folder of the extension is too large' },
   extension_changing: { status: 422, message: 'the folder changes while it is read; it is read again' },
   extension_load_failed: { status: 422, message: 'the extension did not load', next: 'svc extension list' },
+  extension_launch_invalid: {
+    status: 422,
+    message: 'the process of the extension cannot be started as the manifest says',
+  },
+  extension_not_running: {
+    status: 503,
+    message: 'the process of the extension does not run now',
+    next: 'svc extension list',
+  },
+  extension_method_missing: { status: 422, message: 'the extension does not implement that' },
+  extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_env_undeclared: { status: 400, message: 'the manifest declares no such variable' },

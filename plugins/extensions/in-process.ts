@@ -5,8 +5,10 @@ import { ExtensionErrors } from './errors.js'
 import type { InstanceHost } from './instance.js'
 import type { Manifest } from './manifest.js'
 
-/** Milliseconds that code has to be imported, and again to be applied; what takes longer is treated as never ending. */
-const CODE_MS = 5000
+/** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */
+const IMPORT_MS = 20_000
+/** Milliseconds that it has to be applied; other changes of plugins wait for that. What takes longer is taken to never end. */
+const APPLY_MS = 5000
 
 /** Code that runs within the daemon. */
 export interface Code {
@@ -32,7 +34,7 @@ export async function bringCode(
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique())
   if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
-  const { plugin, module } = await within(host.clock, CODE_MS, importPlugin(folder, manifest))
+  const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest))
   // One that takes another place leaves the one that it had.
   if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
   const state = await host.dropIns.put(guarded(host, plugin))
@@ -46,7 +48,7 @@ export async function bringCode(
 /** It leaves before its host does, and is given up on when applying it never ends. */
 function guarded({ clock }: InstanceHost, plugin: Plugin): Plugin {
   const apply: Plugin['apply'] = kernel =>
-    within(clock, CODE_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+    within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
   const requires = { ...plugin.requires, 'its host': Extensions }
   return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
 }

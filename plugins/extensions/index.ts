@@ -1,5 +1,5 @@
 // Longer than 300 lines for its one table of routes: the whole surface reads here.
-import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, routeOf, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import {
   DevExtensionReply,
   ExtensionCommandsQuery,
@@ -28,7 +28,14 @@ import {
   ExtensionReloadFailed,
   Extensions,
 } from './api.js'
+import { InstallErrors } from './install/errors.js'
+import { installEvents } from './install/events.js'
+import { installMigrations } from './install/provenance.js'
+import { installCommands, installRoutes } from './install/surface.js'
+import { AllowUnverified } from './install/trust.js'
 import type { ExtensionsService } from './service.js'
+import { ExtensionCrashLoop } from './subprocess/events.js'
+import { SubprocessSettings } from './subprocess/settings.js'
 import { migrations } from './tables.js'
 
 const route = routeOf<ExtensionsService>()
@@ -60,8 +67,9 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  tables: migrations,
-  errors: [ExtensionErrors],
+  tables: [...migrations, ...installMigrations],
+  errors: [ExtensionErrors, InstallErrors],
+  commands: installCommands,
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -69,11 +77,15 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
+    ...installEvents,
+    ExtensionCrashLoop,
   ],
+  settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],
   routes: [
+    ...installRoutes,
     route({
       method: 'GET',
       path: '/api/extensions',
@@ -229,7 +241,9 @@ export default definePlugin({
             { header: 'Installed', path: 'installed_at', as: 'time' },
             { header: 'By', path: 'installed_by' },
             { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
             { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Trust', path: 'trust.decision' },
             { header: 'Permissions', path: 'permissions', as: 'list' },
           ],
         },

@@ -9,6 +9,9 @@ import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
 
+/** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
+const SHUTDOWN_MS = 4000
+
 /** What instances share. */
 export interface InstanceHost {
   readonly clock: Clock
@@ -19,9 +22,11 @@ export interface InstanceHost {
   readonly unique: () => string
   readonly families: () => readonly ResourceFamily[]
   /** The process of an extension with `[subprocess]`. */
-  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime | undefined
+  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
+  /** That happened by itself: others are to be told now. */
+  readonly tell: () => void
 }
 
 /** What of an extension is loaded. */
@@ -144,7 +149,7 @@ export class Instance {
 
   /** Ends its process alone, which a shutdown waits for; the rest goes with the daemon. */
   async stopProcess(): Promise<void> {
-    await this.#generation?.runtime?.stop()
+    await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
   async #bring(found: Found, before: Generation | undefined, anew: boolean): Promise<Generation> {
@@ -196,10 +201,6 @@ export class Instance {
     await before?.runtime?.stop()
     if (!extension.manifest.subprocess) return undefined
     const runtime = this.host.runtime(extension)
-    if (!runtime) {
-      this.#waits = 'this daemon has nothing that runs processes of extensions'
-      return undefined
-    }
     runtime.onChange(() => this.#look(runtime))
     // Not awaited: a process may take its time, and what it ships is there without it.
     runtime.start().then(
@@ -216,6 +217,7 @@ export class Instance {
     if (disabled && this.#status !== 'error') this.#become('fail')
     else if (pid !== undefined && health !== 'unhealthy' && this.#status === 'registered') this.#become('activate')
     else this.host.changed(this)
+    this.host.tell()
   }
 
   async #release(): Promise<void> {

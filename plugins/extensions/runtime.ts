@@ -27,8 +27,11 @@ export interface RuntimeHealth {
 export interface ExtensionRuntime {
   /** Resolves when the process is ready; rejects when it does not get so far. What fails later is in {@link health}. */
   start(): Promise<void>
-  /** Ends the process and all it started; resolves when it is gone. Also before or during a start. */
-  stop(): Promise<void>
+  /**
+   * Ends the process and all it started; resolves when it is gone. Also before or during a start.
+   * @param options `deadlineMs`: after so many milliseconds what is left is killed
+   */
+  stop(options?: { readonly deadlineMs?: number }): Promise<void>
   health(): RuntimeHealth
   /** Oldest first, bounded; `epoch` changes when the numbering begins anew. */
   logs(): { readonly epoch: string; readonly entries: readonly LogEntry[] }

@@ -41,6 +41,12 @@ export class Secrets {
     return this.list(instance, workspace)
   }
 
+  /** What the environment of its process is bound to, by name: `env:` or `vault:` and where. */
+  references(name: string, workspace = ''): Readonly<Record<string, string>> {
+    const own = this.#table.list(name, workspace).filter(({ mcp_server }) => mcp_server === '')
+    return Object.fromEntries(own.map(({ env_name, reference }) => [env_name, reference]))
+  }
+
   /** @throws Fault `extension_binding_not_found` */
   async drop({ name }: Instance, envName: string, workspace = ''): Promise<void> {
     const found = await this.kernel.db.tx(t => this.#table.delete(t, name, workspace, envName))

@@ -23,10 +23,14 @@ import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type LinkRequest } from './dev.js'
+import { InstallDoor } from './install/door.js'
+import type { Installer } from './install/installer.js'
+import { installerFor } from './install/wiring.js'
 import { Instance, type InstanceHost } from './instance.js'
 import type { SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
+import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
 import { Watcher } from './watcher.js'
@@ -42,6 +46,8 @@ export class ExtensionsService implements ExtensionsApi {
   readonly views: Views
   readonly dev: DevLinks
   readonly dir: string
+  readonly install: InstallDoor
+  readonly #installer: Installer
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
@@ -69,11 +75,21 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: () => kernel.collect(ResourceFamilies).map(({ entry }) => entry),
       runtime: extension => this.runtimeOf(extension),
-      changed: instance => {
-        this.#news.add(instance.name)
-      },
+      changed: ({ name }) => void this.#news.add(name),
+      tell: () => void this.#tell(),
     }
     this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+    this.#installer = installerFor(kernel, {
+      disabling: name => this.disabling.ask(name),
+      look: name => this.look(name),
+      sweep: () => this.#sweep(),
+    })
+    this.install = new InstallDoor(this.#installer, name => this.views.toWire(this.get(name)))
+  }
+
+  /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
+  start(): Promise<void> {
+    return this.#installer.start()
   }
 
   installed(): readonly InstalledExtension[] {
@@ -95,13 +111,18 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
-  tierOf(_name: string): SourceTier {
-    return 'user'
+  tierOf(name: string): SourceTier {
+    return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  /** The process of an extension; absent where nothing runs processes. */
-  runtimeOf(_extension: InstalledExtension): ExtensionRuntime | undefined {
-    return undefined
+  /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
+  runtimeOf(extension: InstalledExtension): ExtensionRuntime {
+    const { name, tier } = extension
+    const workspace = tier === 'workspace' ? this.dev.linkOf(name)?.workspace : undefined
+    return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
+      ...(workspace ? { workspace } : {}),
+      bound: () => this.secrets.references(name, workspace),
+    })
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */
@@ -143,7 +164,7 @@ export class ExtensionsService implements ExtensionsApi {
     await this.#tell()
   }
 
-  /** Whether something of that name is in the folder. */
+  /** Whether the folder has one of that name. */
   has(name: string): boolean {
     return this.#instances.has(name)
   }
@@ -263,12 +284,7 @@ export class ExtensionsService implements ExtensionsApi {
     }
   }
 
-  async #setFlag(
-    { name, enabled, installed }: Instance,
-    on: boolean,
-    type: typeof ExtensionEnabled,
-    actor: Actor,
-  ): Promise<void> {
+  async #setFlag({ name, enabled, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
     if (enabled === on) return
     const { db, clock, events } = this.kernel
     await db.tx(t => {
@@ -278,7 +294,7 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   async #emit<T extends { name: string }>(type: EventType<T>, payload: T, actor: Actor): Promise<void> {
-    const { db, events } = this.kernel
-    await db.tx(t => events.emit(t, type, payload, { actor, subject: payload.name }))
+    const subject = payload.name
+    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { actor, subject }))
   }
 }

@@ -47,7 +47,10 @@ export class Views {
     }
   }
 
+  /** What was not installed was put there by the owner of the home. */
   async provenance(name: string): Promise<wire.Provenance> {
+    const installed = this.self.install.provenance(name)
+    if (installed) return installed
     const { found, tier } = this.self.get(name)
     const { ctimeMs } = await stat(found.root)
     const permissions = 'fault' in found ? [] : found.manifest.permissions.requires

@@ -1,6 +1,6 @@
 import { defineErrors, registry, token } from '../../kernel/plugin.js'
 
-export { looksSecret } from './environment.js'
+export { ISOLATED, looksSecret, searchPath } from './environment.js'
 
 /** How agents of one make are started (Specification B "Authentication", Behaviour 6.3). */
 export interface Provider {

@@ -19,8 +19,8 @@ export function looksSecret(name: string): boolean {
   return upper.split(/[^A-Z0-9]+/).some(word => SECRET_WORDS.has(word) || SECRET_ENDING.test(word))
 }
 
-/** What an isolated process keeps of the daemon's environment. */
-const ISOLATED = /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TERM|TMPDIR)$/
+/** Names of what an isolated process keeps of the daemon's environment. */
+export const ISOLATED = /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TERM|TMPDIR)$/
 
 /** Used where the daemon has no PATH. */
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'

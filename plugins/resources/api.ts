@@ -1,5 +1,7 @@
 import { defineErrors } from '../../kernel/plugin.js'
 
+export { durationMs, RateLimit, RateLimiter } from './rate-limit.js'
+
 export const ResourceErrors = defineErrors({
   write_rate_limited: {
     status: 429,

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import type { Clock, Setting } from '../../kernel/plugin.js'
-import { ResourceErrors } from './api.js'
 
 /** Milliseconds of `5s`, `1h30m`, `250ms`; undefined for anything else. */
 export function durationMs(text: string): number | undefined {
@@ -15,8 +14,8 @@ export function durationMs(text: string): number | undefined {
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))
 
-/** So many writes in a window, and how many more may wait for their turn (Behaviour 2.6). */
-const RateLimit = v.pipe(
+/** So many in a window, and how many more may wait for their turn (Behaviour 2.6); all zero is no limit. */
+export const RateLimit = v.pipe(
   v.strictObject({
     requests: v.optional(count, 0),
     window: v.optional(
@@ -45,16 +44,16 @@ export const OperatorWriteLimit: Setting<RateLimit> = {
   apply: 'restart-required',
 }
 
-/** Who waits for a write; the signal is made when it is read, so it is read by those who have to wait only. */
+/** Who waits for a turn; the signal is made when it is read, so it is read by those who have to wait only. */
 export interface Caller {
   readonly signal: AbortSignal
 }
 
 /**
- * A token bucket as one number, the theoretical arrival time of the next write: `requests` at once, then one every
- * window / requests. A write without a token waits for its own when fewer than `queue` wait, else it is refused.
+ * A token bucket as one number, the theoretical arrival time of the next request: `requests` at once, then one every
+ * window / requests. One without a token waits for its own when fewer than `queue` wait, else it is refused.
  */
-export class WriteLimiter {
+export class RateLimiter {
   readonly #interval: number
   readonly #tolerance: number
   #arrival = Number.NEGATIVE_INFINITY
@@ -69,16 +68,23 @@ export class WriteLimiter {
     this.#tolerance = window - this.#interval
   }
 
-  /** Resolves when the write may go on. Throws `write_rate_limited` with the seconds to wait. */
-  async pass(caller: Caller): Promise<void> {
-    if (this.#interval === 0) return
+  /**
+   * Takes a token; the milliseconds after which it counts.
+   * @param refusal what is thrown when there is none, by the milliseconds until there is one
+   */
+  take(refusal: (waitMs: number) => Error): number {
+    if (this.#interval === 0) return 0
     const now = this.clock.monotonic()
     const next = Math.max(this.#arrival, now)
     const wait = next - this.#tolerance - now
-    if (wait > 0 && this.#waiting >= this.limit.queue) {
-      throw ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(wait / 1000) })
-    }
+    if (wait > 0 && this.#waiting >= this.limit.queue) throw refusal(wait)
     this.#arrival = next + this.#interval
+    return wait
+  }
+
+  /** Resolves when the request may go on. Throws the refusal. */
+  async pass(caller: Caller, refusal: (waitMs: number) => Error): Promise<void> {
+    const wait = this.take(refusal)
     if (wait <= 0) return
     this.#waiting++
     try {

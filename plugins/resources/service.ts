@@ -15,8 +15,9 @@ import type {
   RecordReply,
 } from '../../schemas/resources.js'
 import type { Daemon } from '../daemon/api.js'
+import { ResourceErrors } from './api.js'
 import { filterOf } from './filter.js'
-import { type Caller, OperatorWriteLimit, WriteLimiter } from './rate-limit.js'
+import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
 
 /**
  * Kinds whose lifecycle a service keeps, refused also while that plugin is absent: what is written here now would be taken
@@ -26,10 +27,10 @@ const SERVICE_OWNED: readonly string[] = ['bundle.activation']
 
 /** The record routes: what the kernel's record verbs do, one transaction a request (Behaviour 2.2). */
 export class ResourcesService {
-  readonly #limiter: WriteLimiter
+  readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
-    this.#limiter = new WriteLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
+    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
   }
 
   /** Throws `invalid_kind`. */
@@ -64,7 +65,7 @@ export class ResourcesService {
 
   /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */
   async put(key: RecordKey, body: PutRecordBody, actor: Actor, caller: Caller): Promise<Stored> {
-    await this.#limiter.pass(caller)
+    await this.#limiter.pass(caller, limited)
     const { kind, id } = key
     const expectedVersion = body.expected_version ?? 0
     const { record, created } = await this.kernel.db.tx(t =>
@@ -81,7 +82,7 @@ export class ResourcesService {
   }
 
   async delete(key: RecordKey, body: DeleteRecordBody | undefined, actor: Actor, caller: Caller): Promise<void> {
-    await this.#limiter.pass(caller)
+    await this.#limiter.pass(caller, limited)
     await this.kernel.db.tx(t =>
       this.kernel.records.delete(t, actor, { ...key, expectedVersion: body?.expected_version, direct: true }),
     )
@@ -103,3 +104,6 @@ function scopeOf(scope: PutRecordBody['scope']): RecordScope {
   const id = scope.id?.trim()
   return id ? { kind: scope.kind, id } : { kind: scope.kind }
 }
+
+const limited = (waitMs: number) =>
+  ResourceErrors.write_rate_limited(undefined, { retryAfter: Math.ceil(waitMs / 1000) })

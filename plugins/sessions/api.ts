@@ -4,6 +4,9 @@ import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.
 
 export { isRestartable } from './states.js'
 
+export { redactText } from './redact.js'
+export { LineSplitter } from './stdout-lines.js'
+
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
 
 export type StopReason =

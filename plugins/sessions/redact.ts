@@ -1,13 +1,16 @@
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|CREDENTIALS?|AUTH|COOKIE|SESSION_ID)$|^(?:AUTH|PASSW)/i
 const REDACTED = '[redacted]'
 
-/** Forms in which secrets stand in texts; what they reveal beyond the secret stays readable. */
+/**
+ * Forms in which secrets stand in texts; what they reveal beyond the secret stays readable. Each begins with something fixed
+ * and what follows ends soon, so that no text takes a time that grows with the square of its length.
+ */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|xox[abpr]|glpat|AKIA)[-_]?[A-Za-z0-9_-]{12,}/g, REDACTED],
-  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@/]+@/gi, `$1${REDACTED}@`],
+  [/(:\/\/[^\s:/@]+:)[^\s@/]+@/g, `$1${REDACTED}@`],
   [
-    /\b([\w-]*(?:api[_-]?key|token|secret|password|passwd|credential)[\w-]*["']?\s*[=:]\s*["']?)[^\s"',;]{4,}/gi,
+    /((?:api[_-]?key|token|secret|password|passwd|credential)[\w-]{0,128}["']?\s*[=:]\s*["']?)[^\s"',;]{4,}/gi,
     `$1${REDACTED}`,
   ],
 ]

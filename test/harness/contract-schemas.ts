@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import * as agents from '../../schemas/agents.js'
 import * as automation from '../../schemas/automation.js'
 import * as daemon from '../../schemas/daemon.js'
+import * as install from '../../schemas/extensions/install.js'
 import * as extensions from '../../schemas/extensions.js'
 import * as providers from '../../schemas/providers.js'
 import * as resources from '../../schemas/resources.js'
@@ -48,10 +49,10 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   'DELETE /api/workspaces/{id}': {},
 
   'GET /api/extensions': { replies: { 200: extensions.ListExtensionsReply } },
-  'POST /api/extensions': { body: extensions.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
+  'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
   'GET /api/extensions/{name}': { replies: { 200: extensions.ExtensionReply } },
   'PUT /api/extensions/{name}': {
-    body: extensions.UpdateExtensionBody,
+    body: install.UpdateExtensionBody,
     replies: { 200: extensions.UpdateExtensionReply },
   },
   'DELETE /api/extensions/{name}': { replies: { 200: extensions.RemoveExtensionReply } },

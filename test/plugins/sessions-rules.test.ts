@@ -175,4 +175,18 @@ test('the fold keeps an entry for each message and changes only the last', () =>
   assert.is(take('session_stopped', '', { reason: 'shutdown' })?.message.role, 'system')
 })
 
+test('no text takes a time that grows with the square of its length to redact', () => {
+  const time = (text: string) => {
+    const began = performance.now()
+    redactText(text)
+    return performance.now() - began
+  }
+  for (const unit of ['z', 'a-', 'a://b:', 'token', 'token=', 'Bearer ', 'sk-', 'password  ']) {
+    const texts = [2000, 20_000].map(length => unit.repeat(length / unit.length))
+    const [short = 0, long = 0] = texts.map(text => Math.min(time(text), time(text), time(text)))
+    // Ten times is the length; the square would be a hundred.
+    assert.ok(long < 50 * short + 50, `${unit}: ${short} ms, ten times the length ${long} ms`)
+  }
+})
+
 test.run()

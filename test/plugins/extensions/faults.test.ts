@@ -37,7 +37,7 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
     empty: /no extension\.toml and no extension\.json/,
   }
   for (const [name, says] of Object.entries(expected)) {
-    const extension = await svc.until(name, failed)
+    const extension = await svc.until(name, found => says.test(found?.last_error))
     assert.is(extension.state, 'error')
     assert.match(extension.last_error, says)
   }

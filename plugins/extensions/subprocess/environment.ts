@@ -1,0 +1,90 @@
+import path from 'node:path'
+import { ISOLATED, looksSecret, searchPath } from '../../providers/api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { Manifest } from '../manifest.js'
+import { resolveInside } from '../paths.js'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** What a process is started with. */
+export interface Launch {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Values that must not be shown. */
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Command and environment of a manifest's process (Behaviour 3.1, 3.4): a path of the extension, or the bare name of a program
+ * on the PATH; of the daemon's environment only what every program needs, and what the manifest names.
+ * @param bound references in place of those of `secret_env`, by name
+ * @throws Fault `extension_launch_invalid`, `extension_path_escape`
+ */
+export async function launchOf(
+  manifest: Manifest,
+  root: string,
+  env: Env,
+  bound: Readonly<Record<string, string>> = {},
+): Promise<Launch> {
+  const { subprocess } = manifest
+  if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
+  const secrets: string[] = []
+  const named = (name: string, where: string): string => {
+    const value = env[name]
+    if (value === undefined) {
+      throw ExtensionErrors.extension_launch_invalid(`${where} needs ${name}, which is not set for the daemon`, {
+        next: `set ${name} in the environment of the daemon and start it again`,
+      })
+    }
+    return value
+  }
+  const expand = (text: string, where: string) =>
+    text.replace(/\{\{(?:(config_dir)|env:([A-Za-z_][A-Za-z0-9_]*))\}\}/g, (_, folder, name) => {
+      if (folder !== undefined) return root
+      const value = named(name, where)
+      if (looksSecret(name)) secrets.push(value)
+      return value
+    })
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined,
+  )
+  const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
+  const secret = Object.entries(subprocess.secret_env).map(([name, declared]) => {
+    const reference = bound[name] ?? declared
+    const where = `[subprocess.secret_env] ${name}`
+    const [scheme, rest = ''] = reference.split(/:(.*)/s)
+    if (scheme !== 'env') {
+      throw ExtensionErrors.extension_launch_invalid(`${where} is ${scheme}:${rest}, and there is no vault yet`, {
+        next: 'use env:NAME and set it in the environment of the daemon',
+      })
+    }
+    const value = named(rest, where)
+    secrets.push(value)
+    return [name, value]
+  })
+  return {
+    argv: [
+      await programOf(expand(subprocess.command, '[subprocess] command'), root),
+      ...subprocess.args.map(arg => expand(arg, '[subprocess] args')),
+    ],
+    env: {
+      ...Object.fromEntries(kept),
+      PATH: searchPath(env).join(path.delimiter),
+      ...Object.fromEntries(given),
+      ...Object.fromEntries(secret),
+    },
+    secrets,
+  }
+}
+
+/** A bare name is left to the PATH; anything else lies in the extension. */
+async function programOf(command: string, root: string): Promise<string> {
+  if (!command.includes('/')) return command
+  if (path.isAbsolute(command)) {
+    if (command !== root && !command.startsWith(root + path.sep)) {
+      throw ExtensionErrors.extension_path_escape(`[subprocess] command ${command} leads out of ${root}`)
+    }
+    return resolveInside(root, path.relative(root, command))
+  }
+  return resolveInside(root, command)
+}

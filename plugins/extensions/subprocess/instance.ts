@@ -1,0 +1,182 @@
+import { messageOf, type ProcessHandle, within } from '../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import { Connection } from './connection.js'
+import { launchOf } from './environment.js'
+import { caller, type Grants, publisher, sourceOf } from './grants.js'
+import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
+import type { HostApi } from './host-api.js'
+import type { LogRing } from './log-ring.js'
+import { rpcError } from './rpc-error.js'
+import type { Place, SubprocessHost } from './runtime.js'
+
+/** Milliseconds for what a process said last to come through its pipes. */
+const DRAIN_MS = 500
+/** Characters of log after which a process has to wait for a second: it is held up by its pipe, and nobody else is. */
+const LOG_A_SECOND = 1024 * 1024
+
+/** What an instance is started with. */
+export interface InstanceStart {
+  readonly host: SubprocessHost
+  readonly extension: InstalledExtension
+  readonly place: Place
+  readonly grants: Grants
+  readonly times: Times
+  readonly api: HostApi
+  readonly logs: LogRing
+}
+
+/** One process of an extension and the connection to it, from its start to its end. */
+export class Instance {
+  /** Why it is over, unless {@link stop} was called before: the process ended, or went beyond a bound. */
+  readonly over: Promise<string>
+  readonly #connection: Connection
+  readonly #ending = new AbortController()
+  readonly #logged: Promise<void>
+  #handshake: Handshake | undefined
+
+  private constructor(
+    private readonly start: InstanceStart,
+    private readonly nonce: string,
+    private readonly handle: ProcessHandle,
+  ) {
+    const { logs, host } = start
+    this.#logged = this.#readLog()
+    this.#connection = new Connection(handle, host.clock, {
+      answer: (method, params) => this.#answer(method, params),
+      junk: line => logs.line(`not a message: ${line.slice(0, 500)}`),
+    })
+    const ended = handle.exited.then(
+      ({ code, signal }) => `the process ended ${signal ? `by ${signal}` : `with code ${code}`}`,
+    )
+    this.over = Promise.race([
+      ended,
+      // A process that ends closes its pipes a moment before it is gone, and its end says more.
+      this.#connection.closed.then(({ why, hungUp }) =>
+        hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
+      ),
+    ])
+    void this.over.then(why => this.#connection.close(why))
+  }
+
+  /**
+   * Starts the process, lets it speak for the extension's source, and shakes hands. Rejects with an Error that says why not;
+   * `begun` has been called then if there is a process, which is to be stopped.
+   */
+  static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
+    const { host, extension, logs } = start
+    const launch = await launchOf(extension.manifest, extension.root, host.env, start.place.bound?.())
+    logs.hide(launch.secrets)
+    const nonce = host.ids.hex(16)
+    await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.name), nonce))
+    const handle = await host.spawn({
+      label: `extension ${extension.name}`,
+      argv: launch.argv,
+      cwd: extension.root,
+      env: launch.env,
+      stdio: 'pipe',
+    })
+    const instance = new Instance(start, nonce, handle)
+    begun(instance)
+    await instance.#shakeHands()
+  }
+
+  get pid(): number {
+    return this.handle.pid
+  }
+
+  /** Absent until the handshake is done. */
+  get handshake(): Handshake | undefined {
+    return this.#handshake
+  }
+
+  /** Asks the process; rejects like {@link Connection.request}. */
+  request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
+    return this.#connection.request(method, params, timeoutMs)
+  }
+
+  /** One health check: undefined when it is well, else what is wrong. One that supports no checks is well while it runs. */
+  async complaint(): Promise<string | undefined> {
+    if (this.#handshake?.supports.health_check === false) return undefined
+    try {
+      const answer = await this.request('health_check', {}, this.start.times.healthTimeout)
+      const { healthy, message } = (answer ?? {}) as { healthy?: unknown; message?: unknown }
+      if (healthy === true) return undefined
+      return this.start.logs.redact(
+        typeof message === 'string' ? message.slice(0, 500) : 'it says that it is not healthy',
+      )
+    } catch (error) {
+      return this.start.logs.redact(messageOf(error))
+    }
+  }
+
+  /**
+   * Asks the process to end, then ends its group: the end of its input, SIGTERM, SIGKILL. Resolves when nothing is left; when
+   * `hurry` aborts, SIGKILL comes at once.
+   */
+  async stop(reason: string, hurry?: AbortSignal): Promise<void> {
+    this.#ending.abort()
+    const { times, host } = this.start
+    const until = host.clock.monotonic() + times.shutdown
+    const kill = () => this.handle.kill()
+    if (hurry?.aborted) kill()
+    hurry?.addEventListener('abort', kill, { once: true })
+    const heard = await this.#askToEnd(reason)
+    // Who does not listen is not waited for.
+    const graceMs = heard ? Math.max(0, until - host.clock.monotonic()) : 0
+    await this.handle.stop({ graceMs, termMs: times.signalGrace })
+    hurry?.removeEventListener('abort', kill)
+    this.#connection.close('it was stopped')
+    await within(host.clock, DRAIN_MS, this.#logged).catch(() => {})
+    this.start.logs.flush()
+  }
+
+  async #readLog(): Promise<void> {
+    const { logs, host } = this.start
+    let said = 0
+    try {
+      for await (const text of this.handle.stderr.setEncoding('utf8')) {
+        logs.push(text as string)
+        said += (text as string).length
+        if (said < LOG_A_SECOND) continue
+        said = 0
+        await host.clock.sleep(1000, this.#ending.signal).catch(() => {})
+      }
+    } catch {
+      // Its pipe was destroyed, which is an end like any other.
+    }
+  }
+
+  /** Whether the process has acknowledged; at once false when there is nobody to be asked. */
+  #askToEnd(reason: string): Promise<boolean> {
+    if (!this.#handshake) return Promise.resolve(false)
+    const { shutdown } = this.start.times
+    return this.request('shutdown', { reason, deadline_ms: shutdown }, shutdown).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #shakeHands(): Promise<void> {
+    const { extension, grants, times, host } = this.start
+    const hello = greeting(extension, grants, times, { version: host.version, nonce: this.nonce })
+    const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
+    try {
+      this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)
+    } catch (error) {
+      throw this.#connection.isOver ? new Error(await this.over) : error
+    }
+  }
+
+  #answer(method: string, params: unknown): Promise<unknown> {
+    const { extension, place, grants, api } = this.start
+    if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
+    const { permissions } = this.#handshake.accepted_capabilities
+    const who = {
+      permissions,
+      publisher: publisher(extension.name, grants, this.nonce, place.workspace),
+      caller: caller(extension.name),
+      signal: this.#ending.signal,
+    }
+    return api.answer(who, method, params)
+  }
+}

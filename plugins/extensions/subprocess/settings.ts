@@ -1,0 +1,36 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../kernel/plugin.js'
+import { RateLimit } from '../../resources/api.js'
+
+const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T): Setting<T> => ({
+  path,
+  section: 'hooks-extensions',
+  schema,
+  default: value,
+  apply: 'restart-required',
+})
+
+/** What processes of extensions may publish and how often (Behaviour 2.6, 3.2, 11.3). */
+export const SubprocessSettings = {
+  /** Kinds of records that extensions may publish; empty is all. */
+  allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),
+  /** The largest scope that they may publish in; empty is no limit. */
+  maxScope: setting('extensions.resources.max_scope', v.picklist(['', 'global', 'workspace']), ''),
+  /** Snapshots of each extension. */
+  snapshotRate: setting('extensions.resources.snapshot_rate_limit', RateLimit, {
+    requests: 0,
+    window: '0s',
+    queue: 0,
+  } as RateLimit),
+  /** Health checks that fail in a row before the process is ended; 0: it never is for that. */
+  escalation: setting(
+    'daemon.subprocess_health_escalation_threshold',
+    v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
+    3,
+  ),
+}
+
+/** Their values. */
+export type SubprocessLimits = {
+  readonly [K in keyof typeof SubprocessSettings]: (typeof SubprocessSettings)[K]['default']
+}

@@ -1,0 +1,49 @@
+/** What an extension's process is at. Times are milliseconds of the clock's `now`. */
+export type SupervisionState =
+  | { readonly status: 'stopped' }
+  | { readonly status: 'starting' }
+  /** The handshake is done, and no health check has succeeded yet. */
+  | { readonly status: 'ready' }
+  | { readonly status: 'healthy' }
+  | { readonly status: 'unhealthy'; readonly reason: string }
+  /** It failed, and what is left of it is being ended. */
+  | { readonly status: 'ending'; readonly reason: string }
+  | { readonly status: 'waiting'; readonly reason: string; readonly until: number }
+  /** It failed so often in a row that it is not started again by itself. */
+  | { readonly status: 'given_up'; readonly reason: string }
+  | { readonly status: 'stopping' }
+
+export type SupervisionStatus = SupervisionState['status']
+export type SupervisionEvent = 'start' | 'shaken' | 'well' | 'unwell' | 'fail' | 'wait' | 'give_up' | 'stop' | 'ended'
+
+const running = { well: 'healthy', unwell: 'unhealthy', fail: 'ending', stop: 'stopping' } as const
+
+/** Where each event leads from each state; an event that is not listed cannot happen there. */
+export const transitions: {
+  readonly [S in SupervisionStatus]: { readonly [E in SupervisionEvent]?: SupervisionStatus }
+} = {
+  stopped: { start: 'starting' },
+  starting: { shaken: 'ready', fail: 'ending', stop: 'stopping' },
+  ready: running,
+  healthy: running,
+  unhealthy: running,
+  ending: { wait: 'waiting', give_up: 'given_up', stop: 'stopping' },
+  waiting: { start: 'starting', stop: 'stopping' },
+  given_up: { stop: 'stopping' },
+  stopping: { ended: 'stopped' },
+}
+
+/** The state that an event leads to. Throws for one that the table does not know. */
+export function after(status: SupervisionStatus, event: SupervisionEvent): SupervisionStatus {
+  const next = transitions[status][event]
+  if (next === undefined) throw new Error(`a process that is ${status} cannot ${event}`)
+  return next
+}
+
+/** Failures in a row after which it is given up. */
+export const MAX_FAILURES = 5
+const FIRST_BACKOFF_MS = 1000
+const MAX_BACKOFF_MS = 60_000
+
+/** Milliseconds before the start that follows the n-th failure in a row, n from 1. */
+export const backoffMs = (failures: number) => Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS)

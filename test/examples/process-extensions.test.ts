@@ -1,0 +1,77 @@
+import { cp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readManifest } from '../../plugins/extensions/manifest.js'
+import { temporaryFolder } from '../harness/kernel.js'
+import { active, scene as daemonScene, gone, type Wire } from '../plugins/extensions/scene.js'
+import { scene, until } from '../plugins/extensions/subprocess/scene.js'
+
+const examples = path.join(import.meta.dirname, '../../examples/extensions')
+
+test('clock-node tells the time, is well, and ends when it is asked to', async () => {
+  const world = await scene()
+  const root = await realpath(await temporaryFolder('clock'))
+  await cp(path.join(examples, 'clock-node'), root, { recursive: true })
+  const manifest = await readManifest(root, file => readFile(file, 'utf8'))
+  const subprocess = manifest.subprocess && { ...manifest.subprocess, health_check_interval: '50ms' }
+  const { runtime, said } = world.run(root, { ...manifest, subprocess })
+  await runtime.start()
+  assert.equal(await runtime.call('provide_tools', {}), { tools: [{ id: 'now', handler: 'now' }] })
+  const answer = (await runtime.call('tools/call', { tool: 'now', input: { zone: 'Asia/Tokyo' } })) as Wire
+  assert.match(answer.time, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  assert.is(answer.told_by, `svc ${world.kernel.host.version}`)
+  const bad = await runtime.call('tools/call', { tool: 'now', input: { zone: 'No/Where' } }).catch(error => error)
+  assert.match((bad as Error).message, /Invalid time zone/)
+  await until(() => runtime.health().health === 'healthy')
+  await runtime.stop()
+  assert.equal(runtime.state, { status: 'stopped' })
+  assert.is(said(), '')
+  await world.close()
+  await rm(root, { recursive: true })
+})
+
+const broken = { 'extension.toml': 'name = "broken"\nversion = "1.0.0"\n[subprocess]\ncommand = "no-such-program"\n' }
+
+test('dropped into a running daemon processes start; edited, killed and removed each is as its folder is', async () => {
+  const svc = await daemonScene({ broken })
+  const dropped = path.join(svc.home, 'extensions')
+  const drop = (name: string) => cp(path.join(examples, name), path.join(dropped, name), { recursive: true })
+  const layouts = async () => (await svc.request('GET', '/api/resources/window_layout')).body.records as Wire[]
+  const ids = async () => (await layouts()).map(({ id }) => id).join()
+  const isGone = (pid: number) => assert.throws(() => process.kill(pid, 0), /ESRCH/)
+
+  await Promise.all([drop('clock-node'), drop('desks-python')])
+  const clock = await svc.until('clock-node', active)
+  const desks = await svc.until('desks-python', async found => active(found) && (await ids()) !== '')
+  assert.is(await ids(), 'desks-review,desks-write')
+  assert.equal((await layouts())[0].source, { kind: 'extension', id: 'desks-python' })
+
+  await writeFile(path.join(dropped, 'desks-python/desks.txt'), 'Read\nReview\n')
+  await svc.until('desks-python', async () => (await ids()) === 'desks-read,desks-review')
+  const again = await svc.until('desks-python', active)
+  assert.is.not(again.pid, desks.pid)
+  isGone(desks.pid)
+  await svc.until('desks-python', async () => {
+    const { body } = await svc.request('GET', '/api/extensions/desks-python/logs')
+    return body.logs.some(({ message }: Wire) => message === 'published')
+  })
+
+  // It comes back after a second.
+  process.kill(again.pid, 'SIGKILL')
+  await svc.until('desks-python', found => found?.pid !== undefined && found.pid !== again.pid)
+
+  const stuck = await svc.until('broken', found => found?.health === 'unhealthy')
+  assert.match(stuck.health_message, /command not found: no-such-program/)
+
+  await svc.request('POST', '/api/extensions/clock-node/disable')
+  isGone(clock.pid)
+  const { pid } = await svc.until('desks-python', active)
+  await svc.remove('desks-python')
+  await svc.until('desks-python', gone)
+  isGone(pid)
+  assert.is(await ids(), 'desks-read,desks-review')
+  await svc.close()
+})
+
+test.run()

@@ -1,0 +1,72 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { type Actor, definePlugin, ok, operator, type PluginKernel, routeOf } from '../../../kernel/index.js'
+import { ask, type Doors, openDoors } from './doors.js'
+
+const somebody: Actor = {
+  kind: 'daemon',
+  id: 'guest.somebody',
+  owner: { kind: 'guest', id: 'somebody' },
+  source: { kind: 'daemon', id: 'system' },
+}
+
+let kernel: PluginKernel
+let doors: Doors
+/** Done within a request, with the header that it carries. */
+let meanwhile: (header: string | undefined) => Promise<unknown> = async () => undefined
+
+const route = routeOf<unknown>()
+const plugin = definePlugin({
+  name: 'guest',
+  version: '1.0.0',
+  service: async () =>
+    class {
+      constructor(own: PluginKernel) {
+        kernel = own
+      }
+    },
+}).surface({
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/who',
+      area: 'Test',
+      summary: 'Who asks',
+      headers: { 'x-svc-acting': { required: false } },
+      replies: { 200: v.object({ who: v.string(), more: v.unknown() }) },
+      handle: async (_self, { actor, headers }) =>
+        ok({ who: `${actor.id} ${actor.owner.id}`, more: await meanwhile(headers['x-svc-acting']) }),
+    }),
+  ],
+})
+
+test.before(async () => {
+  doors = await openDoors([plugin])
+})
+test.after(() => doors.close())
+
+const who = async (as: Actor) => JSON.parse((await kernel.request({ method: 'GET', url: '/api/who' }, as)).body)
+const direct = 'daemon-control daemon-control'
+
+test('a plugin asks on behalf of somebody, and of each at the same time', async () => {
+  const [one, other] = await Promise.all([who(somebody), who(operator)])
+  assert.equal([one.who, other.who], ['guest.somebody somebody', direct])
+})
+
+test('what such a request carries makes nobody else the same, at any door', async () => {
+  meanwhile = async header => {
+    meanwhile = async () => undefined
+    assert.type(header, 'string')
+    const headers = { 'x-svc-acting': header as string }
+    const replies = [
+      await ask(doors.where.socket, '/api/who', { headers }),
+      await ask(doors.where.tcp, '/api/who', { headers }),
+    ]
+    return replies.map(reply => reply.body.who)
+  }
+  const first = await who(somebody)
+  assert.equal(first, { who: 'guest.somebody somebody', more: [direct, direct] })
+})
+
+test.run()
