@@ -34,7 +34,6 @@ export {
   workspaces,
 }
 
-
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
   daemon,

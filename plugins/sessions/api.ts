@@ -2,9 +2,8 @@ import * as v from 'valibot'
 import { type Actor, defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
 import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.js'
 
-export { isRestartable } from './states.js'
-
 export { redactText } from './redact.js'
+export { isRestartable } from './states.js'
 export { LineSplitter } from './stdout-lines.js'
 
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { daemon, extensions, resources } from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
-import { active, failed, gone, scene, speaking, type Wire } from './scene.js'
+import { active, gone, scene, speaking, type Wire } from './scene.js'
 
 const staticOne = (name: string, more = '') => ({ 'extension.toml': `name = "${name}"\nversion = "1.0.0"\n${more}` })
 
