@@ -8,7 +8,8 @@ import { type Tree, TreeBuilder } from './tree.js'
 const BLOCK = 512
 
 /** What an extended header may say of the entry behind it. All but the path is only read over. */
-const PAX_KEYS = /^(path|[acm]time|[ug]id|[ug]name|comment|charset|LIBARCHIVE\.creationtime|SCHILY\.(dev|ino|nlink))$/
+const PAX_KEYS =
+  /^(path|[acm]time|[ug]id|[ug]name|comment|charset|LIBARCHIVE\.(creationtime|xattr\..+)|SCHILY\.(dev|ino|nlink|fflags|xattr\..+|acl\..+))$/
 
 /**
  * The tree of a `.tar.gz`. It is unpacked in memory and judged whole: when an entry is refused, none has been written. The
@@ -119,7 +120,7 @@ function checkEnd(bytes: Buffer, at: number): void {
 }
 
 function isZero(bytes: Buffer): boolean {
-  return bytes.every(byte => byte === 0)
+  return bytes.equals(Buffer.alloc(bytes.length))
 }
 
 async function unzip(packed: Uint8Array): Promise<Buffer> {

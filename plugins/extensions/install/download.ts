@@ -34,11 +34,16 @@ async function follow(first: URL, signal: AbortSignal): Promise<Response> {
     }
     await response.body?.cancel()
     const next = new URL(location, url)
-    if (next.protocol !== 'https:' && next.protocol !== first.protocol)
+    if (!mayLeadTo(first, next))
       throw unreachable(`${url.host} leads on to ${next.protocol}//${next.host}, which is not as safe`)
     url = next
   }
   throw unreachable(`${first.host} leads on and on`)
+}
+
+/** Whether an address may lead on to another: never to one that somebody on the way could change, where the first is not. */
+export function mayLeadTo(first: URL, next: URL): boolean {
+  return next.protocol === 'https:' || (next.protocol === 'http:' && first.protocol === 'http:')
 }
 
 async function readBody(response: Response): Promise<Buffer> {

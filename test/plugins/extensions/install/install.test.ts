@@ -5,6 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { operator } from '../../../../kernel/index.js'
 import { Fault, type StoredEvent } from '../../../../kernel/plugin.js'
+import { mayLeadTo } from '../../../../plugins/extensions/install/download.js'
 import { systemFiles } from '../../../../plugins/extensions/install/files.js'
 import { type Intent, phaseOf, type Sight, transitions } from '../../../../plugins/extensions/install/intents.js'
 import type { Provenance } from '../../../../plugins/extensions/install/provenance.js'
@@ -327,6 +328,18 @@ test('an archive from the network is taken with its digest, or unverified where 
   } finally {
     server.close()
   }
+})
+
+test('an address leads on to one that is as safe, and to no file', () => {
+  const may = (from: string, to: string) => mayLeadTo(new URL(from), new URL(to))
+  assert.equal(
+    [may('http://a', 'http://b'), may('http://a', 'https://b'), may('https://a', 'https://b')],
+    [true, true, true],
+  )
+  assert.equal(
+    [may('https://a', 'http://b'), may('http://a', 'file:///b'), may('https://a', 'data:,b')],
+    [false, false, false],
+  )
 })
 
 for (const [what, request] of [
