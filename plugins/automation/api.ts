@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
 
 export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
+export { TriggerKind, TriggerSpec } from './trigger-kind.js'
 
 export type RunStatus = 'scheduled' | 'running' | 'delegated' | 'completed' | 'failed' | 'canceled'
 
