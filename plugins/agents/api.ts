@@ -1,9 +1,11 @@
 import { defineErrors, registry, token } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { AgentSpec } from './agent-kind.js'
 import type { HookInput, McpServerInput } from './frontmatter.js'
 
 export { AgentKind, AgentSpec } from './agent-kind.js'
+export { RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -48,6 +50,8 @@ export interface AgentsApi {
   find(name: string, workspace?: Workspace): Promise<AgentDefinition>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
+  /** What the bytes of an AGENT.md file say, as a record has it. Throws `agent_invalid` (422); a reserved name is not judged. */
+  parse(bytes: Uint8Array): AgentSpec
 }
 
 export const Agents = token<AgentsApi>('agents@1')

@@ -48,6 +48,8 @@ const states = ['disabled', 'starting', 'ready', 'degraded', 'auth_required', 'e
 /** Spec of a record of kind `bridge.instance`, decoded leniently: unknown members are dropped (Behaviour 2.5, 10.4). */
 export const BridgeInstanceSpec = v.object({
   id: v.optional(v.string()),
+  /** As the package calls it. */
+  name: v.optional(v.string()),
   display_name: word(200),
   platform: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_-]{0,63}$/, 'a platform like slack')),
   extension_name: word(128),
