@@ -4,7 +4,8 @@ import type { LiveConfig } from './config/live.js'
 import type { DiskRoom } from './disk-guard.js'
 import type { EventLog } from './events/index.js'
 import { type Hook, hookFactory, type Report, type Tapper } from './hooks/index.js'
-import type { Registries } from './host/registries.js'
+import { dropInsFor } from './host/drop-ins.js'
+import type { Host } from './host/host.js'
 import type { HostView } from './host/view.js'
 import type { Ids } from './ids.js'
 import { type LogLine, logFor } from './log.js'
@@ -34,8 +35,7 @@ export interface KernelParts {
   readonly spawner: Spawner
   readonly config: LiveConfig
   readonly host: HostView
-  /** Absent until the host is there. */
-  readonly registries: () => Registries | undefined
+  readonly running: Host
 }
 
 /** The kernel as one plugin is handed it: its name on everything, what it acquires on its scope. */
@@ -45,7 +45,7 @@ export function bindKernel(
   needs: Record<string, unknown>,
   tapper: Tapper & { scope: OwnedScope },
 ): PluginKernel {
-  const { home, env, clock, ids, disk, records, reconcile, host, report, config } = parts
+  const { home, env, clock, ids, disk, records, reconcile, host, report, config, running } = parts
   const { name, version } = plugin
   const { scope } = tapper
   return {
@@ -65,6 +65,7 @@ export function bindKernel(
     events: parts.events.bind(name, scope),
     reconcile,
     host,
+    dropIns: dropInsFor(running, name),
     hooks: hookFactory(name, report, clock),
     spawn: async request => {
       const handle = await parts.spawner.spawn({ ...request, owner: name })
@@ -92,11 +93,11 @@ export function bindKernel(
       )
     },
     collect: <T>(token: RegistryToken<T>) =>
-      (parts.registries()?.declared(token.registry).collect() ?? []) as { owner: string; entry: T }[],
+      running.registries.declared(token.registry).collect() as { owner: string; entry: T }[],
     register: (surface, self) => {
       const required = Object.entries(plugin.requires)
       const services = new Map(required.map(([need, to]) => ['id' in to ? to.id : to.maybe.id, needs[need]]))
-      parts.registries()?.register(tapper, surface, self, id => services.get(id))
+      running.registries.register(tapper, surface, self, id => services.get(id))
     },
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }

@@ -84,6 +84,10 @@ export const KernelErrors = defineErrors({
     message: 'another process speaks for this source now, or none; only the newest one publishes',
   },
   snapshot_stale: { status: 409, message: 'the source version has to be larger than the last published one' },
+  change_under_way: {
+    status: 409,
+    message: 'a plugin cannot change others while it starts or ends, it would wait for itself; do it in a service',
+  },
   request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   payload_too_large: { status: 413, message: 'the body is too large' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },

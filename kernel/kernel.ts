@@ -56,7 +56,7 @@ export interface KernelOptions {
 
 /** A running kernel. */
 export interface Kernel {
-  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'>
+  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload' | 'report'>
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
   inject(request: InjectRequest): Promise<InjectReply>
@@ -197,12 +197,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
         config.adopt(plugin.name, plugin.surface.settings ?? [])
-        return bindKernel(
-          { ...parts, config, host: hostView, registries: () => host?.registries },
-          plugin,
-          needs,
-          tapper,
-        )
+        return bindKernel({ ...parts, config, host: hostView, running: host as Host }, plugin, needs, tapper)
       },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => {
@@ -246,6 +241,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         load: running.load.bind(running),
         unload: running.unload.bind(running),
         reload: running.reload.bind(running),
+        report: running.report,
       }),
       home,
       inject: request => transport.inject(request),

@@ -3,7 +3,7 @@ import type { Clock } from './clock.js'
 import type { DiskRoom } from './disk-guard.js'
 import type { Events } from './events/index.js'
 import type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
-import type { HostView } from './host/view.js'
+import type { DropIns, HostView } from './host/view.js'
 import type { Ids } from './ids.js'
 import type { Journal } from './journal/index.js'
 import type { Reconcile } from './reconcile/index.js'
@@ -63,6 +63,7 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly events: Events
   readonly reconcile: Reconcile
   readonly host: HostView
+  readonly dropIns: DropIns
   readonly hooks: HookFactory
   /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>

@@ -25,6 +25,7 @@ export {
 export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
 export {
   type AttributedFault,
+  type DropIns,
   type HostView,
   type ListenerInfo,
   type PluginInfo,

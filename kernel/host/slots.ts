@@ -38,6 +38,11 @@ export class Slots {
     return this.#slots.get(name)
   }
 
+  /** Name under which a plugin runs, or would: its own, or that of the one whose place it has. */
+  nameOf(own: string): string | undefined {
+    return [...this.#slots].find(([name, { by }]) => (by ?? name) === own)?.[0]
+  }
+
   names(): Iterable<string> {
     return this.#slots.keys()
   }

@@ -1,4 +1,5 @@
 import type { ConfigState } from '../config/live.js'
+import type { Plugin } from '../plugin.js'
 import type { StoreStatus } from '../store/index.js'
 import type { Command, Setting } from '../surface.js'
 
@@ -27,6 +28,20 @@ export interface PluginInfo {
   readonly replacedBy?: string
   /** Labels of what its scope holds. */
   readonly holds: readonly string[]
+}
+
+/**
+ * Plugins with a dot in their name, which come and go while the rest runs. Changes are made one after the other; while
+ * the caller itself starts or ends, and during the boot, they are refused with `change_under_way`.
+ */
+export interface DropIns {
+  /**
+   * Loads a plugin, or puts it in the place of the version that is there, which comes back when the new one does not start.
+   * @throws Fault `reload_failed`, saying why
+   */
+  put(plugin: Plugin): Promise<PluginState>
+  /** Unloads a plugin; what it replaced comes back. */
+  remove(name: string): Promise<void>
 }
 
 /** Where a listener can be reached. */

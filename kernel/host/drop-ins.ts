@@ -1,0 +1,17 @@
+import { KernelErrors } from '../errors.js'
+import type { Host } from './host.js'
+import type { DropIns } from './view.js'
+
+/** What one plugin may do to others. */
+export function dropInsFor(host: Host, owner: string): DropIns {
+  const change = async <T>(own: string, work: (name: string | undefined) => Promise<T>): Promise<T> => {
+    const { scope, state } = host.slots.get(owner) ?? {}
+    if (!host.slots.booted || !scope || state?.status !== 'active') throw KernelErrors.change_under_way()
+    if (!own.includes('.')) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
+    return work(host.slots.nameOf(own))
+  }
+  return {
+    put: plugin => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
+    remove: own => change(own, name => host.unload(name ?? own)),
+  }
+}

@@ -1,0 +1,37 @@
+/** One line that a process wrote for people; secrets are taken out. */
+export interface LogEntry {
+  /** From 1, without gaps within an epoch. */
+  readonly sequence: number
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly message: string
+}
+
+/** How the process of an extension is, as the last look at it found. */
+export interface RuntimeHealth {
+  readonly health: 'unknown' | 'healthy' | 'unhealthy'
+  /** Why it is not healthy, for people. */
+  readonly message?: string
+  readonly pid?: number
+  /** Epoch milliseconds of the start of the process that runs. */
+  readonly startedAt?: number
+  /** In a row; a health check that succeeds begins anew. */
+  readonly consecutiveFailures: number
+  /** Milliseconds until it is started again; 0 when nothing waits. */
+  readonly restartBackoffMs: number
+  /** It failed so often that it is not started again. */
+  readonly disabled: boolean
+}
+
+/** The process beside the daemon that an extension asks for; the host has one for each loaded extension with `[subprocess]`. */
+export interface ExtensionRuntime {
+  /** Resolves when the process is ready; rejects when it does not get so far. What fails later is in {@link health}. */
+  start(): Promise<void>
+  /** Ends the process and all it started; resolves when it is gone. Also before or during a start. */
+  stop(): Promise<void>
+  health(): RuntimeHealth
+  /** Oldest first, bounded; `epoch` changes when the numbering begins anew. */
+  logs(): { readonly epoch: string; readonly entries: readonly LogEntry[] }
+  /** Told of every later change of {@link health}; returns what ends it. */
+  onChange(listener: () => void): () => void
+}

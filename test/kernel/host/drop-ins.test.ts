@@ -1,0 +1,66 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { DropIns } from '../../../kernel/plugin.js'
+import { boot } from '../../harness/kernel.js'
+import { plain, refusal } from './scene.js'
+
+type Svc = Awaited<ReturnType<typeof boot>>
+const states = (svc: Svc) =>
+  Object.fromEntries(svc.kernel.host.plugins().map(({ name, version, state }) => [`${name} ${version}`, state.status]))
+
+/** A plugin that hands out its door. */
+function keeper(seen: { door?: DropIns }) {
+  return plain('keeper', {
+    apply: kernel => {
+      seen.door = kernel.dropIns
+    },
+  })
+}
+
+test('a plugin loads, replaces and removes drop-ins, and nothing else', async () => {
+  const seen: { door?: DropIns } = {}
+  const svc = await boot({ plugins: [keeper(seen), plain('base')], replace: ['acme.base'] })
+  const door = seen.door as DropIns
+  assert.equal(await door.put(plain('acme.one')), { status: 'active' })
+  assert.equal(await door.put(plain('acme.one', { version: '2' })), { status: 'active' })
+  await door.put(plain('acme.base', { replaces: 'base', version: '2', path: '/api/base' }))
+  assert.equal(states(svc), { 'acme.one 2': 'active', 'base 2': 'active', 'keeper 1': 'active' })
+  // The one that replaces goes by its own name.
+  await door.remove('acme.base')
+  await door.remove('acme.one')
+  assert.equal(states(svc), { 'base 1': 'active', 'keeper 1': 'active' })
+  assert.match(await refusal(door.remove('base')), /^forbidden: base/)
+  assert.match(await refusal(door.put(plain('base', { version: '3' }))), /^forbidden: base/)
+  assert.equal(states(svc), { 'base 1': 'active', 'keeper 1': 'active' })
+  await svc.close()
+})
+
+test('a plugin that starts or ends is refused instead of waiting for itself', async () => {
+  const said: string[] = []
+  const starting = plain('acme.two', {
+    apply: async kernel => {
+      said.push(await refusal(kernel.dropIns.put(plain('acme.three'))))
+      kernel.scope.defer('last word', async () => {
+        said.push(await refusal(kernel.dropIns.remove('acme.two')))
+      })
+    },
+  })
+  const seen: { door?: DropIns } = {}
+  const early: string[] = []
+  const eager = plain('eager', {
+    requires: ['keeper@1'],
+    apply: async () => {
+      early.push(await refusal((seen.door as DropIns).put(plain('acme.early'))))
+    },
+  })
+  const svc = await boot({ plugins: [{ ...keeper(seen), provides: { id: 'keeper@1' } } as never, eager] })
+  assert.match(early[0] ?? '', /^change_under_way/)
+  await seen.door?.put(starting)
+  await seen.door?.remove('acme.two')
+  assert.is(said.length, 2)
+  for (const text of said) assert.match(text, /^change_under_way/)
+  assert.equal(states(svc), { 'eager 1': 'active', 'keeper 1': 'active' })
+  await svc.close()
+})
+
+test.run()
