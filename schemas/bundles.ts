@@ -101,7 +101,9 @@ export const BundleActivation = v.object({
     ),
   ),
   jobs: v.optional(v.array(v.object({ id: text, name: text, agent_name: text, enabled: v.boolean() }))),
-  triggers: v.optional(v.array(v.object({ id: text, name: text, agent_name: text, event: text, enabled: v.boolean() }))),
+  triggers: v.optional(
+    v.array(v.object({ id: text, name: text, agent_name: text, event: text, enabled: v.boolean() })),
+  ),
   layouts: v.optional(
     v.array(
       v.object({

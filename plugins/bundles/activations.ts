@@ -8,14 +8,19 @@ import {
   type StoredRecord,
   type Tx,
 } from '../../kernel/plugin.js'
-import type { ActivationDiagnostic, BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../schemas/bundles.js'
+import type {
+  ActivationDiagnostic,
+  BundleActivation,
+  BundleActivationPatch,
+  BundleActivationRequest,
+} from '../../schemas/bundles.js'
 import type { Agents } from '../agents/api.js'
 import type { Extensions } from '../extensions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
 import { derivedId } from './ids.js'
-import { ActivationKind, ActivationSpec } from './kinds.js'
+import { ActivationKind, type ActivationSpec } from './kinds.js'
 import { type Found, Projection } from './projection.js'
 import { activationToWire } from './view.js'
 import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
@@ -66,7 +71,8 @@ export class Activations {
       await this.#check(id, found, scope)
       return this.#undone(t => {
         const before = this.kernel.records.get(ActivationKind, id)
-        const record = before ?? this.#write(t, actor, id, scope, this.#spec(found, request.confirm_network_requirement), 0)
+        const record =
+          before ?? this.#write(t, actor, id, scope, this.#spec(found, request.confirm_network_requirement), 0)
         this.#projection.apply(t, record, found)
         return activationToWire(record, this.#projection.owned(id), found)
       })
@@ -155,7 +161,9 @@ export class Activations {
   /** Takes away what is left of activations that are gone. */
   forget(ids: readonly string[]): Promise<void> {
     return this.#exclusive(async () => {
-      const left = ids.filter(id => !this.kernel.records.get(ActivationKind, id) && this.#projection.owned(id).length > 0)
+      const left = ids.filter(
+        id => !this.kernel.records.get(ActivationKind, id) && this.#projection.owned(id).length > 0,
+      )
       if (left.length > 0) await this.kernel.db.tx(t => left.map(id => this.#projection.clear(t, id)))
     })
   }
@@ -222,7 +230,14 @@ export class Activations {
     }
   }
 
-  #write(t: Tx, actor: Actor, id: string, scope: RecordScope, spec: ActivationSpec, expectedVersion: number): Activation {
+  #write(
+    t: Tx,
+    actor: Actor,
+    id: string,
+    scope: RecordScope,
+    spec: ActivationSpec,
+    expectedVersion: number,
+  ): Activation {
     return this.kernel.records.put(t, systemActor(actor), { kind: ActivationKind, id, scope, spec, expectedVersion })
       .record
   }
@@ -231,9 +246,7 @@ export class Activations {
     if (before.spec.network_requirement_digest === bundle.requirement) return before
     const { confirmed_at: _, confirmed_by: __, ...rest } = before.spec
     const spec = { ...rest, network_requirement_digest: bundle.requirement }
-    return this.kernel.db.tx(t =>
-      this.#write(t, this.kernel.actor, before.id, before.scope, spec, before.version),
-    )
+    return this.kernel.db.tx(t => this.#write(t, this.kernel.actor, before.id, before.scope, spec, before.version))
   }
 
   #noteDrift({ id, spec }: Activation, { profile }: Found): void {

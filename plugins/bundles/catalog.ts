@@ -1,5 +1,5 @@
 import type { Actor, PluginKernel, Tx } from '../../kernel/plugin.js'
-import { type Agents } from '../agents/api.js'
+import type { Agents } from '../agents/api.js'
 import type { Extensions, InstalledExtension, ShippedItem } from '../extensions/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'

@@ -9,13 +9,7 @@ import type { InstalledExtension } from '../extensions/api.js'
 import { bundleFiles, readInside, readText } from './files.js'
 import { derivedId } from './ids.js'
 import { type BundleManifest, type BundleProblem, type Channel, parseBundle, twice } from './manifest.js'
-import {
-  type PackagedAgent,
-  type PackagedLayout,
-  type ProfileContent,
-  type Projected,
-  project,
-} from './project.js'
+import { type PackagedAgent, type PackagedLayout, type ProfileContent, type Projected, project } from './project.js'
 import { requirementDigest } from './requirement.js'
 
 const MAX_MANIFEST_BYTES = 512 * 1024
@@ -121,7 +115,9 @@ class BundleReader {
         description: profile.description,
         channels: profile.channels.items,
         primaryChannel: profile.channels.primary,
-        hash: createHash('sha256').update(canonicalJson({ channels: profile.channels, content })).digest('hex'),
+        hash: createHash('sha256')
+          .update(canonicalJson({ channels: profile.channels, content }))
+          .digest('hex'),
         ...content,
       })
     }
@@ -217,7 +213,10 @@ const CODECS: ReadonlyMap<string, Kind<never>> = new Map(
   [AgentKind, JobKind, TriggerKind, BridgeInstanceKind].map(kind => [kind.name, kind as unknown as Kind<never>]),
 )
 
-function codecProblem(record: Projected, scope: { kind: 'workspace'; id: string }): { key: string; message: string } | undefined {
+function codecProblem(
+  record: Projected,
+  scope: { kind: 'workspace'; id: string },
+): { key: string; message: string } | undefined {
   const kind = CODECS.get(record.kind)
   // A webhook has no secret of its own in a package, and a reserved name is refused by name: both when it is activated.
   if (!kind || record.spec.event === 'webhook' || RESERVED_NAMES.has(String(record.spec.name))) return undefined

@@ -70,9 +70,7 @@ const BridgePreset = v.strictObject({
   delivery_defaults: v.optional(v.record(v.string(), v.unknown())),
   provider_config: v.optional(v.record(v.string(), v.unknown())),
   notification_suppress: flag,
-  secret_slots: listOf(
-    v.strictObject({ name: v.string(), kind: v.optional(v.string()), description, required: flag }),
-  ),
+  secret_slots: listOf(v.strictObject({ name: v.string(), kind: v.optional(v.string()), description, required: flag })),
 })
 export type BridgePreset = v.InferOutput<typeof BridgePreset>
 
@@ -108,7 +106,9 @@ export function parseBundle(file: string, text: string): BundleManifest | readon
     value = file.endsWith('.json') ? JSON.parse(text) : parseToml(text)
   } catch (error) {
     const line = error instanceof TomlError ? ` in line ${error.line}` : ''
-    return [problem('', `it is not valid ${file.endsWith('.json') ? 'JSON' : 'TOML'}${line}: ${firstLine(messageOf(error))}`)]
+    return [
+      problem('', `it is not valid ${file.endsWith('.json') ? 'JSON' : 'TOML'}${line}: ${firstLine(messageOf(error))}`),
+    ]
   }
   const hoisted = hoist(value)
   if ('wrong' in hoisted) return [problem(hoisted.key, hoisted.wrong)]
@@ -169,7 +169,8 @@ function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
   }
   for (const [list, presets] of Object.entries({ jobs, triggers })) {
     for (const [n, { agent, agent_name }] of presets.entries())
-      if (agent !== undefined && agent_name !== undefined) say(`${list}.${n}.agent`, 'say agent or agent_name, not both')
+      if (agent !== undefined && agent_name !== undefined)
+        say(`${list}.${n}.agent`, 'say agent or agent_name, not both')
   }
   return all
 }

@@ -1,4 +1,4 @@
-import { type Actor, type Party, type PluginKernel, type StoredRecord, type Tx } from '../../kernel/plugin.js'
+import type { Actor, Party, PluginKernel, StoredRecord, Tx } from '../../kernel/plugin.js'
 import { BundleErrors } from './errors.js'
 import type { ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
@@ -53,10 +53,19 @@ export class Projection {
     const { id, scope } = activation
     const webhook = profile.triggers.find(({ event }) => event === 'webhook')
     if (webhook)
-      throw BundleErrors.bundle_trigger_webhook(`trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot bring`)
+      throw BundleErrors.bundle_trigger_webhook(
+        `trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot bring`,
+      )
     this.visible.checkRecords(profile, id, scope)
     const { extension, name, platform } = bundle
-    const wanted = project(profile, { activationId: id, scope, extension, bundle: name, profile: profile.name, platform })
+    const wanted = project(profile, {
+      activationId: id,
+      scope,
+      extension,
+      bundle: name,
+      profile: profile.name,
+      platform,
+    })
     const keys = new Set(wanted.map(keyOf))
     const { records } = this.kernel
     const actor = projectionActor(id, cause)

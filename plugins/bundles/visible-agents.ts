@@ -74,7 +74,10 @@ export class VisibleAgents {
   #records(scope: RecordScope): StoredRecord<{ name: string }>[] {
     const { records } = this.kernel
     if (scope.kind !== 'workspace') return records.list({ kind: AgentKind })
-    return [...records.list({ kind: AgentKind, scope }), ...records.list({ kind: AgentKind, scope: { kind: 'global' } })]
+    return [
+      ...records.list({ kind: AgentKind, scope }),
+      ...records.list({ kind: AgentKind, scope: { kind: 'global' } }),
+    ]
   }
 }
 
