@@ -6,12 +6,22 @@ import daemon from './daemon/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
+import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, daemon, providers, resources, sessions, workspaces }
+export { agents, automation, daemon, providers, resources, sessions, windowManager, workspaces }
 
 /** All of them; the order says nothing, what a plugin requires does. */
-export const inTree: readonly Plugin[] = [daemon, resources, workspaces, providers, agents, sessions, automation]
+export const inTree: readonly Plugin[] = [
+  daemon,
+  resources,
+  workspaces,
+  providers,
+  agents,
+  sessions,
+  automation,
+  windowManager,
+]
 
 /** Names of the plugins without which a boot stops. */
 export const critical = ['daemon', 'resources'] as const

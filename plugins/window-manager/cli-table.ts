@@ -1,0 +1,2 @@
+import type { Command } from '../../kernel/plugin.js'
+export const cliCommands: readonly Command[] = []

@@ -1,0 +1,258 @@
+import {
+  type CliColumn,
+  created,
+  definePlugin,
+  noContent,
+  ok,
+  type Replies,
+  routeOf,
+  streamed,
+} from '../../kernel/plugin.js'
+import {
+  AttachClientBody,
+  DeleteLayoutProfileBody,
+  LayoutDocument,
+  LayoutProfileReply,
+  ListLayoutProfilesReply,
+  ListWindowClientsReply,
+  PutLayoutBody,
+  PutLayoutProfileBody,
+  ValidateLayoutBody,
+  ValidateLayoutReply,
+  WindowClient,
+  WindowCommandBody,
+  WindowCommandReply,
+  WindowManagerErrorBody,
+  WindowManagerState,
+  WindowPreviewReply,
+  WindowStreamFrame,
+  WindowStreamQuery,
+} from '../../schemas/window-manager.js'
+import { Workspaces } from '../workspaces/api.js'
+import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
+import { cliCommands } from './cli-table.js'
+import { MAX_LAYOUT_BYTES } from './layout-kind.js'
+import { refuse } from './refusal.js'
+import type { WindowManagerService } from './service.js'
+import { migrations } from './store.js'
+
+const route = routeOf<WindowManagerService>()
+const area = 'Window manager'
+const BASE = '/api/workspaces/{workspace_id}/window-manager'
+/** Above the largest layout, so that it is the document that says what is too large. */
+const LAYOUT_BODY = MAX_LAYOUT_BYTES + 1024 * 1024
+
+/** Replies of a route, and the refusals that each of these routes can answer with. */
+const orRefused = <R extends Replies>(replies: R) => ({ ...refused, ...replies }) as R & typeof refused
+const refused = {
+  404: WindowManagerErrorBody,
+  409: WindowManagerErrorBody,
+  422: WindowManagerErrorBody,
+  503: WindowManagerErrorBody,
+}
+
+const clientColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'client_id' },
+  { header: 'DESKTOP', path: 'active_desktop_id' },
+  { header: 'FOCUS', path: 'focused_window_id' },
+  { header: 'CONNECTED', path: 'connected_at', as: 'ago' },
+]
+
+const layoutColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'id' },
+  { header: 'NAME', path: 'spec.display_name' },
+  { header: 'ASPECT', path: 'spec.aspect' },
+  { header: 'OVERFLOW', path: 'spec.overflow' },
+  { header: 'SCOPE', path: 'scope.kind' },
+  { header: 'VERSION', path: 'version' },
+  { header: 'UPDATED', path: 'updated_at', as: 'ago' },
+]
+
+const workspaceArg = [{ name: 'workspace_id', summary: 'id, name or path of the workspace' }] as const
+
+export default definePlugin({
+  name: 'window-manager',
+  version: '0.1.0',
+  requires: { workspaces: Workspaces },
+  provides: WindowManager,
+  service: () => import('./service.js').then(module => module.WindowManagerService),
+}).surface({
+  kinds: [LayoutKind],
+  tables: migrations,
+  events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
+  commands: cliCommands,
+  routes: [
+    route({
+      method: 'GET',
+      path: BASE,
+      area,
+      summary: 'Desktops and windows of a workspace, with their history',
+      replies: orRefused({ 200: WindowManagerState }),
+      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.read(workspace))),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/commands`,
+      area,
+      summary: 'Does a command at the revision that it was written for',
+      body: WindowCommandBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowCommandReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => ok(await self.command(workspace, body, actor))),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/preview`,
+      area,
+      summary: 'What a command would do, without doing it',
+      body: WindowCommandBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowPreviewReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, workspace => ok(self.preview(workspace, body, actor))),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/layout`,
+      area,
+      summary: 'The arrangement as a layout document',
+      replies: orRefused({ 200: LayoutDocument }),
+      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.document(workspace))),
+    }),
+    route({
+      method: 'PUT',
+      path: `${BASE}/layout`,
+      area,
+      summary: 'Puts a layout document in place of the arrangement',
+      body: PutLayoutBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowCommandReply }),
+      handle: (self, { params, body: { document, ...head }, actor }) =>
+        self.answer(params.workspace_id, async workspace =>
+          ok(await self.command(workspace, { ...head, command_id: 'layout.replace', payload: { document } }, actor)),
+        ),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/layout/validate`,
+      area,
+      summary: 'Everything that is wrong with a layout document',
+      body: ValidateLayoutBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: ValidateLayoutReply }),
+      handle: (self, { params, body: { document, workspace_id } }) =>
+        self.answer(params.workspace_id, workspace => {
+          if (workspace_id !== undefined && workspace_id !== workspace.id)
+            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+          const diagnostics = self.diagnose(workspace, document)
+          return ok({ valid: diagnostics.length === 0, workspace_id: workspace.id, diagnostics })
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/clients`,
+      area,
+      summary: 'Screens that show the workspace now',
+      replies: orRefused({ 200: ListWindowClientsReply }),
+      cli: {
+        path: 'desktop clients',
+        args: workspaceArg,
+        view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
+      },
+      handle: (self, { params }) =>
+        self.answer(params.workspace_id, workspace =>
+          ok({ clients: self.clients(workspace), workspace_id: workspace.id }),
+        ),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/clients`,
+      area,
+      summary: 'Attaches a client, or refreshes one; without a stream it expires after five minutes',
+      body: AttachClientBody,
+      replies: orRefused({ 201: WindowClient }),
+      handle: (self, { params, body }) =>
+        self.answer(params.workspace_id, workspace => {
+          if (body.workspace_id !== undefined && body.workspace_id !== workspace.id)
+            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+          return created(self.attach(workspace, body))
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: `${BASE}/clients/{client_id}`,
+      area,
+      summary: 'Detaches a client',
+      essential: true,
+      replies: orRefused({ 204: null }),
+      handle: (self, { params }) =>
+        self.answer(params.workspace_id, workspace => {
+          self.detach(workspace, params.client_id)
+          return noContent()
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/layout-profiles`,
+      area,
+      summary: 'Saved layouts that the workspace can apply',
+      replies: orRefused({ 200: ListLayoutProfilesReply }),
+      cli: {
+        path: 'layout list',
+        args: workspaceArg,
+        view: {
+          rows: 'records',
+          columns: layoutColumns,
+          empty: 'no saved layouts; save this one: svc layout export --save <id>',
+        },
+      },
+      handle: (self, { params, actor }) =>
+        self.answer(params.workspace_id, workspace => ok({ records: self.profiles(workspace, actor) })),
+    }),
+    route({
+      method: 'PUT',
+      path: `${BASE}/layout-profiles/{profile_id}`,
+      area,
+      summary: 'Saves a layout',
+      body: PutLayoutProfileBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: LayoutProfileReply, 201: LayoutProfileReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => {
+          const saved = await self.saveProfile(workspace, params.profile_id, body, actor)
+          return saved.created ? created({ record: saved.record }) : ok({ record: saved.record })
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: `${BASE}/layout-profiles/{profile_id}`,
+      area,
+      summary: 'Deletes a saved layout at its current version',
+      essential: true,
+      body: DeleteLayoutProfileBody,
+      replies: orRefused({ 204: null }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => {
+          await self.deleteProfile(workspace, params.profile_id, body.expected_version, actor)
+          return noContent()
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/stream`,
+      area,
+      summary: 'Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows',
+      query: WindowStreamQuery,
+      headers: { 'Last-Event-ID': { required: false } },
+      contentType: 'text/event-stream',
+      replies: orRefused({ 200: WindowStreamFrame }),
+      handle: (self, { params, query, headers, signal }) =>
+        self.answer(params.workspace_id, workspace => {
+          const last = headers['last-event-id']?.trim() ?? ''
+          const known = /^\d{1,15}$/.test(last) ? Number(last) : undefined
+          return streamed(self.stream(workspace, query, known, signal))
+        }),
+    }),
+  ],
+})

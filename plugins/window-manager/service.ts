@@ -1,0 +1,358 @@
+import {
+  type Actor,
+  Fault,
+  type Frame,
+  iso,
+  KernelErrors,
+  type PluginKernel,
+  type RecordScope,
+  recordToWire,
+  type Tx,
+} from '../../kernel/plugin.js'
+import type {
+  AttachClientBody,
+  HistoryEntry,
+  LayoutDocument,
+  PutLayoutProfileBody,
+  WindowChanges,
+  WindowClient,
+  WindowCommandBody,
+  WindowCommandReply,
+  WindowManagerActor,
+  WindowManagerErrorBody,
+  WindowManagerState,
+  WindowPreviewReply,
+  WindowStreamQuery,
+} from '../../schemas/window-manager.js'
+import { type Workspace, WorkspaceDeleted, type Workspaces } from '../workspaces/api.js'
+import { CommandApplied, happeningEvents, LayoutApplied, type WindowManagerApi } from './api.js'
+import { changesBetween, type HappeningName, happenings } from './changes.js'
+import { Clients } from './clients.js'
+import { type CommandId, commandTable } from './command-table.js'
+import type { WindowDocument } from './document.js'
+import { entryOf, historyLimit, stepped } from './history.js'
+import type { SavedLayout } from './layout-apply.js'
+import { decodeLayout, LayoutKind } from './layout-kind.js'
+import { Live } from './live.js'
+import { rebasedFrom } from './rebase.js'
+import { decodePayload, type Effect, isHistoryCommand, reduce } from './reduce.js'
+import { Refusal, refusalStatus, refuse } from './refusal.js'
+import { DocumentStore, type Side, type StoredDocument } from './store.js'
+import { windowFrames } from './stream.js'
+import { diagnose } from './topology.js'
+
+/** What a command makes of a document, before anything is written. */
+interface Step {
+  readonly document: WindowDocument
+  readonly effect: Effect
+  readonly changes: WindowChanges
+  readonly changed: boolean
+  readonly rebasedFrom?: number | undefined
+  /** Brings the history along; nothing for commands that are not recorded. */
+  record(t: Tx): void
+}
+
+type Refused<S> = S extends number ? { readonly status: S; readonly body: WindowManagerErrorBody } : never
+type Answer<T> = T | Refused<(typeof refusalStatus)[keyof typeof refusalStatus]>
+
+/** One document a workspace, changed by commands at a revision (Behaviour 14). */
+export class WindowManagerService implements WindowManagerApi {
+  readonly #store: DocumentStore
+  readonly #clients: Clients
+  readonly #live = new Live()
+
+  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {
+    this.#store = new DocumentStore(kernel.db)
+    this.#clients = new Clients(kernel.clock, kernel.ids)
+    kernel.events.on(CommandApplied, ({ payload }) => this.#live.publish(payload))
+    kernel.events.on({ cursor: 'workspace-deleted', type: WorkspaceDeleted }, async ({ name, payload }) => {
+      if (name !== 'gap') await this.#forget((payload as { id: string }).id)
+    })
+  }
+
+  state(workspaceId: string): WindowManagerState | undefined {
+    const workspace = this.kernel.needs.workspaces.get(workspaceId)
+    return workspace && this.read(workspace)
+  }
+
+  /** The reply of a route about a workspace, by id, name or path; refusals have the form that the contract gives them. */
+  async answer<T>(reference: string, work: (workspace: Workspace) => T | Promise<T>): Promise<Answer<T>> {
+    let id = reference
+    try {
+      const workspace = await this.#workspace(reference)
+      id = workspace.id
+      return await work(workspace)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { status: refusalStatus[error.code], body: error.toBody(id) } as Answer<never>
+    }
+  }
+
+  /** The whole state, with all of both histories. */
+  read(workspace: Workspace): WindowManagerState {
+    return this.#toWire(workspace, this.#store.read(workspace.id))
+  }
+
+  document({ id }: Workspace): LayoutDocument {
+    return this.#store.read(id).document
+  }
+
+  diagnose(workspace: Workspace, document: LayoutDocument) {
+    return diagnose(document, workspace.id)
+  }
+
+  /** Does a command in one transaction with its events. Throws a Refusal, and changes nothing then. */
+  async command(workspace: Workspace, body: WindowCommandBody, actor: Actor): Promise<WindowCommandReply> {
+    const done = await this.kernel.db.tx(t => {
+      // It may have been deleted since it was found; then a document would be left behind.
+      if (!this.kernel.needs.workspaces.get(workspace.id)) refuse('workspace_not_found', 'the workspace was deleted')
+      const current = this.#store.read(workspace.id)
+      const step = this.#step(current, body, actor)
+      if (!step.changed) return { step, stored: current }
+      const stored = { document: step.document, revision: current.revision + 1, updatedAt: this.kernel.clock.now() }
+      this.#store.write(t, stored)
+      step.record(t)
+      this.#emit(t, current.document, stored, step, body, actor)
+      return { step, stored }
+    })
+    const { step, stored } = done
+    const client = body.client_id ? this.#clients.take(stored.document, body.client_id, step.effect) : undefined
+    if (client) this.#live.notify(workspace.id)
+    return {
+      applied: step.changed,
+      changes: client ? { ...step.changes, client_ids: [client.client_id] } : step.changes,
+      ...(client && { client }),
+      ...(step.rebasedFrom === undefined ? {} : { rebased_from: step.rebasedFrom }),
+      snapshot: this.#toWire(workspace, stored, 1),
+    }
+  }
+
+  /** What a command would do; nothing is written. */
+  preview(workspace: Workspace, body: WindowCommandBody, actor: Actor): WindowPreviewReply {
+    const current = this.#store.read(workspace.id)
+    const { document, changes, changed } = this.#step(current, body, actor)
+    const client = body.client_id ? this.#clients.get(document, body.client_id) : undefined
+    const revision = current.revision + (changed ? 1 : 0)
+    return {
+      changed,
+      changes,
+      ...(client && { client }),
+      snapshot: this.#toWire(workspace, { ...current, document, revision }, 1),
+    }
+  }
+
+  clients({ id }: Workspace): WindowClient[] {
+    return this.#clients.list(this.#store.read(id).document)
+  }
+
+  attach({ id }: Workspace, body: AttachClientBody): WindowClient {
+    const client = this.#clients.attach(this.#store.read(id).document, body)
+    this.#live.notify(id)
+    return client
+  }
+
+  detach({ id }: Workspace, clientId: string): void {
+    this.#clients.detach(id, clientId)
+    this.#live.notify(id)
+  }
+
+  /** Frames for one reader; throws a Refusal before the first when its client is not attached. */
+  stream(workspace: Workspace, query: WindowStreamQuery, last: number | undefined, signal: AbortSignal) {
+    const { id } = workspace
+    const { client_id: clientId } = query
+    const document = () => this.#store.read(id).document
+    const client = () => {
+      if (clientId === undefined) return undefined
+      return this.#clients.list(document()).find(entry => entry.client_id === clientId)
+    }
+    if (clientId !== undefined) signal.addEventListener('abort', this.#clients.hold(id, clientId), { once: true })
+    const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
+    const source = {
+      workspaceId: id,
+      live: this.#live,
+      revision: () => (isThere() ? this.#store.read(id).revision : undefined),
+      snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
+      client,
+      gone: new Refusal('window_manager_workspace_not_found', 'the workspace was deleted').toBody(id),
+      signal,
+    }
+    return windowFrames(source, last ?? query.after_revision) satisfies AsyncIterable<Frame>
+  }
+
+  /** Saved layouts that this workspace can apply: its own and those of all. */
+  profiles({ id }: Workspace, actor: Actor) {
+    const records = this.kernel.records.list({ kind: LayoutKind.name, as: actor })
+    return records.filter(record => appliesTo(record.scope, id)).map(recordToWire)
+  }
+
+  /** Throws the faults of records. */
+  async saveProfile({ id }: Workspace, profileId: string, body: PutLayoutProfileBody, actor: Actor) {
+    const { kind, id: scopeId } = body.scope
+    const scope: RecordScope =
+      kind === 'workspace' ? { kind, id: scopeId ?? id } : { kind, ...(scopeId && { id: scopeId }) }
+    if (scope.kind === 'workspace' && scope.id !== id)
+      throw KernelErrors.invalid_scope(`scope.id is not the id of this workspace, ${id}`)
+    const { record, created } = await this.kernel.db.tx(t =>
+      this.kernel.records.put(t, actor, {
+        kind: LayoutKind.name,
+        id: profileId,
+        scope,
+        spec: body.spec,
+        expectedVersion: body.expected_version ?? 0,
+      }),
+    )
+    return { created, record: recordToWire(record) }
+  }
+
+  async deleteProfile({ id }: Workspace, profileId: string, version: number, actor: Actor): Promise<void> {
+    await this.kernel.db.tx(t => {
+      const record = this.kernel.records.get(LayoutKind.name, profileId, actor)
+      if (!record || !appliesTo(record.scope, id))
+        throw KernelErrors.record_not_found(`there is no layout ${profileId}`, { next: 'svc layout list' })
+      this.kernel.records.delete(t, actor, {
+        kind: LayoutKind.name,
+        id: profileId,
+        expectedVersion: version,
+        direct: true,
+      })
+    })
+  }
+
+  async #workspace(reference: string): Promise<Workspace> {
+    const { workspaces } = this.kernel.needs
+    const known = workspaces.get(reference)
+    if (known) return known
+    try {
+      return await workspaces.find(reference)
+    } catch (error) {
+      if (error instanceof Fault && error.status < 500)
+        return refuse('workspace_not_found', error.message, { next: error.next ?? 'svc workspace list' })
+      throw error
+    }
+  }
+
+  #step(current: StoredDocument, body: WindowCommandBody, actor: Actor): Step {
+    const { document, revision } = current
+    const id = document.workspace_id
+    if (body.workspace_id !== undefined && body.workspace_id !== id)
+      refuse('invalid_command', `workspace_id is not that of the path, ${id}`)
+    const rebased = rebasedFrom(document, revision, body.expected_revision, body.rebase)
+    const client = body.client_id ? this.#clients.get(document, body.client_id) : undefined
+    if (body.command_id === 'desktop.switch' && !client)
+      refuse('client_not_found', 'desktop.switch is for one client; name it in client_id', {
+        next: 'svc desktop clients',
+      })
+    const next = isHistoryCommand(body.command_id)
+      ? this.#travel(document, body.command_id === 'layout.undo' ? 'undo' : 'redo', body.payload)
+      : this.#reduce(current, body.command_id, body, actor, client?.active_desktop_id)
+    const changes = changesBetween(document, next.document)
+    const changed = Object.keys(changes).length > 0 || !sameOverrides(document, next.document)
+    return { ...next, changes, changed, rebasedFrom: rebased }
+  }
+
+  #reduce(
+    { document, revision }: StoredDocument,
+    id: Exclude<CommandId, 'layout.undo' | 'layout.redo'>,
+    { payload, origin, actor: claimed }: WindowCommandBody,
+    actor: Actor,
+    activeDesktop: string | undefined,
+  ) {
+    const reduced = reduce(document, id, payload, {
+      revision,
+      activeDesktop,
+      mint: prefix => this.kernel.ids.id(prefix),
+      layout: layoutId => this.#layout(document.workspace_id, layoutId),
+    })
+    if (reduced.is === 'refused') throw reduced.refusal
+    const record = (t: Tx) => {
+      if (!commandTable[id].recorded) return
+      const at = iso(this.kernel.clock.now())
+      const entry = entryOf(id, actorOf(claimed, actor), at, document, reduced.document, origin)
+      this.#store.push(t, document.workspace_id, 'undo', entry, historyLimit(reduced.document))
+      this.#store.clear(t, document.workspace_id, 'redo')
+    }
+    return { document: reduced.document, effect: reduced.effect, record }
+  }
+
+  #travel(document: WindowDocument, way: Side, payload: unknown) {
+    decodePayload(`layout.${way}`, payload)
+    const id = document.workspace_id
+    const [entry] = this.#store.history(id, way, 1)
+    if (!entry) return refuse('history_boundary', `there is nothing to ${way}`)
+    const next = stepped(document, entry, way)
+    const diagnostics = diagnose(next.document, id)
+    if (diagnostics.length > 0)
+      refuse('invalid_topology', `this cannot be ${way === 'undo' ? 'undone' : 'redone'}`, { diagnostics })
+    const record = (t: Tx) => {
+      this.#store.pop(t, id, way)
+      this.#store.push(t, id, way === 'undo' ? 'redo' : 'undo', next.entry, historyLimit(next.document))
+    }
+    return { document: next.document, effect: {}, record }
+  }
+
+  #layout(workspaceId: string, id: string): SavedLayout | undefined {
+    const record = this.kernel.records.get(LayoutKind.name, id)
+    if (!record || !appliesTo(record.scope, workspaceId)) return undefined
+    const decoded = decodeLayout(record.spec, record.scope)
+    if (decoded.is === 'layout') return decoded.layout
+    return refuse('invalid_topology', `the layout ${id} is not valid`, { diagnostics: [...decoded.diagnostics] })
+  }
+
+  #emit(
+    t: Tx,
+    before: WindowDocument,
+    { document, revision, updatedAt }: Required<StoredDocument>,
+    step: Step,
+    { command_id, origin, actor: claimed }: WindowCommandBody,
+    actor: Actor,
+  ): void {
+    const { events } = this.kernel
+    const workspace_id = document.workspace_id
+    const options = { actor, scope: workspace_id, subject: workspace_id }
+    const happened = happenings(before, document)
+    for (const name of Object.keys(happened) as HappeningName[]) {
+      const ids = [...happened[name]]
+      if (ids.length > 0) events.emit(t, happeningEvents[name], { workspace_id, revision, command_id, ids }, options)
+    }
+    if (command_id === 'layout.replace') {
+      const ids = document.desktops.map(({ id }) => id)
+      events.emit(t, LayoutApplied, { workspace_id, revision, command_id, ids }, options)
+    }
+    const told = {
+      actor: actorOf(claimed, actor),
+      changes: step.changes,
+      command_id,
+      occurred_at: iso(updatedAt ?? this.kernel.clock.now()),
+      ...(origin === undefined ? {} : { origin }),
+      revision,
+      workspace_id,
+    }
+    events.emit(t, CommandApplied, told, options)
+  }
+
+  #toWire(workspace: Workspace, stored: StoredDocument, newest?: number): WindowManagerState {
+    const { document, revision, updatedAt } = stored
+    const side = (name: Side): HistoryEntry[] => this.#store.history(workspace.id, name, newest)
+    return {
+      ...document,
+      revision,
+      updated_at: iso(updatedAt ?? workspace.createdAt),
+      history: { undo: side('undo'), redo: side('redo') },
+    }
+  }
+
+  async #forget(workspaceId: string): Promise<void> {
+    await this.kernel.db.tx(t => this.#store.delete(t, workspaceId))
+    this.#clients.forget(workspaceId)
+    this.#live.forget(workspaceId)
+  }
+}
+
+const appliesTo = (scope: RecordScope, workspaceId: string) => scope.kind !== 'workspace' || scope.id === workspaceId
+
+const sameOverrides = (a: WindowDocument, b: WindowDocument) =>
+  JSON.stringify(a.overrides) === JSON.stringify(b.overrides)
+
+/** Who the caller says it acts for, else who it is. */
+const actorOf = (claimed: WindowManagerActor | undefined, { kind, id }: Actor): WindowManagerActor =>
+  claimed?.id || claimed?.kind ? claimed : { kind, id }

@@ -1,0 +1,107 @@
+import type { Db, Migration, Tx } from '../../kernel/plugin.js'
+import type { HistoryEntry } from '../../schemas/window-manager.js'
+import { DOCUMENT_VERSION, emptyDocument, type WindowDocument } from './document.js'
+import { refuse } from './refusal.js'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-document',
+    sql: `CREATE TABLE window_manager_document (
+      workspace_id TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, body TEXT NOT NULL, updated_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE window_manager_history (
+      seq INTEGER PRIMARY KEY, workspace_id TEXT NOT NULL, side TEXT NOT NULL, entry TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX window_manager_history_side ON window_manager_history (workspace_id, side, seq);`,
+  },
+]
+
+export type Side = 'undo' | 'redo'
+
+/** A document as it is stored; one that no command has changed yet is at revision 0. */
+export interface StoredDocument {
+  readonly document: WindowDocument
+  readonly revision: number
+  /** Epoch milliseconds; undefined before the first change. */
+  readonly updatedAt?: number | undefined
+}
+
+type Row = { body: string; revision: number; updated_at: number }
+
+/** The documents of workspaces, read when asked for, and their histories, of which each entry is a row. */
+export class DocumentStore {
+  constructor(private readonly db: Db) {}
+
+  read(workspaceId: string): StoredDocument {
+    const row = this.db.get<Row>(
+      'SELECT body, revision, updated_at FROM window_manager_document WHERE workspace_id = ?',
+      [workspaceId],
+    )
+    if (!row) return { document: emptyDocument(workspaceId), revision: 0 }
+    const body = parsed<Omit<WindowDocument, 'version' | 'workspace_id'>>(row.body)
+    const document = { version: DOCUMENT_VERSION, workspace_id: workspaceId, ...body }
+    return { document, revision: row.revision, updatedAt: row.updated_at }
+  }
+
+  write(t: Tx, { document, revision, updatedAt }: Required<StoredDocument>): void {
+    const { workspace_id, desktops, windows, overrides } = document
+    t.run(
+      `INSERT INTO window_manager_document (workspace_id, revision, body, updated_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (workspace_id) DO UPDATE
+       SET revision = excluded.revision, body = excluded.body, updated_at = excluded.updated_at`,
+      [workspace_id, revision, JSON.stringify({ desktops, windows, overrides }), updatedAt ?? 0],
+    )
+  }
+
+  /** Entries of one side, the one that is next last; at most `newest` of them. */
+  history(workspaceId: string, side: Side, newest = Number.MAX_SAFE_INTEGER): HistoryEntry[] {
+    return this.db
+      .all<{ entry: string }>(
+        'SELECT entry FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?',
+        [workspaceId, side, newest],
+      )
+      .map(row => parsed<HistoryEntry>(row.entry))
+      .reverse()
+  }
+
+  /** Adds an entry that is next from now on; of more than `limit` the oldest go. */
+  push(t: Tx, workspaceId: string, side: Side, entry: HistoryEntry, limit: number): void {
+    t.run('INSERT INTO window_manager_history (workspace_id, side, entry) VALUES (?, ?, ?)', [
+      workspaceId,
+      side,
+      JSON.stringify(entry),
+    ])
+    t.run(
+      `DELETE FROM window_manager_history WHERE workspace_id = ? AND side = ? AND seq NOT IN (
+         SELECT seq FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?)`,
+      [workspaceId, side, workspaceId, side, limit],
+    )
+  }
+
+  /** Removes the entry that was next. */
+  pop(t: Tx, workspaceId: string, side: Side): void {
+    t.run(
+      `DELETE FROM window_manager_history
+       WHERE seq = (SELECT max(seq) FROM window_manager_history WHERE workspace_id = ? AND side = ?)`,
+      [workspaceId, side],
+    )
+  }
+
+  clear(t: Tx, workspaceId: string, side: Side): void {
+    t.run('DELETE FROM window_manager_history WHERE workspace_id = ? AND side = ?', [workspaceId, side])
+  }
+
+  /** Forgets a workspace. */
+  delete(t: Tx, workspaceId: string): void {
+    t.run('DELETE FROM window_manager_history WHERE workspace_id = ?', [workspaceId])
+    t.run('DELETE FROM window_manager_document WHERE workspace_id = ?', [workspaceId])
+  }
+}
+
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return refuse('unavailable', 'the stored document of this workspace is damaged', { next: 'svc doctor' })
+  }
+}
