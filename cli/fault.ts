@@ -85,7 +85,8 @@ export function replyFault(status: number, text: string): CliFault {
   const body = parseBody(text)
   if (body === undefined) {
     const shown = text.trim().slice(0, 500)
-    return new CliFault(`http_${status}`, shown === '' ? `the daemon answered ${status}` : shown, { exit })
+    const message = shown === '' ? `the daemon answered ${status}` : shown
+    return new CliFault(`http_${status}`, message, { exit, body: parseJson(text) })
   }
   const { error, code, diagnostic } = body
   const { next = textsOf(diagnostic).suggested_command, ...others } = textsOf(body.details)
@@ -101,9 +102,13 @@ function textsOf(value: unknown): Record<string, string> {
 }
 
 function parseBody(text: string): ErrorBody | undefined {
+  const body = parseJson(text) as Partial<ErrorBody> | null | undefined
+  return typeof body?.error === 'string' ? (body as ErrorBody) : undefined
+}
+
+function parseJson(text: string): unknown {
   try {
-    const body = JSON.parse(text)
-    return typeof body?.error === 'string' ? body : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -2,14 +2,16 @@
 import type { Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
+import bridges from './bridges/index.js'
 import daemon from './daemon/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
+import sidecars from './sidecars/index.js'
 import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, daemon, providers, resources, sessions, windowManager, workspaces }
+export { agents, automation, bridges, daemon, providers, resources, sessions, sidecars, windowManager, workspaces }
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -18,8 +20,10 @@ export const inTree: readonly Plugin[] = [
   workspaces,
   providers,
   agents,
+  sidecars,
   sessions,
   automation,
+  bridges,
   windowManager,
 ]
 

@@ -1,11 +1,13 @@
-import { defineErrors, registry, token } from '../../kernel/plugin.js'
+import { defineErrors, type Fault, type Hook, registry, type StoredRecord, token } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { AgentSpec } from './agent-kind.js'
+import type { AgentFolder } from './files.js'
 import type { HookInput, McpServerInput } from './frontmatter.js'
 
 export { AgentKind, AgentSpec } from './agent-kind.js'
-export { RESERVED_NAMES } from './frontmatter.js'
+export { type AgentFolder, readBounded } from './files.js'
+export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -32,6 +34,8 @@ export interface AgentDefinition {
   readonly digest: string
   readonly path?: string
   readonly workspaceId?: string
+  /** The record that it is, of one with source `record`. */
+  readonly record?: Pick<StoredRecord, 'id' | 'owner' | 'scope'>
 }
 
 /** A definition with everything that a process of it needs. */
@@ -48,10 +52,25 @@ export interface AgentsApi {
   list(workspace?: Workspace): Promise<readonly AgentDefinition[]>
   /** Throws `agent_not_found` (404) or `agent_invalid` (422) naming the file and what is wrong in it. */
   find(name: string, workspace?: Workspace): Promise<AgentDefinition>
+  /** Like `find`, and the folder of one that is a file. */
+  locate(
+    name: string,
+    workspace?: Workspace,
+  ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
   /** What the bytes of an AGENT.md file say, as a record has it. Throws `agent_invalid` (422); a reserved name is not judged. */
   parse(bytes: Uint8Array): AgentSpec
+  /** May processes of this agent be started. */
+  readonly starting: Hook<(definition: AgentDefinition, workspace?: Workspace) => Promise<Fault | undefined>>
+  /** What an agent is told at its start; taps hand on a changed text. */
+  readonly prompting: Hook<
+    (
+      prompt: string,
+      definition: AgentDefinition,
+      workspace?: Workspace,
+    ) => string | undefined | Promise<string | undefined>
+  >
 }
 
 export const Agents = token<AgentsApi>('agents@1')

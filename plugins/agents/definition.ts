@@ -28,7 +28,7 @@ export class DefinitionError extends Error {
 }
 
 /** Where a definition was found. */
-export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId'>
+export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId' | 'record'>
 
 /** `sha256:` and hex over the bytes of a definition. */
 export const digestOf = (bytes: Uint8Array | string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`

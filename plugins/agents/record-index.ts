@@ -97,11 +97,12 @@ class RecordSource implements Source {
   }
 }
 
-function fromRecord({ spec, scope }: StoredRecord<AgentSpec>): AgentDefinition {
+function fromRecord({ id, owner, spec, scope }: StoredRecord<AgentSpec>): AgentDefinition {
   const workspaceId = scope.kind === 'workspace' ? scope.id : undefined
   return definitionOf(spec, spec.prompt, digestOf(canonicalJson(spec)), {
     origin: workspaceId === undefined ? 'global' : 'workspace',
     source: 'record',
+    record: { id, owner, scope },
     ...(workspaceId === undefined ? {} : { workspaceId }),
     ...(spec.source_path === undefined ? {} : { path: spec.source_path }),
   })

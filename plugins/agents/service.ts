@@ -46,9 +46,13 @@ export class AgentsService implements AgentsApi {
   readonly #sources: AgentSources
   readonly #writer: DefinitionWriter
   readonly #wire = new WireCache()
+  readonly starting
+  readonly prompting
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
+    this.starting = kernel.hooks.gate<[AgentDefinition, Workspace?]>('starting')
+    this.prompting = kernel.hooks.pipeline<string, [AgentDefinition, Workspace?]>('prompting')
     this.#sources = new AgentSources(kernel)
     this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
   }
@@ -72,14 +76,22 @@ export class AgentsService implements AgentsApi {
   }
 
   async find(name: string, workspace?: Workspace): Promise<AgentDefinition> {
-    const found = (await this.#first(name, workspace))?.found
-    if (found?.ok) return found.definition
-    if (found) throw invalid(found)
-    throw notFound(name, workspace)
+    return (await this.locate(name, workspace)).definition
+  }
+
+  async locate(name: string, workspace?: Workspace) {
+    const first = await this.#first(name, workspace)
+    if (!first) throw notFound(name, workspace)
+    const { found, where } = first
+    if (found.ok) return { definition: found.definition, where }
+    throw invalid(found)
   }
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
-    const definition = await this.find(name, workspace)
+    const found = await this.find(name, workspace)
+    const refused = await this.starting.ask(found, workspace)
+    if (refused) throw refused
+    const definition = { ...found, prompt: await this.prompting.run(found.prompt, found, workspace) }
     const resolution = await resolveProvider(definition, this.kernel.needs.providers)
     if (!resolution.provider) throw notRunnable(name, resolution)
     const { provider } = resolution

@@ -6,6 +6,8 @@ import { AgentKind, type AgentSpec, RESERVED_NAMES } from '../agents/api.js'
 import { JobKind, TriggerKind } from '../automation/api.js'
 import { BridgeInstanceKind } from '../bridges/api.js'
 import type { InstalledExtension } from '../extensions/api.js'
+import { AgentHeartbeatKind, AgentSoulKind } from '../sidecars/api.js'
+import { LayoutKind, MAX_LAYOUT_BYTES } from '../window-manager/api.js'
 import { bundleFiles, readInside, readText } from './files.js'
 import { derivedId } from './ids.js'
 import { type BundleManifest, type BundleProblem, type Channel, parseBundle, twice } from './manifest.js'
@@ -14,7 +16,6 @@ import { requirementDigest } from './requirement.js'
 
 const MAX_MANIFEST_BYTES = 512 * 1024
 const MAX_AGENT_BYTES = 512 * 1024
-const MAX_LAYOUT_BYTES = 4 * 1024 * 1024
 
 /** A profile with everything that it projects. */
 export interface LoadedProfile extends ProfileContent {
@@ -208,9 +209,12 @@ class BundleReader {
   }
 }
 
-/** Kinds whose codecs are known here; layouts and sidecars are judged where they are written. */
+/** The codecs of all that is projected, also where the plugins of these kinds are switched off. */
 const CODECS: ReadonlyMap<string, Kind<never>> = new Map(
-  [AgentKind, JobKind, TriggerKind, BridgeInstanceKind].map(kind => [kind.name, kind as unknown as Kind<never>]),
+  [LayoutKind, AgentKind, AgentSoulKind, AgentHeartbeatKind, JobKind, TriggerKind, BridgeInstanceKind].map(kind => [
+    kind.name,
+    kind as unknown as Kind<never>,
+  ]),
 )
 
 function codecProblem(
@@ -231,12 +235,10 @@ function codecProblem(
   return { key, message }
 }
 
+/** What it takes to project a layout; its codec judges the rest. */
 function layoutProblem(spec: unknown): string | undefined {
-  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return 'a layout is an object'
-  const { version, id, display_name, document } = spec as Record<string, unknown>
-  if (version !== 1) return 'version: 1 is the version of a layout'
+  const { id, document } = (typeof spec === 'object' && spec !== null ? spec : {}) as Record<string, unknown>
   if (typeof id !== 'string' || id.trim() === '') return 'id: required'
-  if (typeof display_name !== 'string' || display_name.trim() === '') return 'display_name: required'
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) return 'document: required'
+  if (typeof document !== 'object' || document === null) return 'document: required'
   return undefined
 }

@@ -59,9 +59,9 @@ export function activationToWire(
     layouts: of('window_layout').map(({ id, spec: layout }) => ({
       id,
       display_name: text(layout.display_name) ?? id,
-      aspect_variant: text(layout.aspect ?? layout.aspect_variant) ?? 'any',
-      overflow_policy: text(layout.overflow ?? layout.overflow_policy) ?? 'stack',
-      ...given({ participant_slots: slotIds(layout.participants ?? layout.participant_slots) }),
+      aspect_variant: text(layout.aspect) ?? 'any',
+      overflow_policy: text(layout.overflow) ?? 'stack',
+      ...given({ participant_slots: slotIds(layout.participants) }),
     })),
     bridges: of('bridge.instance').map(({ id, spec: bridge }) => ({
       id,
@@ -92,7 +92,7 @@ const definition = ({ id, spec }: { id: string; spec: Spec }) => ({
 
 function slotIds(slots: unknown): string[] | undefined {
   if (!Array.isArray(slots)) return undefined
-  return slots.map(slot => text(slot) ?? text((slot as Spec | null)?.id) ?? '')
+  return slots.flatMap(slot => text((slot as Spec | null)?.id) ?? [])
 }
 
 /** Channels of a profile, as declared. */

@@ -9,6 +9,8 @@ import bundles from '../../../plugins/bundles/index.js'
 import daemon from '../../../plugins/daemon/index.js'
 import providers from '../../../plugins/providers/index.js'
 import resources from '../../../plugins/resources/index.js'
+import sidecars from '../../../plugins/sidecars/index.js'
+import windowManager from '../../../plugins/window-manager/index.js'
 import workspaces from '../../../plugins/workspaces/index.js'
 import { boot, type Reply, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 import { fakeSessions } from '../automation/fake-sessions.js'
@@ -43,7 +45,18 @@ export async function scene(options: { home?: string; plugins?: readonly Plugin[
   const folder = await temporaryFolder('bundles-kits')
   const { plugin, extensions } = fakeExtensions()
   const sessions = fakeSessions()
-  const inTree = [daemon, resources, workspaces, providers, agents, sessions.plugin, automation, bridges]
+  const inTree = [
+    daemon,
+    resources,
+    workspaces,
+    providers,
+    agents,
+    sessions.plugin,
+    automation,
+    bridges,
+    sidecars,
+    windowManager,
+  ]
   const host = await boot({ home, plugins: [...inTree, plugin, bundles, ...(options.plugins ?? [])] })
   const roots: string[] = []
   const ids: string[] = []

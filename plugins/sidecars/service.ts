@@ -1,0 +1,204 @@
+import { type Actor, ok, type PluginKernel } from '../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type {
+  DeleteSidecarBody,
+  Heartbeat,
+  RollbackHeartbeatBody,
+  RollbackSoulBody,
+  SidecarHistoryQuery,
+  Soul,
+  ValidateHeartbeatBody,
+  ValidateSoulBody,
+  WriteSidecarBody,
+} from '../../schemas/sidecars.js'
+import type { AgentDefinition, Agents } from '../agents/api.js'
+import type { Workspace, Workspaces } from '../workspaces/api.js'
+import { SidecarErrors, type SidecarsApi } from './api.js'
+import { brokenSidecars } from './checks.js'
+import { type Asked, type Changed, SidecarFiles } from './files.js'
+import { heartbeatOf } from './heartbeat.js'
+import { Places } from './places.js'
+import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
+import { type HeartbeatConfig, HeartbeatSetting, SoulSetting } from './settings.js'
+import { personaOf, soulOf } from './soul.js'
+
+/** Personas and heartbeat policies: what lies beside the definition of an agent (Behaviour 4.4, 4.5). */
+export class SidecarsService implements SidecarsApi {
+  readonly policyResolved
+  readonly soulChanged
+  readonly souls: SidecarFiles<Soul>
+  readonly heartbeats: SidecarFiles<Heartbeat>
+
+  constructor(private readonly kernel: PluginKernel<{ agents: typeof Agents; workspaces: typeof Workspaces }>) {
+    this.policyResolved = kernel.hooks.notify<[Heartbeat, string, Workspace?]>('heartbeat.policy.resolved')
+    this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
+    const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
+    const revisions = new Revisions(kernel.db)
+    this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
+      soulOf(source, kernel.setting(SoulSetting)),
+    )
+    this.heartbeats = new SidecarFiles('heartbeat', kernel, places, revisions, source =>
+      heartbeatOf(source, kernel.setting(HeartbeatSetting)),
+    )
+  }
+
+  // The interface for other plugins.
+
+  get heartbeatConfig(): HeartbeatConfig {
+    return this.kernel.setting(HeartbeatSetting)
+  }
+
+  soul(agent: string, workspace?: Workspace): Promise<Soul> {
+    return this.souls.read(agent, workspace)
+  }
+
+  heartbeat(agent: string, workspace?: Workspace): Promise<Heartbeat> {
+    return this.heartbeats.read(agent, workspace)
+  }
+
+  heartbeatRevision(policy: Heartbeat): string | undefined {
+    return this.heartbeats.newest(policy)?.id
+  }
+
+  // What the routes ask for. A text that is not valid is answered with what it would be, and 422.
+
+  async readHeartbeat(agent: string, reference: string | undefined) {
+    const workspace = await this.#workspace(reference)
+    const policy = await this.heartbeats.read(agent, workspace)
+    await this.policyResolved.call(policy, agent, workspace)
+    return policy.validation_status === 'invalid' ? { status: 422 as const, body: policy } : ok(policy)
+  }
+
+  async writeHeartbeat(agent: string, body: WriteSidecarBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    return this.#heartbeatChanged(asked, await this.heartbeats.write(asked, body.body, condition(body)))
+  }
+
+  async rollbackHeartbeat(agent: string, body: RollbackHeartbeatBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    const to = { id: body.revision_id, digest: body.target_digest }
+    return this.#heartbeatChanged(asked, await this.heartbeats.rollback(asked, to, condition(body)))
+  }
+
+  async deleteHeartbeat(agent: string, body: DeleteSidecarBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    const { snapshot: heartbeat, revision } = await this.heartbeats.remove(asked, condition(body))
+    await this.policyResolved.call(heartbeat, agent, asked.workspace)
+    return { heartbeat, revision: heartbeatRevision(revision) }
+  }
+
+  async validateHeartbeat(agent: string, { body, workspace_id }: ValidateHeartbeatBody) {
+    const policy = await this.heartbeats.validate(agent, await this.#workspace(workspace_id), body)
+    return policy.valid ? ok(policy) : { status: 422 as const, body: policy }
+  }
+
+  async heartbeatHistory(agent: string, { workspace_id, ...page }: SidecarHistoryQuery) {
+    const { rows, ...more } = await this.heartbeats.history(agent, await this.#workspace(workspace_id), page)
+    return { revisions: rows.map(heartbeatRevision), ...more }
+  }
+
+  async readSoul(agent: string, reference: string | undefined): Promise<Soul> {
+    const soul = await this.souls.read(agent, await this.#workspace(reference))
+    const revision = this.souls.newest(soul)
+    return { ...soul, ...(revision?.new_digest === soul.digest && { revision_id: revision?.id }) }
+  }
+
+  async writeSoul(agent: string, body: WriteSidecarBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    return this.#soulChanged(asked, await this.souls.write(asked, body.body, condition(body)))
+  }
+
+  async rollbackSoul(agent: string, body: RollbackSoulBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    return this.#soulChanged(asked, await this.souls.rollback(asked, { id: body.revision_id }, condition(body)))
+  }
+
+  async deleteSoul(agent: string, body: DeleteSidecarBody, actor: Actor, headers: Headers) {
+    const asked = await this.#asked(agent, body, actor, headers)
+    const { snapshot: soul, revision } = await this.souls.remove(asked, condition(body))
+    await this.soulChanged.call(soul, agent, asked.workspace)
+    return { soul, revision: soulRevision(revision) }
+  }
+
+  async validateSoul(agent: string, { body, workspace_id }: ValidateSoulBody) {
+    const workspace = await this.#workspace(workspace_id)
+    const soul = await (body === undefined
+      ? this.souls.read(agent, workspace)
+      : this.souls.validate(agent, workspace, body))
+    return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
+  }
+
+  async soulHistory(agent: string, { workspace_id, ...page }: SidecarHistoryQuery) {
+    const { rows, ...more } = await this.souls.history(agent, await this.#workspace(workspace_id), page)
+    return { revisions: rows.map(soulRevision), ...more }
+  }
+
+  // What the taps and the doctor ask for.
+
+  /** An agent with a persona that is not valid is not started: it would be somebody else (Behaviour 4.4). */
+  async refuseStart({ name }: AgentDefinition, workspace?: Workspace) {
+    const { diagnostics = [], source_path: path, validation_status: status } = await this.souls.read(name, workspace)
+    if (status !== 'invalid' || !this.kernel.setting(SoulSetting).enabled) return undefined
+    const wrong = diagnostics.find(({ severity }) => severity === 'error')
+    const line = wrong?.line === undefined ? '' : ` (line ${wrong.line})`
+    return SidecarErrors.soul_invalid(`the persona of agent ${name} is not valid: ${wrong?.message}${line}`, {
+      details: { ...(path && { path }), ...(wrong && { error_kind: wrong.code }) },
+      next: `svc agent soul inspect ${name}`,
+    })
+  }
+
+  /** The prompt of an agent with its persona behind it. */
+  async withPersona(prompt: string, { name }: AgentDefinition, workspace?: Workspace): Promise<string | undefined> {
+    const { active, body = '', frontmatter } = await this.souls.read(name, workspace)
+    if (!active) return undefined
+    return `${prompt}\n\n${personaOf(body, frontmatter, this.kernel.setting(SoulSetting)).text}`
+  }
+
+  /** Doctor: sidecars that are not valid, of the agents of the home and of every workspace. */
+  async check(): Promise<DiagnosticItem[]> {
+    const { agents, workspaces } = this.kernel.needs
+    const seen = new Map<string, Heartbeat | Soul>()
+    for (const workspace of [undefined, ...workspaces.list()]) {
+      for (const { name } of await agents.list(workspace)) {
+        for (const one of [await this.souls.read(name, workspace), await this.heartbeats.read(name, workspace)]) {
+          if (one.validation_status === 'invalid') seen.set(one.source_path ?? name, one)
+        }
+      }
+    }
+    return brokenSidecars([...seen.values()])
+  }
+
+  async #heartbeatChanged({ agent, workspace }: Asked, { snapshot: heartbeat, revision }: Changed<Heartbeat>) {
+    if (!revision) return { status: 422 as const, body: heartbeat }
+    await this.policyResolved.call(heartbeat, agent, workspace)
+    return ok({ heartbeat, revision: heartbeatRevision(revision) })
+  }
+
+  async #soulChanged({ agent, workspace }: Asked, { snapshot: soul, revision }: Changed<Soul>) {
+    if (!revision) return { status: 422 as const, body: soul }
+    await this.soulChanged.call(soul, agent, workspace)
+    return ok({ soul, revision: soulRevision(revision) })
+  }
+
+  async #asked(
+    agent: string,
+    { workspace_id }: { readonly workspace_id?: string | undefined },
+    actor: Actor,
+    headers: Headers,
+  ): Promise<Asked> {
+    if (headers['if-match'] !== undefined) throw SidecarErrors.heartbeat_if_match_header_unsupported()
+    return { agent, workspace: await this.#workspace(workspace_id), actor }
+  }
+
+  /** The workspace of a request; undefined without one. */
+  #workspace(reference: string | undefined): Promise<Workspace | undefined> {
+    return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
+  }
+}
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+const condition = (body: { readonly expected_digest: string; readonly idempotency_key?: string | undefined }) => ({
+  expected: body.expected_digest,
+  key: body.idempotency_key,
+})
