@@ -183,7 +183,9 @@ class BundleReader {
     }
     for (const record of project(content, target)) {
       const wrong = codecProblem(record, target.scope)
-      if (wrong !== undefined) this.#say(`${at}.${record.at}${wrong.key && `.${wrong.key}`}`, wrong.message)
+      if (wrong === undefined) continue
+      const file = record.kind.startsWith('agent.') ? `${path.posix.basename(String(record.spec.source_path))}: ` : ''
+      this.#say(`${at}.${record.at}${wrong.key && `.${wrong.key}`}`, `${file}${wrong.message}`)
     }
   }
 

@@ -194,7 +194,7 @@ test('Agent references: a reserved agent name is 422', async () => {
 test('Sidecars are paired by agent id, owner and scope, and come from a path of the package', async () => {
   const { id } = await s.activate(inWorkspace(s.one))
   const [agent, soul, heartbeat] = await Promise.all([
-    s.record('agent', 'agt_' + (await s.owned(id)).find(key => key.startsWith('agent '))?.slice('agent agt_'.length)),
+    s.record('agent', `agt_${(await s.owned(id)).find(key => key.startsWith('agent '))?.slice('agent agt_'.length)}`),
     ...['agent.soul', 'agent.heartbeat'].map(async kind =>
       s.record(kind, (await s.owned(id)).find(key => key.startsWith(`${kind} `))?.split(' ')[1] ?? ''),
     ),
