@@ -230,6 +230,34 @@ export interface Event {
   readonly workspace_path?: string | undefined
 }
 
+export interface Extension {
+  readonly actions?: readonly string[] | undefined
+  readonly bundles?: readonly {
+    readonly description?: string | undefined
+    readonly name: string
+    readonly profiles?: readonly string[] | undefined
+  }[] | undefined
+  readonly capabilities?: readonly string[] | undefined
+  readonly daemon_running: boolean
+  readonly diagnostics?: readonly Item[] | undefined
+  readonly enabled: boolean
+  readonly health?: string | undefined
+  readonly health_message?: string | undefined
+  readonly last_error?: string | undefined
+  readonly marketplace?: Marketplace | null | undefined
+  readonly missing_env?: readonly string[] | undefined
+  readonly name: string
+  readonly pid?: number | undefined
+  readonly provenance?: Provenance | null | undefined
+  readonly requires_env?: readonly string[] | undefined
+  readonly source: string
+  readonly state: string
+  readonly trust?: Trust | null | undefined
+  readonly type: string
+  readonly uptime_seconds?: number | undefined
+  readonly version: string
+}
+
 export interface Failure {
   readonly kind: string
   readonly crash_bundle_path?: string | undefined
@@ -255,6 +283,21 @@ export interface GetAutomationJobsByIdRuns {
 
 export interface GetAutomationRunsById {
   readonly run: Run
+}
+
+export interface GetExtensionsByName {
+  readonly extension: Extension
+}
+
+export interface GetExtensionsByNameSecrets {
+  readonly bindings: readonly {
+    readonly env_name: string
+    readonly header_name?: string | undefined
+    readonly mcp_server?: string | undefined
+    readonly stale: boolean
+  }[]
+  readonly bound_env_keys: readonly string[]
+  readonly declared_env: readonly string[]
 }
 
 export interface GetResources {
@@ -375,6 +418,19 @@ export interface Interaction {
   readonly created_at: string
 }
 
+export interface Item {
+  readonly id: string
+  readonly code: string
+  readonly category: string
+  readonly severity: string
+  readonly title: string
+  readonly message: string
+  readonly data_freshness: string
+  readonly doc_url?: string | undefined
+  readonly suggested_command?: string | undefined
+  readonly evidence?: { readonly [name: string]: unknown } | undefined
+}
+
 export interface Job {
   readonly id: string
   readonly name: string
@@ -423,6 +479,29 @@ export interface LoopTarget {
   readonly workspace_id: string
 }
 
+export interface Marketplace {
+  readonly author?: string | undefined
+  readonly description: string
+  readonly downloads?: number | null | undefined
+  readonly entry_id: string
+  readonly format?: string | undefined
+  readonly install_slug?: string | undefined
+  readonly installed: boolean
+  readonly installed_name?: string | undefined
+  readonly installed_version?: string | undefined
+  readonly kind: "mcp" | "extension" | "skill"
+  readonly manage_path?: string | undefined
+  readonly name: string
+  readonly published_at?: string | null | undefined
+  readonly source: string
+  readonly tier?: string | undefined
+  readonly transport?: string | undefined
+  readonly trust?: Trust | null | undefined
+  readonly update_available: boolean
+  readonly updated_at?: string | null | undefined
+  readonly version?: string | undefined
+}
+
 export interface NetworkParticipation {
   readonly mode: "live"
   readonly channel_strategy: "named"
@@ -454,6 +533,79 @@ export interface PermissionPolicy {
   readonly skills: readonly string[]
   readonly tools: readonly string[]
   readonly workspace_paths: readonly string[]
+}
+
+export interface PostExtensionsByNameReload {
+  readonly extension: {
+    readonly bound_env_keys?: readonly string[] | undefined
+    readonly capabilities?: readonly string[] | undefined
+    readonly consecutive_failures: number
+    readonly daemon_running: boolean
+    readonly dev?: boolean | undefined
+    readonly diagnostics?: readonly Item[] | undefined
+    readonly digest_matched: boolean
+    readonly enabled: boolean
+    readonly failure_code?: string | undefined
+    readonly format: string
+    readonly generation_hash?: string | undefined
+    readonly health?: string | undefined
+    readonly health_message?: string | undefined
+    readonly last_error?: string | undefined
+    readonly marketplace?: Marketplace | null | undefined
+    readonly missing_env?: readonly string[] | undefined
+    readonly name: string
+    readonly network_confirmation_required: boolean
+    readonly network_requirement_digest?: string | undefined
+    readonly origin_path?: string | undefined
+    readonly overrides_published?: boolean | undefined
+    readonly permissions?: readonly string[] | undefined
+    readonly pid?: number | undefined
+    readonly provenance?: {
+      readonly allow_unverified: boolean
+      readonly archive_digest_sha256?: string | undefined
+      readonly catalog_entry_id?: string | undefined
+      readonly checksum_sha256: string
+      readonly checksum_verified: boolean
+      readonly installed_at: string
+      readonly installed_by: string
+      readonly installed_from: string
+      readonly permissions?: readonly string[] | undefined
+      readonly registry_tier: string
+      readonly slug?: string | undefined
+      readonly source_url?: string | undefined
+      readonly trust?: Trust | null | undefined
+      readonly warnings?: readonly Item[] | undefined
+      readonly digest_matched: boolean
+    } | null | undefined
+    readonly remote_version?: string | undefined
+    readonly requires_env?: readonly string[] | undefined
+    readonly restart_backoff_ms: number
+    readonly source: string
+    readonly state: string
+    readonly trust?: Trust | null | undefined
+    readonly type: string
+    readonly update_available: boolean
+    readonly uptime_seconds?: number | undefined
+    readonly version: string
+    readonly workspace_id?: string | undefined
+  }
+}
+
+export interface Provenance {
+  readonly allow_unverified: boolean
+  readonly archive_digest_sha256?: string | undefined
+  readonly catalog_entry_id?: string | undefined
+  readonly checksum_sha256: string
+  readonly checksum_verified: boolean
+  readonly installed_at: string
+  readonly installed_by: string
+  readonly installed_from: string
+  readonly permissions?: readonly string[] | undefined
+  readonly registry_tier: string
+  readonly slug?: string | undefined
+  readonly source_url?: string | undefined
+  readonly trust?: Trust | null | undefined
+  readonly warnings?: readonly Item[] | undefined
 }
 
 export interface Provider {
@@ -671,6 +823,14 @@ export interface Task {
   readonly title?: string | undefined
 }
 
+export interface Trust {
+  readonly allow_unverified: boolean
+  readonly checksum_verified: boolean
+  readonly decision: string
+  readonly registry_tier: string
+  readonly warnings?: readonly Item[] | undefined
+}
+
 export interface WakeState {
   readonly agent_name?: string | undefined
   readonly coalesced_count: number
@@ -721,6 +881,21 @@ export interface Operations {
       readonly path: {
         readonly id: string
       }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Forget where a variable of an extension comes from: DELETE /api/extensions/{name}/secrets/{env_name} */
+  deleteExtensionsByNameSecretsByEnvName: {
+    input: {
+      readonly path: {
+        readonly name: string
+        readonly env_name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       204: undefined
@@ -962,24 +1137,171 @@ export interface Operations {
       200: {
         readonly duration_ms: number
         readonly generated_at: string
-        readonly items: readonly {
-          readonly id: string
-          readonly code: string
-          readonly category: string
-          readonly severity: string
-          readonly title: string
-          readonly message: string
-          readonly data_freshness: string
-          readonly doc_url?: string | undefined
-          readonly suggested_command?: string | undefined
-          readonly evidence?: { readonly [name: string]: unknown } | undefined
-        }[]
+        readonly items: readonly Item[]
         readonly schema_version: string
         readonly status: string
         readonly summary: {
           readonly counts_by_severity: { readonly [name: string]: number }
           readonly total: number
         }
+      }
+    }
+  }
+  /** Extensions and how they are: GET /api/extensions */
+  getExtensions: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly extensions: readonly Extension[]
+      }
+    }
+  }
+  /** One extension: GET /api/extensions/{name} */
+  getExtensionsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: GetExtensionsByName
+    }
+  }
+  /** What an extension ships, and what of it is in use: GET /api/extensions/{name}/inventory */
+  getExtensionsByNameInventory: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly diagnostics?: readonly Item[] | undefined
+        readonly enabled: boolean
+        readonly extension: string
+        readonly format: string
+        readonly items: readonly {
+          readonly id: string
+          readonly kind: string
+          readonly live: boolean
+          readonly name: string
+        }[]
+      }
+    }
+  }
+  /** What the process of an extension wrote to its standard error: GET /api/extensions/{name}/logs */
+  getExtensionsByNameLogs: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly follow?: string | undefined
+        readonly after?: string | undefined
+        readonly stream_epoch?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly logs: readonly {
+          readonly generation_hash?: string | undefined
+          readonly message: string
+          readonly sequence: number
+          readonly stream_epoch: string
+          readonly timestamp: string
+        }[]
+        readonly stream_epoch: string
+      }
+    }
+  }
+  /** What enabling an extension changes: GET /api/extensions/{name}/preview */
+  getExtensionsByNamePreview: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly agent_conflicts: readonly string[]
+        readonly automation_starting: readonly string[]
+        readonly changes: readonly {
+          readonly change: string
+          readonly id: string
+          readonly kind: string
+          readonly name: string
+        }[]
+        readonly extension: string
+        readonly missing_env: readonly string[]
+        readonly network_confirmation_required: boolean
+        readonly network_requirement_digest: string
+      }
+    }
+  }
+  /** Where an extension came from: GET /api/extensions/{name}/provenance */
+  getExtensionsByNameProvenance: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly provenance: Provenance
+      }
+    }
+  }
+  /** Variables that an extension declares, and whether they are there; never a value: GET /api/extensions/{name}/secrets */
+  getExtensionsByNameSecrets: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetExtensionsByNameSecrets
+    }
+  }
+  /** Commands that tools of extensions bring: GET /api/extensions/commands */
+  getExtensionsCommands: {
+    input: {
+      readonly query?: {
+        readonly extension?: string | undefined
+        readonly workspace?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly commands: readonly {
+          readonly approval_required: boolean
+          readonly example?: string | undefined
+          readonly extension: string
+          readonly flags: readonly {
+            readonly default?: unknown | undefined
+            readonly enum?: readonly string[] | undefined
+            readonly field: string
+            readonly maximum?: number | null | undefined
+            readonly minimum?: number | null | undefined
+            readonly name: string
+            readonly nullable: boolean
+            readonly repeatable: boolean
+            readonly required: boolean
+            readonly type?: string | undefined
+          }[]
+          readonly risk_class: "read" | "mutating" | "open_world" | "destructive"
+          readonly summary: string
+          readonly tool_id: string
+          readonly verb: string
+        }[]
+        readonly groups: readonly {
+          readonly extension: string
+          readonly path: string
+          readonly summary: string
+        }[]
       }
     }
   }
@@ -2080,6 +2402,62 @@ export interface Operations {
       }
     }
   }
+  /** Switch an extension off; its files, records and tables stay: POST /api/extensions/{name}/disable */
+  postExtensionsByNameDisable: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: GetExtensionsByName
+    }
+  }
+  /** Switch an extension on: POST /api/extensions/{name}/enable */
+  postExtensionsByNameEnable: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: GetExtensionsByName
+    }
+  }
+  /** Read an extension again and start it again: POST /api/extensions/{name}/reload */
+  postExtensionsByNameReload: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+      readonly body?: {
+        readonly confirm_network_digest?: string | undefined
+        readonly generation_hash?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: PostExtensionsByNameReload
+    }
+  }
+  /** Run a build from its own folder: POST /api/extensions/dev */
+  postExtensionsDev: {
+    input: {
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly confirm_network_digest?: string | undefined
+        readonly generation_hash: string
+        readonly origin_path: string
+      }
+    }
+    replies: {
+      201: PostExtensionsByNameReload
+    }
+  }
   /** Ask a provider whether it is logged in: POST /api/providers/{provider_id}/auth/probe */
   postProvidersByProviderIdAuthProbe: {
     input: {
@@ -2332,6 +2710,29 @@ export interface Operations {
       200: GetAgentsByName
     }
   }
+  /** Say where variables of an extension come from: PUT /api/extensions/{name}/secrets */
+  putExtensionsByNameSecrets: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly bindings: readonly {
+          readonly env_name: string
+          readonly header_name?: string | undefined
+          readonly mcp_server?: string | undefined
+          readonly value?: string | null | undefined
+          readonly vault_ref?: string | null | undefined
+        }[]
+      }
+    }
+    replies: {
+      200: GetExtensionsByNameSecrets
+    }
+  }
   /** Create or change a record: PUT /api/resources/{kind}/{id} */
   putResourcesByKindById: {
     input: {
@@ -2376,6 +2777,7 @@ export interface Operations {
 export const routes = {
   deleteAgentsByName: { method: 'DELETE', path: '/api/agents/{name}' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
+  deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
@@ -2391,6 +2793,14 @@ export const routes = {
   getDbStatus: { method: 'GET', path: '/api/db/status' },
   getDbVerify: { method: 'GET', path: '/api/db/verify' },
   getDoctor: { method: 'GET', path: '/api/doctor' },
+  getExtensions: { method: 'GET', path: '/api/extensions' },
+  getExtensionsByName: { method: 'GET', path: '/api/extensions/{name}' },
+  getExtensionsByNameInventory: { method: 'GET', path: '/api/extensions/{name}/inventory' },
+  getExtensionsByNameLogs: { method: 'GET', path: '/api/extensions/{name}/logs' },
+  getExtensionsByNamePreview: { method: 'GET', path: '/api/extensions/{name}/preview' },
+  getExtensionsByNameProvenance: { method: 'GET', path: '/api/extensions/{name}/provenance' },
+  getExtensionsByNameSecrets: { method: 'GET', path: '/api/extensions/{name}/secrets' },
+  getExtensionsCommands: { method: 'GET', path: '/api/extensions/commands' },
   getOpenapiJson: { method: 'GET', path: '/api/openapi.json' },
   getPlugins: { method: 'GET', path: '/api/plugins' },
   getPluginsByName: { method: 'GET', path: '/api/plugins/{name}' },
@@ -2426,6 +2836,10 @@ export const routes = {
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
   postDrain: { method: 'POST', path: '/api/drain' },
+  postExtensionsByNameDisable: { method: 'POST', path: '/api/extensions/{name}/disable' },
+  postExtensionsByNameEnable: { method: 'POST', path: '/api/extensions/{name}/enable' },
+  postExtensionsByNameReload: { method: 'POST', path: '/api/extensions/{name}/reload' },
+  postExtensionsDev: { method: 'POST', path: '/api/extensions/dev' },
   postProvidersByProviderIdAuthProbe: { method: 'POST', path: '/api/providers/{provider_id}/auth/probe' },
   postSessions: { method: 'POST', path: '/api/sessions' },
   postUndrain: { method: 'POST', path: '/api/undrain' },
@@ -2439,6 +2853,7 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
+  putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
 } as const

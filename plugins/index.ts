@@ -3,7 +3,9 @@ import type { Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
 import bridges from './bridges/index.js'
+import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
+import extensions from './extensions/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
@@ -11,7 +13,20 @@ import sidecars from './sidecars/index.js'
 import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
-export { agents, automation, bridges, daemon, providers, resources, sessions, sidecars, windowManager, workspaces }
+export {
+  agents,
+  automation,
+  bridges,
+  bundles,
+  daemon,
+  extensions,
+  providers,
+  resources,
+  sessions,
+  sidecars,
+  windowManager,
+  workspaces,
+}
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -25,6 +40,8 @@ export const inTree: readonly Plugin[] = [
   automation,
   bridges,
   windowManager,
+  extensions,
+  bundles,
 ]
 
 /** Names of the plugins without which a boot stops. */

@@ -63,14 +63,16 @@ export class BundleCatalog {
     await this.#publish(extension, [])
   }
 
-  /** Removes what extensions published that are gone since: taken away while no daemon ran. */
+  /** Drops what extensions do not have any more: some went while no daemon ran, others have no bundles since a change. */
   async sweep(): Promise<void> {
-    const installed = new Set(
-      this.kernel.needs.extensions.installed().flatMap(({ name, enabled }) => (enabled ? [name] : [])),
+    const having = new Set(
+      this.kernel.needs.extensions
+        .installed()
+        .flatMap(({ name, enabled, manifest }) => (enabled && manifest.resources.bundles.length > 0 ? [name] : [])),
     )
     const published = this.kernel.records.list({ kind: BundleKind }).filter(({ source }) => source.kind === 'extension')
-    for (const name of new Set(published.map(({ source }) => source.id)))
-      if (!installed.has(name) && !this.#byExtension.has(name)) await this.#publish(name, [])
+    const known = new Set([...this.#byExtension.keys(), ...published.map(({ source }) => source.id)])
+    for (const name of known) if (!having.has(name)) await this.unload(name)
   }
 
   /** Makes the records of an extension's bundles those given; activations of each are looked at anew. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type Awaitable, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { type Awaitable, event, type Fault, type Hook, type Plugin, registry, token } from '../../kernel/plugin.js'
 import type { Manifest, SourceTier } from './manifest.js'
 
 export { ExtensionErrors } from './errors.js'
@@ -31,6 +31,8 @@ export interface InstalledExtension {
   readonly tier: SourceTier
   /** SHA-256 of the manifest, hex. */
   readonly digest: string
+  /** Of one with code in the daemon: the file of its plugin, absolute, and what that registers. */
+  readonly code?: { readonly module: string; readonly surface: Plugin['surface'] }
 }
 
 /** One thing that an extension ships. */
@@ -51,7 +53,7 @@ export interface ResourceFamily {
   readonly name: string
   /**
    * Reads and checks what a loaded extension has of this family; called again whenever the extension changes. A throw makes
-   * the extension `error` with this text.
+   * the extension `error` with this text; at a change it stays with what this call then has to leave as it was.
    */
   readonly load: (extension: InstalledExtension) => Awaitable<readonly ShippedItem[]>
   /** The extension is loaded no longer. */

@@ -8,5 +8,18 @@ export const ExtensionErrors = defineErrors({
   extension_version_unsupported: { status: 422, message: 'the extension asks for a newer svc', next: 'svc version' },
   extension_path_escape: { status: 422, message: 'a path of the manifest leads out of the extension' },
   extension_tier_refused: { status: 422, message: 'an extension from there may not do that' },
+  extension_too_large: { status: 422, message: 'the folder of the extension is too large' },
+  extension_changing: { status: 422, message: 'the folder changes while it is read; it is read again' },
   extension_load_failed: { status: 422, message: 'the extension did not load', next: 'svc extension list' },
+  extension_in_use: { status: 409, message: 'something depends on the extension' },
+  extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
+  extension_env_undeclared: { status: 400, message: 'the manifest declares no such variable' },
+  extension_binding_not_found: { status: 404, message: 'nothing is bound to that variable' },
+  extension_dev_invalid: { status: 400, message: 'the folder cannot be linked' },
+  extension_dev_taken: { status: 409, message: 'another extension has this name' },
+  extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
+  vault_unavailable: {
+    status: 503,
+    message: 'there is no vault to keep a secret in; bind vault_ref to env:NAME and set that where the daemon starts',
+  },
 })

@@ -1,0 +1,45 @@
+import { realpath } from 'node:fs/promises'
+import path from 'node:path'
+import type { Found } from './catalog.js'
+import { ExtensionErrors } from './errors.js'
+import { isAtLeast, type Manifest, type SourceTier } from './manifest.js'
+import { resolveInside } from './paths.js'
+
+/** What is asked of an extension before anything of it is loaded (Behaviour 3.3, phase validate). */
+export interface Admission {
+  /** Name that it goes by: that of its folder. */
+  readonly name: string
+  readonly tier: SourceTier
+  /** Of the daemon. */
+  readonly daemonVersion: string
+}
+
+/** @throws Fault of the manifest, or what else keeps the extension from being loaded */
+export async function admit(found: Found, { name, tier, daemonVersion }: Admission): Promise<Manifest> {
+  if ('fault' in found) throw found.fault
+  const { manifest, root } = found
+  if (manifest.name !== name) {
+    throw ExtensionErrors.extension_name_mismatch(`the folder ${name} holds an extension named ${manifest.name}`, {
+      next: `mv ${path.join(path.dirname(root), name)} ${path.join(path.dirname(root), manifest.name)}`,
+    })
+  }
+  const { min_svc_version: floor } = manifest
+  if (floor !== undefined && !isAtLeast(daemonVersion, floor)) {
+    throw ExtensionErrors.extension_version_unsupported(`${name} asks for svc ${floor}, this is ${daemonVersion}`)
+  }
+  const refused = refusal(manifest, tier)
+  if (refused !== undefined) throw ExtensionErrors.extension_tier_refused(`${name} ${refused}`)
+  const { main, resources, subprocess } = manifest
+  const paths = [...(main === undefined ? [] : [main]), ...resources.skills, ...resources.agents, ...resources.bundles]
+  for (const relative of paths) await resolveInside(root, relative)
+  if (subprocess?.command.includes('/')) await resolveInside(await realpath(root), subprocess.command)
+  return manifest
+}
+
+function refusal({ main, bridge }: Manifest, tier: SourceTier): string | undefined {
+  if (main !== undefined && tier === 'marketplace') {
+    return 'has code for the daemon itself (main), which is not loaded from a marketplace; it may have a [subprocess]'
+  }
+  if (bridge && tier !== 'bundled') return 'provides bridge.adapter, which only what comes with the daemon may'
+  return undefined
+}

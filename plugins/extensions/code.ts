@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Plugin } from '../../kernel/plugin.js'
+import { ExtensionErrors } from './errors.js'
+import type { Manifest } from './manifest.js'
+import { resolveInside } from './paths.js'
+
+/** Bounds of a folder whose code is loaded into the daemon. */
+const MAX_FILES = 20_000
+const MAX_BYTES = 256 * 1024 * 1024
+/** Never part of the code: metadata of tools, which change without it. */
+const LEFT_OUT = new Set(['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__'])
+/** Packages of the daemon that extensions are handed, so that both have one instance of each. */
+const SHARED = ['svc', 'valibot']
+
+interface SourceFile {
+  /** Below the root, with `/`. */
+  readonly relative: string
+  readonly absolute: string
+}
+
+/** The files of a folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
+export async function filesOf(root: string): Promise<SourceFile[]> {
+  const files: SourceFile[] = []
+  let bytes = 0
+  const walk = async (below: string): Promise<void> => {
+    const entries = await readdir(path.join(root, below), { withFileTypes: true })
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (LEFT_OUT.has(entry.name)) continue
+      const relative = below === '' ? entry.name : `${below}/${entry.name}`
+      const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
+      const found = await lstat(absolute)
+      if (found.isDirectory()) {
+        // A link to a folder of the same tree could lead around in a circle; its files are here under their own name.
+        if (!entry.isSymbolicLink()) await walk(relative)
+        continue
+      }
+      if (!found.isFile()) continue
+      bytes += found.size
+      files.push({ relative, absolute })
+      if (files.length > MAX_FILES || bytes > MAX_BYTES) {
+        throw ExtensionErrors.extension_too_large(
+          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB`,
+        )
+      }
+    }
+  }
+  await walk('')
+  return files
+}
+
+/** SHA-256, hex, over the paths and bytes of a folder: another one is another generation of its code. */
+export async function hashTree(root: string, files?: readonly SourceFile[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { relative, absolute } of files ?? (await filesOf(root))) {
+    const content = createHash('sha256')
+      .update(await readFile(absolute))
+      .digest('hex')
+    hash.update(`${relative}\n${content}\n`)
+  }
+  return hash.digest('hex')
+}
+
+/** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
+export class CodeCache {
+  #linked: Promise<void> | undefined
+
+  constructor(private readonly dir: string) {}
+
+  /**
+   * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
+   * code it is.
+   * @returns the hash, and the copy's folder
+   */
+  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+    this.#linked ??= this.#link()
+    await this.#linked
+    const files = await filesOf(root)
+    const hash = await hashTree(root, files)
+    const folder = path.join(this.dir, hash, name)
+    if (existsSync(folder)) return { hash, folder }
+    const staged = path.join(this.dir, `.${unique}`)
+    const fresh = path.join(staged, name)
+    try {
+      for (const { relative, absolute } of files) {
+        const to = path.join(fresh, relative)
+        await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
+        await copyFile(absolute, to)
+      }
+      if ((await hashTree(fresh)) !== hash) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+      await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
+      await rename(fresh, folder)
+    } finally {
+      await rm(staged, { recursive: true, force: true })
+    }
+    return { hash, folder }
+  }
+
+  /** Removes all copies but these. */
+  async sweep(used: ReadonlySet<string>): Promise<void> {
+    const there = await readdir(this.dir).catch(() => [])
+    const old = there.filter(name => name !== 'node_modules' && !used.has(name))
+    for (const name of old) await rm(path.join(this.dir, name), { recursive: true, force: true })
+  }
+
+  async #link(): Promise<void> {
+    const folder = path.join(this.dir, 'node_modules')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const own = packageRoot()
+    for (const name of SHARED) {
+      const target = name === 'svc' ? own : findPackage(own, name)
+      const link = path.join(folder, name)
+      if (target === undefined || (await readlink(link).catch(() => '')) === target) continue
+      await rm(link, { recursive: true, force: true })
+      await symlink(target, link, 'dir')
+    }
+  }
+}
+
+/** Folder of the package that this code is part of, built or not. */
+function packageRoot(): string {
+  let folder = path.dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)
+    folder = path.dirname(folder)
+  return folder
+}
+
+function findPackage(from: string, name: string): string | undefined {
+  for (let folder = from; ; folder = path.dirname(folder)) {
+    const found = path.join(folder, 'node_modules', name)
+    if (existsSync(found)) return found
+    if (path.dirname(folder) === folder) return undefined
+  }
+}
+
+/** Imports the plugin of a copy. @throws Fault `extension_load_failed` when what it exports is not the plugin of the manifest */
+export async function importPlugin(folder: string, manifest: Manifest): Promise<{ plugin: Plugin; module: string }> {
+  const { name, version, main = '' } = manifest
+  const file = await realpath(await resolveInside(folder, main))
+  const module = (await import(pathToFileURL(file).href)) as { default?: unknown }
+  const plugin = module.default as Partial<Plugin> | undefined
+  const bad = (what: string) => ExtensionErrors.extension_load_failed(`${main} of ${name}: ${what}`)
+  if (typeof plugin !== 'object' || plugin === null || typeof plugin.apply !== 'function' || !plugin.surface) {
+    throw bad('its default export is not a plugin, { name, version, requires, surface, apply }')
+  }
+  for (const [key, want] of Object.entries({ name, version, replaces: manifest.replaces })) {
+    const has = plugin[key as 'name' | 'version' | 'replaces']
+    if (has !== want) throw bad(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
+  }
+  const prefix = `/api/ext/${name}`
+  const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
+  if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
+  return { plugin: plugin as Plugin, module: file }
+}

@@ -1,0 +1,318 @@
+// Longer than 300 lines for its one table of routes: the whole surface reads here.
+import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  DevExtensionReply,
+  ExtensionCommandsQuery,
+  ExtensionCommandsReply,
+  ExtensionInventoryReply,
+  ExtensionLogsQuery,
+  ExtensionLogsReply,
+  ExtensionPreviewReply,
+  ExtensionReply,
+  ExtensionSecretsReply,
+  ExtensionWorkspaceQuery,
+  LinkExtensionBody,
+  ListExtensionsReply,
+  ProvenanceReply,
+  PutExtensionSecretsBody,
+  ReloadExtensionBody,
+} from '../../schemas/extensions.js'
+import { Checks, Daemon } from '../daemon/api.js'
+import {
+  ExtensionDevLinked,
+  ExtensionDevUnlinked,
+  ExtensionDisabled,
+  ExtensionEnabled,
+  ExtensionErrors,
+  ExtensionReloaded,
+  ExtensionReloadFailed,
+  Extensions,
+} from './api.js'
+import type { ExtensionsService } from './service.js'
+import { migrations } from './tables.js'
+
+const route = routeOf<ExtensionsService>()
+const { contribute } = surfaceOf<ExtensionsService>()
+const area = 'Extensions'
+
+const item = {
+  item: 'extension',
+  fields: [
+    { header: 'Name', path: 'name' },
+    { header: 'Version', path: 'version' },
+    { header: 'Type', path: 'type' },
+    { header: 'State', path: 'state' },
+    { header: 'Health', path: 'health' },
+    { header: 'Why', path: 'health_message' },
+    { header: 'Error', path: 'last_error' },
+    { header: 'Enabled', path: 'enabled' },
+    { header: 'From', path: 'source' },
+    { header: 'Provides', path: 'capabilities', as: 'list' },
+    { header: 'Lacks variables', path: 'missing_env', as: 'list' },
+    { header: 'PID', path: 'pid' },
+  ],
+} as const
+
+export default definePlugin({
+  name: 'extensions',
+  version: '0.1.0',
+  requires: { daemon: Daemon },
+  provides: Extensions,
+  service: () => import('./service.js').then(module => module.ExtensionsService),
+}).surface({
+  tables: migrations,
+  errors: [ExtensionErrors],
+  events: [
+    ExtensionEnabled,
+    ExtensionDisabled,
+    ExtensionReloaded,
+    ExtensionReloadFailed,
+    ExtensionDevLinked,
+    ExtensionDevUnlinked,
+  ],
+  services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
+  registries: [contribute(Checks, self => self.checks())],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/extensions',
+      area,
+      summary: 'Extensions and how they are',
+      replies: { 200: ListExtensionsReply },
+      errors: [500, 503],
+      cli: {
+        path: 'extension list',
+        view: {
+          rows: 'extensions',
+          columns: [
+            { header: 'Name', path: 'name' },
+            { header: 'Version', path: 'version' },
+            { header: 'Type', path: 'type' },
+            { header: 'State', path: 'state' },
+            { header: 'Health', path: 'health' },
+            { header: 'From', path: 'source' },
+            { header: 'Error', path: 'last_error' },
+          ],
+          empty: 'no extensions; put a folder with an extension.toml into extensions/ of the home (svc config path)',
+        },
+      },
+      handle: self => ok({ extensions: self.all().map(self.toWire) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/commands',
+      area,
+      summary: 'Commands that tools of extensions bring',
+      query: ExtensionCommandsQuery,
+      replies: { 200: ExtensionCommandsReply },
+      errors: [403, 503],
+      cli: {
+        path: 'extension commands',
+        view: {
+          rows: 'commands',
+          columns: [
+            { header: 'Extension', path: 'extension' },
+            { header: 'Verb', path: 'verb' },
+            { header: 'Tool', path: 'tool_id' },
+            { header: 'Risk', path: 'risk_class' },
+            { header: 'Summary', path: 'summary' },
+          ],
+          empty: 'no extension brings commands of tools; svc extension list shows what is there',
+        },
+      },
+      handle: (self, { query }) => ok(self.commands(query.extension)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/extensions/dev',
+      area,
+      summary: 'Run a build from its own folder',
+      query: ExtensionWorkspaceQuery,
+      body: LinkExtensionBody,
+      replies: { 201: DevExtensionReply },
+      errors: [400, 403, 409, 422, 503],
+      privileged: true,
+      handle: async (self, { query, body, actor }) =>
+        created({ extension: await self.linkBuild(body, query.workspace, actor) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}',
+      area,
+      summary: 'One extension',
+      replies: { 200: ExtensionReply },
+      errors: [404, 500, 503],
+      cli: { path: 'extension info', view: item },
+      handle: (self, { params }) => ok({ extension: self.toWire(self.get(params.name)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/extensions/{name}/enable',
+      area,
+      summary: 'Switch an extension on',
+      replies: { 200: ExtensionReply },
+      errors: [403, 404, 500, 503],
+      privileged: true,
+      cli: { path: 'extension enable', view: item },
+      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.enable(params.name, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/extensions/{name}/disable',
+      area,
+      summary: 'Switch an extension off; its files, records and tables stay',
+      essential: true,
+      replies: { 200: ExtensionReply },
+      errors: [403, 404, 409, 500, 503],
+      privileged: true,
+      cli: { path: 'extension disable', view: item },
+      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.disable(params.name, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/extensions/{name}/reload',
+      area,
+      summary: 'Read an extension again and start it again',
+      query: ExtensionWorkspaceQuery,
+      body: ReloadExtensionBody,
+      bodyOptional: true,
+      replies: { 200: DevExtensionReply },
+      errors: [400, 403, 404, 409, 422, 503],
+      privileged: true,
+      cli: {
+        path: 'extension reload',
+        args: [{ name: 'name', in: 'path' }],
+        view: item,
+      },
+      handle: async (self, { params, body }) =>
+        ok({ extension: await self.reloadBuild(params.name, body?.generation_hash) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/preview',
+      area,
+      summary: 'What enabling an extension changes',
+      replies: { 200: ExtensionPreviewReply },
+      errors: [404, 503],
+      cli: {
+        path: 'extension preview',
+        view: {
+          rows: 'changes',
+          columns: [
+            { header: 'Change', path: 'change' },
+            { header: 'Kind', path: 'kind' },
+            { header: 'Name', path: 'name' },
+          ],
+          empty: 'it changes nothing',
+        },
+      },
+      handle: (self, { params }) => ok(self.preview(params.name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/provenance',
+      area,
+      summary: 'Where an extension came from',
+      replies: { 200: ProvenanceReply },
+      errors: [404, 500, 503],
+      cli: {
+        path: 'extension provenance',
+        view: {
+          item: 'provenance',
+          fields: [
+            { header: 'From', path: 'installed_from' },
+            { header: 'Tier', path: 'registry_tier' },
+            { header: 'Source', path: 'source_url' },
+            { header: 'Installed', path: 'installed_at', as: 'time' },
+            { header: 'By', path: 'installed_by' },
+            { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Permissions', path: 'permissions', as: 'list' },
+          ],
+        },
+      },
+      handle: async (self, { params }) => ok({ provenance: await self.provenance(params.name) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/inventory',
+      area,
+      summary: 'What an extension ships, and what of it is in use',
+      replies: { 200: ExtensionInventoryReply },
+      errors: [404, 503],
+      cli: {
+        path: 'extension inventory',
+        view: {
+          rows: 'items',
+          columns: [
+            { header: 'Kind', path: 'kind' },
+            { header: 'Name', path: 'name' },
+            { header: 'Live', path: 'live' },
+          ],
+          empty: 'it ships nothing',
+        },
+      },
+      handle: (self, { params }) => ok(self.inventory(params.name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/logs',
+      area,
+      summary: 'What the process of an extension wrote to its standard error',
+      query: ExtensionLogsQuery,
+      replies: { 200: ExtensionLogsReply },
+      errors: [400, 403, 404, 503],
+      cli: {
+        path: 'extension logs',
+        view: {
+          rows: 'logs',
+          columns: [
+            { header: 'Time', path: 'timestamp', as: 'time' },
+            { header: 'Message', path: 'message' },
+          ],
+          empty: 'nothing was written',
+        },
+      },
+      handle: async (self, { params, query, signal }) => ok(await self.logs(params.name, query, signal)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/extensions/{name}/secrets',
+      area,
+      summary: 'Variables that an extension declares, and whether they are there; never a value',
+      query: ExtensionWorkspaceQuery,
+      replies: { 200: ExtensionSecretsReply },
+      errors: [403, 404],
+      privileged: true,
+      handle: (self, { params, query }) => ok(self.secrets.list(self.get(params.name), query.workspace)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/extensions/{name}/secrets',
+      area,
+      summary: 'Say where variables of an extension come from',
+      query: ExtensionWorkspaceQuery,
+      body: PutExtensionSecretsBody,
+      replies: { 200: ExtensionSecretsReply },
+      errors: [400, 403, 404, 503],
+      privileged: true,
+      handle: async (self, { params, query, body }) =>
+        ok(await self.secrets.put(self.get(params.name), body, query.workspace)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/extensions/{name}/secrets/{env_name}',
+      area,
+      summary: 'Forget where a variable of an extension comes from',
+      query: ExtensionWorkspaceQuery,
+      replies: { 204: null },
+      errors: [400, 403, 404],
+      privileged: true,
+      handle: async (self, { params, query }) => {
+        await self.secrets.drop(self.get(params.name), params.env_name, query.workspace)
+        return noContent()
+      },
+    }),
+  ],
+})

@@ -1,0 +1,54 @@
+import type { PluginKernel } from '../../kernel/plugin.js'
+import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../schemas/extensions.js'
+import { ExtensionErrors } from './errors.js'
+import type { Instance } from './instance.js'
+import { BindingTable } from './tables.js'
+import { declaredEnv, manifestOf, secretsToWire } from './wire.js'
+
+/** Where the variables that extensions declare come from. A value is never kept here, only a reference to it. */
+export class Secrets {
+  readonly #table: BindingTable
+
+  constructor(private readonly kernel: PluginKernel) {
+    this.#table = new BindingTable(kernel.db)
+  }
+
+  list(instance: Instance, workspace = ''): ExtensionSecretsReply {
+    return secretsToWire(declared(instance), this.#table.list(instance.name, workspace), this.kernel.env)
+  }
+
+  /** All of the bindings or none. @throws Fault `extension_env_undeclared`, `vault_unavailable` */
+  async put(instance: Instance, { bindings }: PutExtensionSecretsBody, workspace = ''): Promise<ExtensionSecretsReply> {
+    const names = declared(instance)
+    for (const { env_name, value, vault_ref } of bindings) {
+      if (!names.includes(env_name)) {
+        throw ExtensionErrors.extension_env_undeclared(`${instance.name} declares no variable ${env_name}`, {
+          details: { env_name },
+        })
+      }
+      if (typeof value === 'string') throw ExtensionErrors.vault_unavailable()
+      if (!/^(env|vault):\S{1,256}$/.test(vault_ref ?? '')) {
+        throw ExtensionErrors.extension_env_undeclared(`${env_name} needs vault_ref, env:NAME or vault:REFERENCE`, {
+          details: { env_name },
+        })
+      }
+    }
+    await this.kernel.db.tx(t => {
+      for (const { env_name, vault_ref, mcp_server = '', header_name = '' } of bindings) {
+        this.#table.put(t, instance.name, workspace, { env_name, reference: vault_ref ?? '', mcp_server, header_name })
+      }
+    })
+    return this.list(instance, workspace)
+  }
+
+  /** @throws Fault `extension_binding_not_found` */
+  async drop({ name }: Instance, envName: string, workspace = ''): Promise<void> {
+    const found = await this.kernel.db.tx(t => this.#table.delete(t, name, workspace, envName))
+    if (!found) throw ExtensionErrors.extension_binding_not_found(`${name} has nothing bound to ${envName}`)
+  }
+}
+
+function declared(instance: Instance): string[] {
+  const manifest = manifestOf(instance)
+  return manifest ? declaredEnv(manifest) : []
+}

@@ -1,0 +1,353 @@
+import { mkdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import {
+  type Actor,
+  type EventType,
+  type Gate,
+  iso,
+  KernelErrors,
+  messageOf,
+  type Notify,
+  type PluginKernel,
+} from '../../kernel/plugin.js'
+import type * as wire from '../../schemas/extensions.js'
+import type { Check, Daemon } from '../daemon/api.js'
+import {
+  ExtensionDisabled,
+  ExtensionEnabled,
+  ExtensionErrors,
+  ExtensionReloaded,
+  ExtensionReloadFailed,
+  type ExtensionsApi,
+  type InstalledExtension,
+  ResourceFamilies,
+} from './api.js'
+import { Catalog, type Found } from './catalog.js'
+import { extensionItems } from './checks.js'
+import { CodeCache, hashTree } from './code.js'
+import { DevLinks, type LinkRequest } from './dev.js'
+import { Instance, type InstanceHost } from './instance.js'
+import type { SourceTier } from './manifest.js'
+import type { ExtensionRuntime } from './runtime.js'
+import { Secrets } from './secrets.js'
+import { FlagTable } from './tables.js'
+import { Watcher } from './watcher.js'
+import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
+
+/** Extensions that are loaded at once. */
+const AT_ONCE = 8
+/** Milliseconds that a request for logs waits for some, and between two looks. */
+const FOLLOW_MS = 20_000
+const FOLLOW_STEP_MS = 250
+
+/** Keeps what runs the same as what is in the folder of extensions. */
+export class ExtensionsService implements ExtensionsApi {
+  readonly changed: Notify<[names: readonly string[]]>
+  readonly disabling: Gate<[name: string]>
+  readonly secrets: Secrets
+  readonly dev: DevLinks
+  readonly dir: string
+  readonly #flags: FlagTable
+  readonly #catalog: Catalog
+  readonly #code: CodeCache
+  readonly #host: InstanceHost
+  readonly #instances = new Map<string, Instance>()
+  /** Names that changed since others were told. */
+  readonly #news = new Set<string>()
+  #telling: Promise<void> | undefined
+
+  constructor(readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+    const { home, clock, ids, hooks, db, host, dropIns } = kernel
+    this.changed = hooks.notify('changed')
+    this.disabling = hooks.gate('disabling')
+    this.secrets = new Secrets(kernel)
+    this.dir = home.path('extensions')
+    this.#flags = new FlagTable(db)
+    this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
+    this.#code = new CodeCache(home.path('cache', 'extensions'))
+    this.#host = {
+      clock,
+      daemonVersion: host.version,
+      dropIns,
+      code: this.#code,
+      unique: () => ids.hex(16),
+      families: () => kernel.collect(ResourceFamilies).map(({ entry }) => entry),
+      runtime: extension => this.runtimeOf(extension),
+      changed: instance => {
+        this.#news.add(instance.name)
+      },
+    }
+    this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+  }
+
+  installed(): readonly InstalledExtension[] {
+    return this.all().flatMap(({ installed }) => installed ?? [])
+  }
+
+  /** Every folder that may be an extension, by name; one that a developer linked is in the place of the installed one. */
+  all(): Instance[] {
+    const shown = new Map(this.#instances)
+    for (const instance of this.dev.all()) shown.set(instance.name, instance)
+    return [...shown.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** @throws Fault `extension_not_found` */
+  get(name: string): Instance {
+    const instance = this.dev.get(name) ?? this.#instances.get(name)
+    if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${name}`)
+    return instance
+  }
+
+  /** Where an extension came from; what nobody installed was put there by the owner of the home. */
+  tierOf(_name: string): SourceTier {
+    return 'user'
+  }
+
+  /** The process of an extension; absent where nothing runs processes. */
+  runtimeOf(_extension: InstalledExtension): ExtensionRuntime | undefined {
+    return undefined
+  }
+
+  /** Loads what is there and follows the folder until the signal aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    await mkdir(this.dir, { recursive: true, mode: 0o700 })
+    const { clock, log } = this.kernel
+    const watcher = new Watcher({
+      dir: this.dir,
+      clock,
+      changed: name => void this.look(name).catch(error => log.error(`${name}: ${messageOf(error)}`)),
+      failed: error => log.warn(`the folder of extensions is not watched: ${messageOf(error)}`),
+    })
+    const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
+    try {
+      await this.#lookAtAll(signal)
+      await this.dev.restore()
+      await this.#tell()
+      await watcher.start()
+      // What changed between the two looks was not told of.
+      await this.#lookAtAll(signal)
+      await this.#sweep()
+      if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    } finally {
+      await close()
+    }
+  }
+
+  /** Looks at one folder again and makes what runs the same. */
+  async look(name: string, anew = false): Promise<void> {
+    const found = await this.#catalog.read(path.join(this.dir, name))
+    if (found) await this.#take(name, found, anew)
+    else await this.#forget(name)
+    await this.#tell()
+  }
+
+  /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
+  async reload(name: string): Promise<Instance> {
+    const instance = this.get(name)
+    if (!instance.enabled) {
+      throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
+    }
+    if (this.dev.get(name)) await this.dev.look(name, true)
+    else await this.look(name, true)
+    await this.#tell()
+    if (instance.problem) throw instance.problem
+    return this.get(name)
+  }
+
+  /** Idempotent; durable before anything is loaded. */
+  async enable(name: string, actor: Actor): Promise<Instance> {
+    const instance = this.get(name)
+    await this.#setFlag(instance, true, ExtensionEnabled, actor)
+    await instance.enable()
+    await this.look(name)
+    return instance
+  }
+
+  /** Idempotent; durable when it answers. What a developer linked is linked no longer. @throws Fault of what depends on it */
+  async disable(name: string, actor: Actor): Promise<Instance> {
+    const instance = this.get(name)
+    if (!instance.enabled) return instance
+    const refused = await this.disabling.ask(name)
+    if (refused) throw refused
+    if (this.dev.get(name)) await this.dev.unlink(name, actor)
+    else {
+      await this.#setFlag(instance, false, ExtensionDisabled, actor)
+      await instance.disable()
+    }
+    await this.#tell()
+    return instance
+  }
+
+  /** Links a build, see {@link DevLinks.link}. */
+  async link(request: LinkRequest, actor: Actor): Promise<Instance> {
+    const instance = await this.dev.link(request, name => this.#instances.get(name), actor)
+    await this.#tell()
+    return instance
+  }
+
+  /** Ends the processes of all; nothing else has to wait for that. */
+  async quiesce(): Promise<void> {
+    await Promise.all(this.all().map(instance => instance.stopProcess()))
+  }
+
+  checks(): readonly Check[] {
+    return [{ id: 'runtime.extensions', category: 'extensions', run: async () => extensionItems(this.all()) }]
+  }
+
+  readonly toWire = (instance: Instance): wire.Extension =>
+    extensionToWire(instance, this.kernel.env, this.kernel.clock)
+
+  commands(extension: string | undefined): wire.ExtensionCommandsReply {
+    return commandsOf(this.all(), extension)
+  }
+
+  preview(name: string): wire.ExtensionPreviewReply {
+    return previewOf(this.get(name), this.kernel.env)
+  }
+
+  inventory(name: string): wire.ExtensionInventoryReply {
+    return inventoryOf(this.get(name))
+  }
+
+  /** With `follow` it waits up to 20 s for something to be there. */
+  async logs(name: string, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
+    const after = Number(query.after ?? 0)
+    if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
+    const until = this.kernel.clock.monotonic() + FOLLOW_MS
+    for (;;) {
+      const reply = logsOf(this.get(name), after, query.stream_epoch)
+      const over = this.kernel.clock.monotonic() >= until || signal.aborted
+      if (query.follow !== 'true' || reply.logs.length > 0 || over) return reply
+      await this.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+    }
+  }
+
+  async provenance(name: string): Promise<wire.Provenance> {
+    const { found, tier } = this.get(name)
+    const { ctimeMs } = await stat(found.root)
+    const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
+    return {
+      allow_unverified: true,
+      checksum_sha256: await hashTree(found.root),
+      checksum_verified: false,
+      installed_at: iso(Math.floor(ctimeMs)),
+      installed_by: 'owner',
+      installed_from: 'folder',
+      permissions: [...permissions],
+      registry_tier: tier(),
+      source_url: found.root,
+    }
+  }
+
+  async linkBuild(body: wire.LinkExtensionBody, workspace = '', actor: Actor): Promise<wire.DevExtension> {
+    const { origin_path: origin, generation_hash: generation } = body
+    return this.#devToWire(await this.link({ origin, workspace, generation }, actor), generation)
+  }
+
+  /** @param generation what the caller means to load, SHA-256 of the folder: another one is refused */
+  async reloadBuild(name: string, generation: string | undefined): Promise<wire.DevExtension> {
+    const { root } = this.get(name).found
+    if (generation !== undefined) {
+      const current = await hashTree(root)
+      if (current !== generation) {
+        throw ExtensionErrors.extension_generation_stale(`${root} holds another build`, {
+          details: { current_digest: current },
+        })
+      }
+    }
+    return this.#devToWire(await this.reload(name), generation)
+  }
+
+  #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
+    const { env, clock } = this.kernel
+    const link = this.dev.linkOf(instance.name)
+    const bound = this.secrets.list(instance).bound_env_keys
+    return {
+      ...devToWire(instance, { env, clock, wanted, bound }),
+      dev: link !== undefined,
+      overrides_published: link !== undefined && this.#instances.has(instance.name),
+      ...(link?.workspace ? { workspace_id: link.workspace } : {}),
+    }
+  }
+
+  async #lookAtAll(signal: AbortSignal): Promise<void> {
+    const names = new Set([...(await this.#catalog.folders(this.dir)), ...this.#instances.keys()])
+    const queue = [...names]
+    const worker = async () => {
+      for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
+        const found = await this.#catalog.read(path.join(this.dir, name))
+        if (found) await this.#take(name, found)
+        else await this.#forget(name)
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+    const roots = this.all().map(({ found }) => found.root)
+    await this.#catalog.save(new Set(roots))
+    await this.#tell()
+  }
+
+  async #take(name: string, found: Found, anew = false): Promise<void> {
+    let instance = this.#instances.get(name)
+    const known = instance !== undefined
+    if (!instance) {
+      instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
+      this.#instances.set(name, instance)
+    }
+    const outcome = await instance.load(found, anew)
+    if (outcome === 'same') return
+    this.#news.add(name)
+    const { problem, installed } = instance
+    if (problem) {
+      this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
+      await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
+    } else if (known) {
+      await this.#emit(ExtensionReloaded, { name, version: installed?.version }, this.kernel.actor)
+    }
+  }
+
+  async #forget(name: string): Promise<void> {
+    const instance = this.#instances.get(name)
+    if (!instance) return
+    this.#instances.delete(name)
+    await instance.unload()
+    this.#news.add(name)
+  }
+
+  /** Copies of code that nothing runs any more. */
+  async #sweep(): Promise<void> {
+    const used = this.all().flatMap(({ generation }) => (generation?.hash ? [generation.hash] : []))
+    await this.#code.sweep(new Set(used))
+  }
+
+  /** Tells others what changed; what changes meanwhile is told of together, afterwards. */
+  async #tell(): Promise<void> {
+    while (this.#news.size > 0) {
+      this.#telling ??= Promise.resolve().then(async () => {
+        const names = [...this.#news].sort()
+        this.#news.clear()
+        await this.changed.call(names)
+        this.#telling = undefined
+      })
+      await this.#telling
+    }
+  }
+
+  async #setFlag(
+    { name, enabled, installed }: Instance,
+    on: boolean,
+    type: typeof ExtensionEnabled,
+    actor: Actor,
+  ): Promise<void> {
+    if (enabled === on) return
+    const { db, clock, events } = this.kernel
+    await db.tx(t => {
+      this.#flags.set(t, name, on, clock.now())
+      events.emit(t, type, { name, version: installed?.version }, { actor, subject: name })
+    })
+  }
+
+  async #emit<T extends { name: string }>(type: EventType<T>, payload: T, actor: Actor): Promise<void> {
+    const { db, events } = this.kernel
+    await db.tx(t => events.emit(t, type, payload, { actor, subject: payload.name }))
+  }
+}

@@ -1,0 +1,107 @@
+import type { Db, Migration, Tx } from '../../kernel/plugin.js'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-flag',
+    sql: `CREATE TABLE extensions_flag (
+      name TEXT NOT NULL PRIMARY KEY, enabled INTEGER NOT NULL, updated_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE extensions_dev (
+      name TEXT NOT NULL, workspace TEXT NOT NULL, origin TEXT NOT NULL, generation TEXT NOT NULL, linked_at INTEGER NOT NULL,
+      PRIMARY KEY (name, workspace)
+    ) STRICT;
+    CREATE TABLE extensions_binding (
+      name TEXT NOT NULL, workspace TEXT NOT NULL, env_name TEXT NOT NULL, reference TEXT NOT NULL,
+      mcp_server TEXT NOT NULL, header_name TEXT NOT NULL, PRIMARY KEY (name, workspace, env_name)
+    ) STRICT;`,
+  },
+]
+
+/** Whether extensions are switched on. One that was never switched is on: it was dropped in to run. */
+export class FlagTable {
+  constructor(private readonly db: Db) {}
+
+  enabled(name: string): boolean {
+    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [name])
+    return row?.enabled !== 0
+  }
+
+  set(t: Tx, name: string, enabled: boolean, at: number): void {
+    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [name, enabled ? 1 : 0, at])
+  }
+}
+
+/** A build in somebody's working folder that runs for one workspace. */
+export interface DevLink {
+  readonly name: string
+  /** Id; empty for all. */
+  readonly workspace: string
+  /** Absolute. */
+  readonly origin: string
+  /** SHA-256 that the builder gave. */
+  readonly generation: string
+}
+
+export class DevTable {
+  constructor(private readonly db: Db) {}
+
+  list(): DevLink[] {
+    return this.db.all<DevLink & Record<string, string>>(
+      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY name, workspace',
+    )
+  }
+
+  put(t: Tx, link: DevLink, at: number): void {
+    t.run('INSERT OR REPLACE INTO extensions_dev VALUES (?, ?, ?, ?, ?)', [
+      link.name,
+      link.workspace,
+      link.origin,
+      link.generation,
+      at,
+    ])
+  }
+
+  delete(t: Tx, { name, workspace }: Pick<DevLink, 'name' | 'workspace'>): void {
+    t.run('DELETE FROM extensions_dev WHERE name = ? AND workspace = ?', [name, workspace])
+  }
+}
+
+/** Where the value of a declared variable comes from; never the value itself. */
+export interface Binding {
+  readonly env_name: string
+  /** `vault:…` or `env:NAME`. */
+  readonly reference: string
+  readonly mcp_server: string
+  readonly header_name: string
+}
+
+export class BindingTable {
+  constructor(private readonly db: Db) {}
+
+  list(name: string, workspace: string): Binding[] {
+    return this.db.all<Binding & Record<string, string>>(
+      `SELECT env_name, reference, mcp_server, header_name FROM extensions_binding
+       WHERE name = ? AND workspace = ? ORDER BY env_name`,
+      [name, workspace],
+    )
+  }
+
+  put(t: Tx, name: string, workspace: string, binding: Binding): void {
+    t.run('INSERT OR REPLACE INTO extensions_binding VALUES (?, ?, ?, ?, ?, ?)', [
+      name,
+      workspace,
+      binding.env_name,
+      binding.reference,
+      binding.mcp_server,
+      binding.header_name,
+    ])
+  }
+
+  /** Whether there was one. */
+  delete(t: Tx, name: string, workspace: string, envName: string): boolean {
+    const key = [name, workspace, envName]
+    const found = t.get('SELECT 1 FROM extensions_binding WHERE name = ? AND workspace = ? AND env_name = ?', key)
+    t.run('DELETE FROM extensions_binding WHERE name = ? AND workspace = ? AND env_name = ?', key)
+    return found !== undefined
+  }
+}

@@ -1,0 +1,283 @@
+import { createHash } from 'node:crypto'
+import { type Clock, iso } from '../../kernel/plugin.js'
+import type * as wire from '../../schemas/extensions.js'
+import type { ShippedItem } from './api.js'
+import { itemsOf } from './checks.js'
+import type { Instance } from './instance.js'
+import { shippedKeys } from './instance.js'
+import { type Manifest, toolId, typeOf } from './manifest.js'
+import type { Binding } from './tables.js'
+
+/** The environment that the daemon was started with. */
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** An extension as lists and details show it. */
+export function extensionToWire(instance: Instance, env: Env, clock: Clock): wire.Extension {
+  const { name, status, enabled, problem, generation, waits } = instance
+  const manifest = manifestOf(instance)
+  const health = generation?.runtime?.health()
+  const bundles = (generation?.items ?? []).filter(({ kind }) => kind === 'bundle')
+  return {
+    name,
+    version: manifest?.version ?? '',
+    type: manifest ? typeOf(manifest) : 'resource',
+    state: status,
+    enabled,
+    source: instance.tier(),
+    daemon_running: true,
+    actions: enabled ? ['disable', 'reload'] : ['enable'],
+    capabilities: [...(manifest?.capabilities.provides ?? [])],
+    requires_env: [...(manifest?.requires_env ?? [])],
+    missing_env: manifest ? missingEnv(manifest, env) : [],
+    diagnostics: itemsOf(instance),
+    health: healthOf(instance),
+    ...optional('health_message', health?.message ?? waits),
+    ...optional('last_error', problem?.message),
+    ...optional('pid', health?.pid),
+    ...(health?.startedAt === undefined
+      ? {}
+      : { uptime_seconds: Math.max(0, Math.floor((clock.now() - health.startedAt) / 1000)) }),
+    ...(bundles.length > 0 ? { bundles: bundles.map(bundle => ({ name: bundle.name })) } : {}),
+  }
+}
+
+/** An extension as its developer sees it. */
+export function devToWire(
+  instance: Instance,
+  about: { env: Env; clock: Clock; wanted: string | undefined; bound: readonly string[] },
+): wire.DevExtension {
+  const base = extensionToWire(instance, about.env, about.clock)
+  const { actions: _, bundles: __, provenance: ___, ...common } = base
+  const { generation, problem } = instance
+  const manifest = manifestOf(instance)
+  const health = generation?.runtime?.health()
+  const hash = generation?.hash ?? generation?.digest
+  const digest = manifest ? requirementDigest(manifest) : ''
+  return {
+    ...common,
+    bound_env_keys: [...about.bound],
+    consecutive_failures: health?.consecutiveFailures ?? 0,
+    restart_backoff_ms: Math.round(health?.restartBackoffMs ?? 0),
+    format: 'directory',
+    digest_matched: about.wanted === undefined || about.wanted === hash,
+    update_available: false,
+    network_confirmation_required: digest !== '',
+    network_requirement_digest: digest,
+    permissions: [...(manifest?.permissions.requires ?? [])],
+    origin_path: instance.found.root,
+    ...optional('generation_hash', hash),
+    ...optional('failure_code', problem && (generation ? 'activation_failed' : problem.code)),
+  }
+}
+
+/** What an extension ships, with what nobody reads yet. */
+export function inventoryOf(instance: Instance): wire.ExtensionInventoryReply {
+  return {
+    extension: instance.name,
+    enabled: instance.enabled,
+    format: 'directory',
+    items: shippedItems(instance).map(item => ({ ...item })),
+    diagnostics: itemsOf(instance),
+  }
+}
+
+function shippedItems(instance: Instance): ShippedItem[] {
+  const { generation, status } = instance
+  const manifest = manifestOf(instance)
+  if (!manifest) return []
+  const read = generation?.items ?? []
+  const running = status === 'active'
+  const code = instance.installed?.code?.surface
+  const own = (kind: string, names: readonly string[] | undefined): ShippedItem[] =>
+    (names ?? []).map(name => ({ kind, id: name, name, live: running && generation !== undefined }))
+  return [
+    ...read,
+    ...waitingItems(manifest).filter(({ kind }) => !read.some(item => item.kind === kind || `${item.kind}s` === kind)),
+    ...own(
+      'route',
+      code?.routes?.map(({ method, path }) => `${method} ${path}`),
+    ),
+    ...own(
+      'kind',
+      code?.kinds?.map(kind => kind.name),
+    ),
+    ...own(
+      'command',
+      code?.commands?.map(({ path }) => path),
+    ),
+    ...own(
+      'tool',
+      manifest.tools.map(tool => toolId(manifest.name, tool.id)),
+    ),
+  ]
+}
+
+/** What the manifest names, as long as no other part of the daemon has read it. */
+function waitingItems({ resources }: Manifest): ShippedItem[] {
+  return shippedKeys(resources).flatMap(key => {
+    const value: unknown = resources[key as keyof typeof resources]
+    const names = Array.isArray(value)
+      ? value.map(entry => (typeof entry === 'string' ? entry : String((entry as { name?: unknown }).name)))
+      : Object.keys(value as object)
+    return names.map(name => ({ kind: key, id: name, name, live: false }))
+  })
+}
+
+/** What enabling changes, or has changed. */
+export function previewOf(instance: Instance, env: Env): wire.ExtensionPreviewReply {
+  const manifest = manifestOf(instance)
+  const digest = manifest ? requirementDigest(manifest) : ''
+  return {
+    extension: instance.name,
+    agent_conflicts: [],
+    automation_starting: [],
+    changes: shippedItems(instance).map(({ kind, id, name, live }) => ({
+      kind,
+      id,
+      name,
+      change: live ? 'unchanged' : 'add',
+    })),
+    missing_env: manifest ? missingEnv(manifest, env) : [],
+    network_confirmation_required: digest !== '',
+    network_requirement_digest: digest,
+  }
+}
+
+/** The log of an extension's process after a sequence number. */
+export function logsOf({ generation }: Instance, after: number, epoch: string | undefined): wire.ExtensionLogsReply {
+  const log = generation?.runtime?.logs() ?? { epoch: '', entries: [] }
+  // Numbers of another epoch say nothing about this one.
+  const from = epoch === undefined || epoch === log.epoch ? after : 0
+  return {
+    stream_epoch: log.epoch,
+    logs: log.entries
+      .filter(({ sequence }) => sequence > from)
+      .map(({ sequence, at, message }) => ({
+        sequence,
+        message,
+        timestamp: iso(at),
+        stream_epoch: log.epoch,
+        ...optional('generation_hash', generation?.hash),
+      })),
+  }
+}
+
+export function secretsToWire(
+  declared: readonly string[],
+  bindings: readonly Binding[],
+  env: Env,
+): wire.ExtensionSecretsReply {
+  return {
+    declared_env: [...declared],
+    bound_env_keys: declared.filter(
+      name => env[name] !== undefined || bindings.some(binding => binding.env_name === name),
+    ),
+    bindings: bindings.map(({ env_name, reference, mcp_server, header_name }) => ({
+      env_name,
+      ...(mcp_server ? { mcp_server } : {}),
+      ...(header_name ? { header_name } : {}),
+      stale:
+        !declared.includes(env_name) ||
+        (reference.startsWith('env:') && env[reference.slice('env:'.length)] === undefined),
+    })),
+  }
+}
+
+/** Names of all variables that a manifest asks for or puts secrets into. */
+export function declaredEnv({ requires_env, subprocess, tools, resources }: Manifest): string[] {
+  const inServers = Object.values(resources.mcp_servers).flatMap(server => Object.keys(server.secret_env))
+  const inHooks = resources.hooks.flatMap(hook => Object.keys(hook.secret_env))
+  const inTools = tools.flatMap(tool => tool.requires_env)
+  const all = [...requires_env, ...Object.keys(subprocess?.secret_env ?? {}), ...inServers, ...inHooks, ...inTools]
+  return [...new Set(all)].sort()
+}
+
+/** Commands that tools of extensions bring, by extension and verb. */
+export function commandsOf(instances: readonly Instance[], only: string | undefined): wire.ExtensionCommandsReply {
+  const shown = instances.filter(({ name, status }) => status === 'active' && (only === undefined || only === name))
+  const commands = shown.flatMap(instance => {
+    const manifest = manifestOf(instance)
+    return (manifest?.tools ?? []).flatMap(tool =>
+      tool.command
+        ? [
+            {
+              extension: instance.name,
+              tool_id: toolId(instance.name, tool.id),
+              verb: tool.command.verb,
+              summary: tool.command.summary ?? tool.description ?? '',
+              ...optional('example', tool.command.example),
+              risk_class: tool.risk ?? (tool.read_only ? ('read' as const) : ('mutating' as const)),
+              approval_required: tool.destructive ?? false,
+              flags: flagsOf(tool.input_schema),
+            },
+          ]
+        : [],
+    )
+  })
+  const groups = shown
+    .filter(({ name }) => commands.some(({ extension }) => extension === name))
+    .map(instance => ({
+      extension: instance.name,
+      path: instance.name,
+      summary: manifestOf(instance)?.description ?? '',
+    }))
+  return { commands, groups }
+}
+
+interface Property {
+  readonly type?: unknown
+  readonly default?: unknown
+  readonly enum?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+function flagsOf(schema: string | undefined): wire.ExtensionCommandsReply['commands'][number]['flags'] {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = JSON.parse(schema) as {
+    properties?: Record<string, Property>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([field, property]) => {
+    const types = [property.type].flat().map(String)
+    const values = Array.isArray(property.enum) ? property.enum.filter(value => typeof value === 'string') : undefined
+    return {
+      field,
+      name: field.replaceAll('_', '-'),
+      nullable: types.includes('null'),
+      repeatable: types.includes('array'),
+      required: required.includes(field),
+      ...optional(
+        'type',
+        types.find(type => type !== 'null' && type !== 'undefined'),
+      ),
+      ...optional('enum', values),
+      ...optional('default', property.default),
+      ...optional('minimum', property.minimum),
+      ...optional('maximum', property.maximum),
+    }
+  })
+}
+
+/** Digest of a network requirement (Behaviour 3.7); empty when there is none. */
+export function requirementDigest({ network_participation: net }: Manifest): string {
+  if (!net?.required) return ''
+  const scopes = [...new Set(net.channel_scopes ?? [])].sort()
+  const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })
+  return createHash('sha256').update(body).digest('hex')
+}
+
+export const manifestOf = ({ found, generation }: Instance): Manifest | undefined =>
+  'fault' in found ? generation?.manifest : found.manifest
+
+const missingEnv = ({ requires_env }: Manifest, env: Env): string[] =>
+  requires_env.filter(name => (env[name] ?? '') === '')
+
+function healthOf({ status, generation, problem }: Instance): string {
+  if (status === 'error' || problem) return 'unhealthy'
+  if (generation?.runtime) return generation.runtime.health().health
+  return status === 'active' ? 'healthy' : 'unknown'
+}
+
+const optional = <K extends string, T>(key: K, value: T | undefined) =>
+  (value === undefined ? {} : { [key]: value }) as { [P in K]?: T }

@@ -1,0 +1,304 @@
+/** Extensions (Behaviour 3.1 to 3.4). */
+import * as v from 'valibot'
+import { Integer, Timestamp } from './kernel/common.js'
+import { DiagnosticItem } from './kernel/diagnostic.js'
+
+const text = v.optional(v.string())
+const texts = v.optional(v.array(v.string()))
+const items = v.optional(v.array(DiagnosticItem))
+
+/** Why something from outside was let in. */
+export const Trust = v.object({
+  allow_unverified: v.boolean(),
+  checksum_verified: v.boolean(),
+  decision: v.string(),
+  registry_tier: v.string(),
+  warnings: items,
+})
+export type Trust = v.InferOutput<typeof Trust>
+
+/** Where an installed copy came from. */
+export const Provenance = v.object({
+  allow_unverified: v.boolean(),
+  archive_digest_sha256: text,
+  catalog_entry_id: text,
+  checksum_sha256: v.string(),
+  checksum_verified: v.boolean(),
+  installed_at: Timestamp,
+  installed_by: v.string(),
+  installed_from: v.string(),
+  permissions: texts,
+  registry_tier: v.string(),
+  slug: text,
+  source_url: text,
+  trust: v.nullish(Trust),
+  warnings: items,
+})
+export type Provenance = v.InferOutput<typeof Provenance>
+
+/** What a marketplace says of an entry. */
+export const MarketplaceEntry = v.object({
+  author: text,
+  description: v.string(),
+  downloads: v.nullish(Integer),
+  entry_id: v.string(),
+  format: text,
+  install_slug: text,
+  installed: v.boolean(),
+  installed_name: text,
+  installed_version: text,
+  kind: v.picklist(['mcp', 'extension', 'skill']),
+  manage_path: text,
+  name: v.string(),
+  published_at: v.nullish(Timestamp),
+  source: v.string(),
+  tier: text,
+  transport: text,
+  trust: v.nullish(Trust),
+  update_available: v.boolean(),
+  updated_at: v.nullish(Timestamp),
+  version: text,
+})
+export type MarketplaceEntry = v.InferOutput<typeof MarketplaceEntry>
+
+/** An extension and how it is. */
+export const Extension = v.object({
+  actions: texts,
+  bundles: v.optional(v.array(v.object({ description: text, name: v.string(), profiles: texts }))),
+  capabilities: texts,
+  daemon_running: v.boolean(),
+  diagnostics: items,
+  enabled: v.boolean(),
+  health: text,
+  health_message: text,
+  last_error: text,
+  marketplace: v.nullish(MarketplaceEntry),
+  missing_env: texts,
+  name: v.string(),
+  pid: v.optional(Integer),
+  provenance: v.nullish(Provenance),
+  requires_env: texts,
+  source: v.string(),
+  state: v.string(),
+  trust: v.nullish(Trust),
+  type: v.string(),
+  uptime_seconds: v.optional(Integer),
+  version: v.string(),
+})
+export type Extension = v.InferOutput<typeof Extension>
+
+/** GET /api/extensions. */
+export const ListExtensionsReply = v.object({ extensions: v.array(Extension) })
+export type ListExtensionsReply = v.InferOutput<typeof ListExtensionsReply>
+
+/** One extension; also what enabling and disabling answer. */
+export const ExtensionReply = v.object({ extension: Extension })
+export type ExtensionReply = v.InferOutput<typeof ExtensionReply>
+
+/** POST /api/extensions. */
+export const InstallExtensionBody = v.strictObject({
+  allow_unverified: v.optional(v.boolean()),
+  asset: text,
+  checksum: text,
+  path: text,
+  slug: text,
+  source: text,
+  version: text,
+})
+export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
+
+/** PUT /api/extensions/{name}. */
+export const UpdateExtensionBody = v.strictObject({
+  allow_unverified: v.optional(v.boolean()),
+  check_only: v.optional(v.boolean()),
+  version: text,
+})
+export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
+
+/** PUT /api/extensions/{name}. */
+export const UpdateExtensionReply = v.object({
+  update: v.object({
+    current_version: text,
+    latest_version: text,
+    name: v.string(),
+    path: v.string(),
+    registry: v.string(),
+    slug: v.string(),
+    status: v.string(),
+    warnings: items,
+  }),
+})
+export type UpdateExtensionReply = v.InferOutput<typeof UpdateExtensionReply>
+
+/** DELETE /api/extensions/{name}. */
+export const RemoveExtensionReply = v.object({
+  extension: v.object({ name: v.string(), path: v.string(), status: v.string(), warnings: items }),
+})
+export type RemoveExtensionReply = v.InferOutput<typeof RemoveExtensionReply>
+
+/** GET /api/extensions/{name}/provenance. */
+export const ProvenanceReply = v.object({ provenance: Provenance })
+export type ProvenanceReply = v.InferOutput<typeof ProvenanceReply>
+
+/** GET /api/extensions/commands. */
+export const ExtensionCommandsQuery = v.strictObject({ extension: text, workspace: text })
+export type ExtensionCommandsQuery = v.InferOutput<typeof ExtensionCommandsQuery>
+
+const bound = v.nullish(v.number())
+
+/** GET /api/extensions/commands: commands of tools, and the groups in which they stand. */
+export const ExtensionCommandsReply = v.object({
+  commands: v.array(
+    v.object({
+      approval_required: v.boolean(),
+      example: text,
+      extension: v.string(),
+      flags: v.array(
+        v.object({
+          default: v.optional(v.unknown()),
+          enum: texts,
+          field: v.string(),
+          maximum: bound,
+          minimum: bound,
+          name: v.string(),
+          nullable: v.boolean(),
+          repeatable: v.boolean(),
+          required: v.boolean(),
+          type: text,
+        }),
+      ),
+      risk_class: v.picklist(['read', 'mutating', 'open_world', 'destructive']),
+      summary: v.string(),
+      tool_id: v.string(),
+      verb: v.string(),
+    }),
+  ),
+  groups: v.array(v.object({ extension: v.string(), path: v.string(), summary: v.string() })),
+})
+export type ExtensionCommandsReply = v.InferOutput<typeof ExtensionCommandsReply>
+
+/** Of a link to a build, and of what is asked for one workspace. */
+export const ExtensionWorkspaceQuery = v.strictObject({ workspace: text })
+export type ExtensionWorkspaceQuery = v.InferOutput<typeof ExtensionWorkspaceQuery>
+
+/** POST /api/extensions/dev. */
+export const LinkExtensionBody = v.strictObject({
+  confirm_network_digest: text,
+  generation_hash: v.string(),
+  origin_path: v.string(),
+})
+export type LinkExtensionBody = v.InferOutput<typeof LinkExtensionBody>
+
+/** POST /api/extensions/{name}/reload; without a hash whatever is there is taken. */
+export const ReloadExtensionBody = v.strictObject({
+  confirm_network_digest: text,
+  generation_hash: text,
+})
+export type ReloadExtensionBody = v.InferOutput<typeof ReloadExtensionBody>
+
+/** An extension as its developer sees it. */
+export const DevExtension = v.object({
+  bound_env_keys: texts,
+  capabilities: texts,
+  consecutive_failures: Integer,
+  daemon_running: v.boolean(),
+  dev: v.optional(v.boolean()),
+  diagnostics: items,
+  digest_matched: v.boolean(),
+  enabled: v.boolean(),
+  failure_code: text,
+  format: v.string(),
+  generation_hash: text,
+  health: text,
+  health_message: text,
+  last_error: text,
+  marketplace: v.nullish(MarketplaceEntry),
+  missing_env: texts,
+  name: v.string(),
+  network_confirmation_required: v.boolean(),
+  network_requirement_digest: text,
+  origin_path: text,
+  overrides_published: v.optional(v.boolean()),
+  permissions: texts,
+  pid: v.optional(Integer),
+  provenance: v.nullish(v.object({ ...Provenance.entries, digest_matched: v.boolean() })),
+  remote_version: text,
+  requires_env: texts,
+  restart_backoff_ms: Integer,
+  source: v.string(),
+  state: v.string(),
+  trust: v.nullish(Trust),
+  type: v.string(),
+  update_available: v.boolean(),
+  uptime_seconds: v.optional(Integer),
+  version: v.string(),
+  workspace_id: text,
+})
+export type DevExtension = v.InferOutput<typeof DevExtension>
+
+/** Link and reload. */
+export const DevExtensionReply = v.object({ extension: DevExtension })
+export type DevExtensionReply = v.InferOutput<typeof DevExtensionReply>
+
+/** GET /api/extensions/{name}/inventory. */
+export const ExtensionInventoryReply = v.object({
+  diagnostics: items,
+  enabled: v.boolean(),
+  extension: v.string(),
+  format: v.string(),
+  items: v.array(v.object({ id: v.string(), kind: v.string(), live: v.boolean(), name: v.string() })),
+})
+export type ExtensionInventoryReply = v.InferOutput<typeof ExtensionInventoryReply>
+
+/** GET /api/extensions/{name}/logs. */
+export const ExtensionLogsQuery = v.strictObject({ workspace: text, follow: text, after: text, stream_epoch: text })
+export type ExtensionLogsQuery = v.InferOutput<typeof ExtensionLogsQuery>
+
+/** GET /api/extensions/{name}/logs. */
+export const ExtensionLogsReply = v.object({
+  logs: v.array(
+    v.object({
+      generation_hash: text,
+      message: v.string(),
+      sequence: Integer,
+      stream_epoch: v.string(),
+      timestamp: Timestamp,
+    }),
+  ),
+  stream_epoch: v.string(),
+})
+export type ExtensionLogsReply = v.InferOutput<typeof ExtensionLogsReply>
+
+/** GET /api/extensions/{name}/preview. */
+export const ExtensionPreviewReply = v.object({
+  agent_conflicts: v.array(v.string()),
+  automation_starting: v.array(v.string()),
+  changes: v.array(v.object({ change: v.string(), id: v.string(), kind: v.string(), name: v.string() })),
+  extension: v.string(),
+  missing_env: v.array(v.string()),
+  network_confirmation_required: v.boolean(),
+  network_requirement_digest: v.string(),
+})
+export type ExtensionPreviewReply = v.InferOutput<typeof ExtensionPreviewReply>
+
+/** Names of secrets and whether they are there; never a value. */
+export const ExtensionSecretsReply = v.object({
+  bindings: v.array(v.object({ env_name: v.string(), header_name: text, mcp_server: text, stale: v.boolean() })),
+  bound_env_keys: v.array(v.string()),
+  declared_env: v.array(v.string()),
+})
+export type ExtensionSecretsReply = v.InferOutput<typeof ExtensionSecretsReply>
+
+/** PUT /api/extensions/{name}/secrets. */
+export const PutExtensionSecretsBody = v.strictObject({
+  bindings: v.array(
+    v.strictObject({
+      env_name: v.string(),
+      header_name: text,
+      mcp_server: text,
+      value: v.nullish(v.string()),
+      vault_ref: v.nullish(v.string()),
+    }),
+  ),
+})
+export type PutExtensionSecretsBody = v.InferOutput<typeof PutExtensionSecretsBody>

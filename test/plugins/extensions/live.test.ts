@@ -1,0 +1,60 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { active, failed, gone, scene, speaking } from './scene.js'
+
+const say = '/api/ext/acme.hello/say'
+
+test('dropped in, edited, broken, mended and removed in a running kernel, while requests go on', async () => {
+  const svc = await scene()
+  let failures = 0
+  let asked = 0
+  let over = false
+  const traffic = (async () => {
+    while (!over) {
+      asked++
+      const { status } = await svc.request('GET', '/api/status/identity')
+      if (status !== 200) failures++
+      await new Promise(resolve => setTimeout(resolve, 2))
+    }
+  })()
+  const plugins = () => svc.kernel.host.plugins()
+  const before = plugins()
+
+  await svc.drop('acme.hello', speaking('acme.hello', 'hello'))
+  await svc.until('acme.hello', active)
+  assert.equal((await svc.request('GET', say)).body, { text: 'hello' })
+
+  const own = (async () => {
+    const seen = new Set<number>()
+    while (!over) seen.add((await svc.request('GET', say)).status)
+    return seen
+  })()
+  await svc.drop('acme.hello', { 'text.js': 'export const text = "hello again"\n' })
+  for (let text = ''; text !== 'hello again'; ) text = (await svc.request('GET', say)).body.text
+
+  // What does not load leaves what runs.
+  await svc.drop('acme.hello', { 'text.js': 'export const = \n' })
+  const broken = await svc.until('acme.hello', failed)
+  assert.is(broken.state, 'active')
+  assert.is(broken.health, 'unhealthy')
+  assert.equal((await svc.request('GET', say)).body, { text: 'hello again' })
+  await svc.drop('acme.hello', { 'extension.toml': 'name = "acme.hello"\nversion = ' })
+  await svc.until('acme.hello', extension => /extension\.toml:2/.test(extension?.last_error))
+  await svc.drop('acme.hello', speaking('acme.hello', 'mended'))
+  await svc.until('acme.hello', extension => extension?.last_error === undefined)
+  assert.equal((await svc.request('GET', say)).body, { text: 'mended' })
+
+  over = true
+  await traffic
+  assert.equal([...(await own)], [200])
+  assert.is(failures, 0)
+  assert.ok(asked > 10)
+
+  await svc.remove('acme.hello')
+  await svc.until('acme.hello', gone)
+  assert.is((await svc.request('GET', say)).status, 404)
+  assert.equal(plugins(), before)
+  await svc.close()
+})
+
+test.run()
