@@ -59,8 +59,6 @@ export interface AgentsApi {
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
-  /** What the bytes of an AGENT.md file say, as a record has it. Throws `agent_invalid` (422); a reserved name is not judged. */
-  parse(bytes: Uint8Array): AgentSpec
   /** May processes of this agent be started. */
   readonly starting: Hook<(definition: AgentDefinition, workspace?: Workspace) => Promise<Fault | undefined>>
   /** What an agent is told at its start; taps hand on a changed text. */
@@ -74,6 +72,14 @@ export interface AgentsApi {
 }
 
 export const Agents = token<AgentsApi>('agents@1')
+
+/** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
+export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
+  // Loaded when it is needed: what it parses with is large.
+  const { parseFile } = await import('./definition-file.js')
+  const { fields, prompt } = parseFile(bytes)
+  return { ...fields, prompt }
+}
 
 /** Contributes what agents did and do in a workspace, for the catalog. */
 export interface ActivitySource {

@@ -25,7 +25,6 @@ import {
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
 import { splitCommand } from './command.js'
-import { parseFile } from './definition-file.js'
 import { invalid, notFound, notRunnable } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
@@ -117,15 +116,6 @@ export class AgentsService implements AgentsApi {
       throw notRunnable(name, { problem, install: provider.install })
     }
     return { ...base, argv: provider.argv }
-  }
-
-  parse(bytes: Uint8Array): AgentSpec {
-    try {
-      const { fields, prompt } = parseFile(bytes)
-      return { ...fields, prompt }
-    } catch (error) {
-      throw AgentErrors.agent_invalid(messageOf(error))
-    }
   }
 
   /** The workspace of a query; undefined without one. */

@@ -8,12 +8,7 @@ import {
   type StoredRecord,
   type Tx,
 } from '../../kernel/plugin.js'
-import type {
-  ActivationDiagnostic,
-  BundleActivation,
-  BundleActivationPatch,
-  BundleActivationRequest,
-} from '../../schemas/bundles.js'
+import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../schemas/bundles.js'
 import type { Agents } from '../agents/api.js'
 import type { Extensions } from '../extensions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
@@ -22,7 +17,9 @@ import { BundleErrors } from './errors.js'
 import { derivedId } from './ids.js'
 import { ActivationKind, type ActivationSpec } from './kinds.js'
 import { type Found, Projection } from './projection.js'
-import { activationToWire } from './view.js'
+import { exists, outdated, unconfirmed, unconfirmedUpdate } from './refusals.js'
+import { inTurn, undone } from './transactions.js'
+import { activationToWire, diagnosticsOf } from './view.js'
 import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
 
 export type BundleNeeds = { agents: typeof Agents; extensions: typeof Extensions; workspaces: typeof Workspaces }
@@ -31,16 +28,12 @@ export type Activation = StoredRecord<ActivationSpec>
 /** Milliseconds that the runtime has to take up what was written, before the reply goes out without it. */
 const SETTLE_MS = 5000
 
-/** Leaves a transaction with its result and without its writes. */
-class Undone {
-  constructor(readonly result: unknown) {}
-}
-
 /** Active profiles (Behaviour 3.7): one transaction for an activation and all that it projects. */
 export class Activations {
   readonly #projection: Projection
   readonly #visible: VisibleAgents
-  #last: Promise<unknown> = Promise.resolve()
+  /** One after the other: what was checked must still hold when it is written. */
+  readonly #exclusive = inTurn()
 
   constructor(
     private readonly kernel: PluginKernel<BundleNeeds>,
@@ -69,7 +62,7 @@ export class Activations {
       const found = this.catalog.find(request)
       const id = activationId(found, scope)
       await this.#check(id, found, scope)
-      return this.#undone(t => {
+      return undone(this.kernel.db, t => {
         const before = this.kernel.records.get(ActivationKind, id)
         const record =
           before ?? this.#write(t, actor, id, scope, this.#spec(found, request.confirm_network_requirement), 0)
@@ -148,7 +141,7 @@ export class Activations {
       const activation = await this.#clearDrift(before, found)
       if (found.bundle.requirement !== '' && activation.spec.confirmed_by === undefined)
         throw unconfirmedUpdate(activation)
-      if ((await this.#undone(t => this.#projection.apply(t, activation, found))) === 0) return
+      if ((await undone(this.kernel.db, t => this.#projection.apply(t, activation, found))) === 0) return
       await this.#visible.check(found.profile, activation.scope)
       this.#noteDrift(activation, found)
       await this.kernel.db.tx(t => {
@@ -171,7 +164,7 @@ export class Activations {
   /** An activation with all that it has and what of it is not taken up. */
   view(record: Activation, late = false): BundleActivation {
     const owned = this.#projection.owned(record.id)
-    const diagnostics = this.#diagnostics(record, owned, late)
+    const diagnostics = diagnosticsOf([record, ...owned], this.kernel.reconcile.health(), late ? SETTLE_MS : undefined)
     const wire = activationToWire(record, owned, this.found(record.spec))
     return diagnostics.length > 0 ? { ...wire, diagnostics } : wire
   }
@@ -255,18 +248,6 @@ export class Activations {
     this.kernel.log.warn(`the profile of activation ${id} changed; its new content is projected`, { code })
   }
 
-  #diagnostics(record: Activation, owned: readonly StoredRecord[], late: boolean): ActivationDiagnostic[] {
-    const own = new Set([record, ...owned].map(({ kind, id }) => `${kind}\n${id}`))
-    const failed = this.kernel.reconcile
-      .health()
-      .flatMap(({ quarantined }) => quarantined)
-      .filter(({ kind, id }) => own.has(`${kind}\n${id}`))
-      .map(({ kind, id, error }) => ({ resource_kind: kind, resource_id: id, message: error }))
-    if (!late) return failed
-    const message = `the runtime has not taken up everything within ${SETTLE_MS / 1000} s; it goes on`
-    return [...failed, { resource_kind: record.kind, resource_id: record.id, message }]
-  }
-
   async #settledView(id: string): Promise<BundleActivation> {
     const keys = this.#projection.owned(id).map(({ kind, id: own }) => ({ kind, id: own }))
     const settled = await this.#settled([{ kind: ActivationKind.name, id }, ...keys])
@@ -275,25 +256,6 @@ export class Activations {
 
   #settled(keys: readonly RecordKey[]): Promise<boolean> {
     return this.kernel.reconcile.settled(keys, { timeoutMs: SETTLE_MS })
-  }
-
-  /** What a transaction would do and say; none of it is done. */
-  async #undone<T>(fn: (t: Tx) => T): Promise<T> {
-    try {
-      return await this.kernel.db.tx(t => {
-        throw new Undone(fn(t))
-      })
-    } catch (error) {
-      if (error instanceof Undone) return error.result as T
-      throw error
-    }
-  }
-
-  /** One after the other: what was checked must still hold when it is written. */
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#last.then(work)
-    this.#last = run.catch(() => {})
-    return run
   }
 }
 
@@ -310,40 +272,4 @@ function systemActor({ cause }: Actor): Actor {
 
 function activationId({ bundle, profile }: Found, scope: RecordScope): string {
   return derivedId('activation', bundle.extension, bundle.name, profile.name, scope.kind, scope.id ?? '')
-}
-
-function exists({ id, version }: Activation) {
-  return BundleErrors.bundle_activation_exists(`this profile is active there already: ${id} at version ${version}`, {
-    details: { activation: id },
-    next: `svc bundle get ${id}`,
-  })
-}
-
-function outdated({ id, version }: Activation, expected: number) {
-  return BundleErrors.bundle_version_conflict(
-    `activation ${id} is at version ${version}, not ${expected}; read it again and repeat`,
-    { next: `svc bundle get ${id}` },
-  )
-}
-
-const CONFIRM = '--confirm-network-requirement'
-const word = (text: string) => (/^[\w.@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
-function unconfirmed({ bundle, profile }: Found, { scope, workspace }: BundleActivationRequest) {
-  const where = scope === 'workspace' && workspace ? ` --scope workspace --workspace ${word(workspace)}` : ''
-  const names = `--extension ${word(bundle.extension)} --bundle ${word(bundle.name)} --profile ${word(profile.name)}`
-  return BundleErrors.bundle_confirmation_required(undefined, {
-    details: { network_requirement_digest: bundle.requirement },
-    next: `svc bundle activate ${names}${where} ${CONFIRM}`,
-  })
-}
-
-function unconfirmedUpdate({ id, version, spec }: Activation) {
-  return BundleErrors.bundle_confirmation_required(
-    'confirmation required: the extension requires live participation in the network, which is not confirmed for what it requires now',
-    {
-      details: { network_requirement_digest: spec.network_requirement_digest },
-      next: `svc bundle update ${id} --expected-version ${version} ${CONFIRM}`,
-    },
-  )
 }

@@ -1,15 +1,11 @@
 import type { Actor, PluginKernel, Tx } from '../../kernel/plugin.js'
-import type { Agents } from '../agents/api.js'
 import type { Extensions, InstalledExtension, ShippedItem } from '../extensions/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
 import { type LoadedBundle, type LoadedProfile, loadBundles } from './load.js'
 import type { BundleProblem } from './manifest.js'
 
-type Kernel = Pick<
-  PluginKernel<{ agents: typeof Agents; extensions: typeof Extensions }>,
-  'db' | 'records' | 'reconcile' | 'needs'
->
+type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions }>, 'db' | 'records' | 'reconcile' | 'needs'>
 
 /** Problems that one error names. */
 const SHOWN = 50
@@ -50,7 +46,7 @@ export class BundleCatalog {
 
   /** Reads the bundles of an extension and publishes them. Throws `bundle_invalid`, and what was loaded before stays. */
   async load(extension: InstalledExtension): Promise<readonly ShippedItem[]> {
-    const { bundles, problems } = await loadBundles(extension, bytes => this.kernel.needs.agents.parse(bytes))
+    const { bundles, problems } = await loadBundles(extension)
     if (problems.length > 0) throw invalid(extension.name, problems)
     this.#byExtension.set(extension.name, bundles)
     await this.#publish(extension.name, bundles)

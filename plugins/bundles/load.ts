@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as v from 'valibot'
 import { canonicalJson, Fault, issueText, type Kind, messageOf } from '../../kernel/plugin.js'
-import { AgentKind, type AgentSpec, RESERVED_NAMES } from '../agents/api.js'
+import { AgentKind, parseAgent, RESERVED_NAMES } from '../agents/api.js'
 import { JobKind, TriggerKind } from '../automation/api.js'
 import { BridgeInstanceKind } from '../bridges/api.js'
 import type { InstalledExtension } from '../extensions/api.js'
@@ -43,20 +43,16 @@ export interface LoadedBundle {
   readonly profiles: readonly LoadedProfile[]
 }
 
-/** The reading of a definition file, which belongs to the plugin of agents. Throws what is wrong with it. */
-export type ParseAgent = (bytes: Uint8Array) => AgentSpec
-
 /** Reads every bundle of an extension (Behaviour 3.5): all of them, and all that is wrong with them. */
 export async function loadBundles(
   extension: InstalledExtension,
-  parseAgent: ParseAgent,
 ): Promise<{ readonly bundles: readonly LoadedBundle[]; readonly problems: readonly BundleProblem[] }> {
   const bundles: LoadedBundle[] = []
   const problems: BundleProblem[] = []
   for (const file of await filesOf(extension, problems)) {
     const manifest = await readBundle(extension.root, file)
     if ('length' in manifest) problems.push(...manifest)
-    else bundles.push(await new BundleReader(extension, file, parseAgent, problems).read(manifest))
+    else bundles.push(await new BundleReader(extension, file, problems).read(manifest))
   }
   for (const { key, message } of twice(bundles, '', 'bundle of this extension')) {
     const at = Number(key.split('.')[1])
@@ -92,7 +88,6 @@ class BundleReader {
   constructor(
     private readonly extension: InstalledExtension,
     private readonly file: string,
-    private readonly parseAgent: ParseAgent,
     private readonly problems: BundleProblem[],
   ) {
     this.#root = extension.root
@@ -140,7 +135,7 @@ class BundleReader {
     for (const [n, entry] of entries.entries()) {
       const where = `${at}.agents.${n}`
       await this.#attempt(`${where}.path`, path.posix.join(entry.path, 'AGENT.md'), async file => {
-        const spec = this.parseAgent(await readInside(this.#root, file, MAX_AGENT_BYTES))
+        const spec = await parseAgent(await readInside(this.#root, file, MAX_AGENT_BYTES))
         if (entry.name !== undefined && entry.name !== spec.name)
           return this.#say(`${where}.name`, `its definition says ${JSON.stringify(spec.name)}`)
         if (all.some(other => other.spec.name.toLowerCase() === spec.name.toLowerCase()))

@@ -1,5 +1,11 @@
-import { iso, type StoredRecord } from '../../kernel/plugin.js'
-import type { BundleActivation, BundleCatalogReply, BundleChannel, InventoryItem } from '../../schemas/bundles.js'
+import { iso, type KindHealth, type StoredRecord } from '../../kernel/plugin.js'
+import type {
+  ActivationDiagnostic,
+  BundleActivation,
+  BundleCatalogReply,
+  BundleChannel,
+  InventoryItem,
+} from '../../schemas/bundles.js'
 import type { ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
 
@@ -93,6 +99,26 @@ const definition = ({ id, spec }: { id: string; spec: Spec }) => ({
 function slotIds(slots: unknown): string[] | undefined {
   if (!Array.isArray(slots)) return undefined
   return slots.flatMap(slot => text((slot as Spec | null)?.id) ?? [])
+}
+
+/**
+ * What of an activation, the first of the records, and of what it has is not taken up.
+ * @param lateMs milliseconds that were waited in vain for the runtime, if so
+ */
+export function diagnosticsOf(
+  records: readonly [StoredRecord, ...StoredRecord[]],
+  health: readonly KindHealth[],
+  lateMs?: number,
+): ActivationDiagnostic[] {
+  const own = new Set(records.map(({ kind, id }) => `${kind}\n${id}`))
+  const failed = health
+    .flatMap(({ quarantined }) => quarantined)
+    .filter(({ kind, id }) => own.has(`${kind}\n${id}`))
+    .map(({ kind, id, error }) => ({ resource_kind: kind, resource_id: id, message: error }))
+  if (lateMs === undefined) return failed
+  const [{ kind, id }] = records
+  const message = `the runtime has not taken up everything within ${lateMs / 1000} s; it goes on`
+  return [...failed, { resource_kind: kind, resource_id: id, message }]
 }
 
 /** Channels of a profile, as declared. */
