@@ -27,6 +27,7 @@ const PROGRAMS = [
   'load',
   'daemon-gap',
   'automation-process',
+  'bundles-process',
 ]
 
 /** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */
