@@ -16,7 +16,7 @@ const log = []
 const note = o => {
   log.push(o)
   if (log.length > 500) log.shift()
-  if (logf) fs.appendFileSync(logf, JSON.stringify(o) + '\n')
+  if (logf) fs.appendFileSync(logf, `${JSON.stringify(o)}\n`)
 }
 const sleep = ms => new Promise(r => setTimeout(r, ms))
 const flat = c =>
@@ -80,12 +80,12 @@ function plan(kind, b) {
       /* not a regexp */
     }
     if (name)
-      p.call = { name, args: m[2] ? JSON.parse(m[2]) : {}, id: 'call_' + Math.random().toString(36).slice(2, 10) }
+      p.call = { name, args: m[2] ? JSON.parse(m[2]) : {}, id: `call_${Math.random().toString(36).slice(2, 10)}` }
   }
   return p
 }
 const words = t => t.match(/\S+\s*/g) ?? [t]
-const sse = (res, data, ev) => res.write((ev ? `event: ${ev}\n` : '') + `data: ${JSON.stringify(data)}\n\n`)
+const sse = (res, data, ev) => res.write(`${ev ? `event: ${ev}\n` : ''}data: ${JSON.stringify(data)}\n\n`)
 const open = res => res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
 const json = (res, o, s = 200) => {
   res.writeHead(s, { 'content-type': 'application/json' })
@@ -104,7 +104,7 @@ async function drip(p, res, f) {
 }
 
 async function anthropic(b, p, res) {
-  const id = 'msg_' + Date.now(),
+  const id = `msg_${Date.now()}`,
     base = {
       id,
       type: 'message',
@@ -140,7 +140,7 @@ async function anthropic(b, p, res) {
   res.end()
 }
 async function chat(b, p, res) {
-  const base = { id: 'chatcmpl-' + Date.now(), created: (Date.now() / 1000) | 0, model: b.model },
+  const base = { id: `chatcmpl-${Date.now()}`, created: (Date.now() / 1000) | 0, model: b.model },
     usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
   const tc = p.call && [
       {
@@ -176,7 +176,7 @@ async function chat(b, p, res) {
   res.end('data: [DONE]\n\n')
 }
 async function responses(b, p, res) {
-  const id = 'resp_' + Date.now(),
+  const id = `resp_${Date.now()}`,
     usage = {
       input_tokens: 10,
       input_tokens_details: { cached_tokens: 0 },
