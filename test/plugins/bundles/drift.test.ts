@@ -135,6 +135,7 @@ test('An activation survives a restart: nothing is written anew, and a change ma
   assert.match((await two.request('GET', `${URL}/${id}`)).body.activation.diagnostics[0].message, /no extension/)
   await two.kit()
   assert.equal((await two.request('GET', '/api/resources')).body, before)
+  assert.is((await two.request('GET', `${URL}/${id}`)).body.activation.diagnostics, undefined)
   await two.end()
   const three = await scene({ home })
   await three.kit({ profiles: [profile({ jobs: [job('weekly')] })] })

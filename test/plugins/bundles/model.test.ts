@@ -72,7 +72,7 @@ async function play(seed: number): Promise<void> {
   const variant = (extension: Extension): Variant => {
     // Those of one extension always have one agent in common, so that overlapping scopes always collide.
     const agents = [`${extension}-lead`, ...some([`${extension}-x`, `${extension}-y`])]
-    const scopes = roll.chance(0.3) ? [roll.of(['left', 'right'])] : []
+    const scopes = roll.chance(0.5) ? [roll.of(['left', 'right'])] : []
     return { agents, souls: some(agents), jobs: some(['p', 'q', 'r']), scopes }
   }
   const follow = (activation: Believed) => {
@@ -99,8 +99,8 @@ async function play(seed: number): Promise<void> {
       await s.extensions.unload(extension)
     },
     async activate(extension: Extension) {
-      const where = roll.of(['', s.one, s.two])
-      const confirm = roll.chance(0.5)
+      const where = roll.of(['', s.one, s.two, s.one, s.two])
+      const confirm = roll.chance(0.7)
       const names = { extension_name: extension, bundle_name: 'release-kit', profile_name: 'default' }
       const scope = where === '' ? {} : { scope: 'workspace', workspace: where }
       const { status, body } = await s.request('POST', URL, {
@@ -162,10 +162,15 @@ async function play(seed: number): Promise<void> {
       assert.is(await s.outcome('DELETE', `${URL}/${id}`), '204')
     },
   }
-  const verbs = Object.keys(steps) as (keyof typeof steps)[]
+  const verbs: readonly (keyof typeof steps)[] = [
+    ...(['change', 'change', 'change', 'activate', 'activate', 'activate', 'activate'] as const),
+    ...(['activate', 'activate', 'update', 'update', 'deactivate'] as const),
+    // Seldom, for hardly anything can be done without an extension.
+    ...(roll.chance(0.5) ? (['unload'] as const) : []),
+  ]
   try {
     for (let n = 0; n < STEPS; n++) {
-      const verb = n < 2 ? 'change' : roll.of<keyof typeof steps>([...verbs, 'activate'])
+      const verb = n < 2 ? 'change' : roll.of(verbs)
       const extension = n < 2 ? (EXTENSIONS[n] as Extension) : roll.of(EXTENSIONS)
       trace.push(`${verb} ${extension}`)
       await steps[verb](extension)
