@@ -30,14 +30,18 @@ export async function runDaemon({ root, home, env, foreground }: DaemonOptions):
   let kernel: Kernel | undefined
   let log: Log | undefined
   try {
-    const code = Promise.all([import('../kernel/index.js'), import('../plugins/index.js')])
+    const code = Promise.all([
+      import('../kernel/index.js'),
+      import('../plugins/index.js'),
+      import('./drop-in-commands.js'),
+    ])
     code.catch(() => {})
     log = await openLogger(home, foreground)
-    contain(log)
-    const [{ createKernel }, { inTree, critical, quiesceOrder }] = await code
+    contain(log, (owner, where, error) => kernel?.host.report({ owner, hook: where, error }))
+    const [{ createKernel }, { inTree, critical, quiesceOrder }, { dropInCommands }] = await code
     kernel = await createKernel({
       home,
-      plugins: inTree,
+      plugins: [...inTree, dropInCommands],
       critical,
       quiesceOrder,
       listen: ['socket', 'tcp'],
@@ -84,16 +88,18 @@ async function openLogger(home: string, foreground: boolean): Promise<Log> {
 }
 
 /** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
-function contain(log: Log): void {
+function contain(log: Log, blame: (owner: string, where: string, error: unknown) => void): void {
   process.on('unhandledRejection', reason => {
-    const { text, stack, owner } = describe(reason)
+    const { text, stack, owner, dropIn } = describe(reason)
     log({ level: 'error', msg: `unhandled rejection: ${text}`, owner, stack })
+    if (dropIn) blame(owner, 'unhandled rejection', reason)
   })
   const exit = process.exit.bind(process)
   process.on('uncaughtException', error => {
     const { text, stack, owner, dropIn } = describe(error)
     log({ level: 'error', msg: `uncaught exception: ${text}`, owner, stack })
     if (!dropIn) exit(exitBroken)
+    blame(owner, 'uncaught exception', error)
   })
   process.exit = () => {
     throw new Error('process.exit is not for plugins; the daemon is stopped with svc daemon stop')
@@ -103,7 +109,7 @@ function contain(log: Log): void {
 function describe(thrown: unknown): { text: string; stack: string; owner: string; dropIn: boolean } {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   const stack = error.stack ?? ''
-  const extension = /cache\/extensions\/([0-9a-f]+)\//.exec(stack)?.[1]
+  const extension = /cache\/extensions\/[0-9a-f]+\/([^/]+)\//.exec(stack)?.[1]
   const plugin = /plugins\/([a-z]+)\//.exec(stack)?.[1]
   return { text: error.message, stack, owner: extension ?? plugin ?? 'unknown', dropIn: extension !== undefined }
 }

@@ -39,7 +39,7 @@ export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
   readonly [K in keyof E]: (message?: string, more?: FaultMore) => Fault
 } & { readonly [errorEntries]: E }
 
-const errorEntries: unique symbol = Symbol('errors')
+const errorEntries: unique symbol = Symbol.for('svc.errors')
 
 /** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */
 export function defineErrors<const E extends Readonly<Record<string, ErrorEntry>>>(entries: E): ErrorTable<E> {

@@ -2,20 +2,11 @@
 import * as v from 'valibot'
 import { Integer, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
+import { MarketplaceEntry, Trust } from './marketplace.js'
 
 const text = v.optional(v.string())
 const texts = v.optional(v.array(v.string()))
 const items = v.optional(v.array(DiagnosticItem))
-
-/** Why something from outside was let in. */
-export const Trust = v.object({
-  allow_unverified: v.boolean(),
-  checksum_verified: v.boolean(),
-  decision: v.string(),
-  registry_tier: v.string(),
-  warnings: items,
-})
-export type Trust = v.InferOutput<typeof Trust>
 
 /** Where an installed copy came from. */
 export const Provenance = v.object({
@@ -35,31 +26,6 @@ export const Provenance = v.object({
   warnings: items,
 })
 export type Provenance = v.InferOutput<typeof Provenance>
-
-/** What a marketplace says of an entry. */
-export const MarketplaceEntry = v.object({
-  author: text,
-  description: v.string(),
-  downloads: v.nullish(Integer),
-  entry_id: v.string(),
-  format: text,
-  install_slug: text,
-  installed: v.boolean(),
-  installed_name: text,
-  installed_version: text,
-  kind: v.picklist(['mcp', 'extension', 'skill']),
-  manage_path: text,
-  name: v.string(),
-  published_at: v.nullish(Timestamp),
-  source: v.string(),
-  tier: text,
-  transport: text,
-  trust: v.nullish(Trust),
-  update_available: v.boolean(),
-  updated_at: v.nullish(Timestamp),
-  version: text,
-})
-export type MarketplaceEntry = v.InferOutput<typeof MarketplaceEntry>
 
 /** An extension and how it is. */
 export const Extension = v.object({
@@ -94,26 +60,6 @@ export type ListExtensionsReply = v.InferOutput<typeof ListExtensionsReply>
 /** One extension; also what enabling and disabling answer. */
 export const ExtensionReply = v.object({ extension: Extension })
 export type ExtensionReply = v.InferOutput<typeof ExtensionReply>
-
-/** POST /api/extensions. */
-export const InstallExtensionBody = v.strictObject({
-  allow_unverified: v.optional(v.boolean()),
-  asset: text,
-  checksum: text,
-  path: text,
-  slug: text,
-  source: text,
-  version: text,
-})
-export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
-
-/** PUT /api/extensions/{name}. */
-export const UpdateExtensionBody = v.strictObject({
-  allow_unverified: v.optional(v.boolean()),
-  check_only: v.optional(v.boolean()),
-  version: text,
-})
-export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
 
 /** PUT /api/extensions/{name}. */
 export const UpdateExtensionReply = v.object({
@@ -164,7 +110,7 @@ export const ExtensionCommandsReply = v.object({
           nullable: v.boolean(),
           repeatable: v.boolean(),
           required: v.boolean(),
-          type: text,
+          type: v.string(),
         }),
       ),
       risk_class: v.picklist(['read', 'mutating', 'open_world', 'destructive']),

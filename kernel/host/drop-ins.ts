@@ -4,14 +4,25 @@ import type { DropIns } from './view.js'
 
 /** What one plugin may do to others. */
 export function dropInsFor(host: Host, owner: string): DropIns {
+  const checkName = (own: string) => {
+    if (!own.includes('.')) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
+  }
   const change = async <T>(own: string, work: (name: string | undefined) => Promise<T>): Promise<T> => {
     const { scope, state } = host.slots.get(owner) ?? {}
     if (!host.slots.booted || !scope || state?.status !== 'active') throw KernelErrors.change_under_way()
-    if (!own.includes('.')) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
+    checkName(own)
     return work(host.slots.nameOf(own))
   }
   return {
     put: plugin => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
     remove: own => change(own, name => host.unload(name ?? own)),
+    // Nothing is waited for, so that it can be done while the caller starts as well.
+    async purge(own) {
+      checkName(own)
+      if (host.slots.nameOf(own)) throw KernelErrors.forbidden(`${own} runs: remove it first`)
+      const { store } = host.options
+      store.forget(own)
+      await store.db.durable()
+    },
   }
 }

@@ -54,7 +54,7 @@ export class Host {
   #held: LetIn[] = []
   #queue: Promise<void> = Promise.resolve()
 
-  constructor(private readonly options: HostOptions) {
+  constructor(readonly options: HostOptions) {
     this.registries = new Registries(this.report)
     this.slots = new Slots(options)
   }

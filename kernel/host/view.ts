@@ -42,6 +42,8 @@ export interface DropIns {
   put(plugin: Plugin): Promise<PluginState>
   /** Unloads a plugin; what it replaced comes back. */
   remove(name: string): Promise<void>
+  /** Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. */
+  purge(name: string): Promise<void>
 }
 
 /** Where a listener can be reached. */

@@ -38,6 +38,8 @@ export interface Store {
    * @throws StoreError `schema_ahead`, `migration_refused`
    */
   migrate(owner: string, migrations: readonly Migration[]): void
+  /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
+  forget(owner: string): void
   status(): StoreStatus
   /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
   checkpoint(): Promise<void>
@@ -177,6 +179,7 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
     db: new DbHandle(core, undefined),
     failed: mirror.failed,
     migrate: (owner, list) => migrations.migrate(owner, list),
+    forget: owner => migrations.forget(owner),
     status: () => ({
       path: file,
       bytes: mirror.sizes.main,

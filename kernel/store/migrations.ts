@@ -70,6 +70,24 @@ export class Migrations {
     this.#versions.set(owner, migrations.length)
   }
 
+  /** Drops the tables of an owner; durable later. To one that comes back, all its migrations are new. */
+  forget(owner: string): void {
+    const { core } = this
+    core.ready()
+    const prefix = tablePrefix(owner)
+    // Else the prefix may be another's: `a.b` and `a-b` have the same.
+    if (core.owners.get(prefix) !== owner) return
+    core.statements.clear()
+    const own = this.#schema().filter(({ type, name }) => type === 'table' && owns(prefix, name, core.owners))
+    core.alone(() => {
+      for (const { name } of own) this.db.run(`DROP TABLE "${name}"`)
+      this.#rows('DELETE FROM kernel_migration WHERE owner = ?', [owner])
+    })
+    core.owners.delete(prefix)
+    core.statements.clear()
+    this.#versions.delete(owner)
+  }
+
   streams(): MigrationStream[] {
     const rows = this.#rows('SELECT owner, id, hash FROM kernel_migration ORDER BY owner, rowid')
     const owners = new Set([...rows.map(([owner]) => String(owner)), ...this.#versions.keys()])

@@ -1,6 +1,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
+import {
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Plugin } from '../../kernel/plugin.js'
@@ -102,13 +114,15 @@ export class CodeCache {
   /** Removes all copies but these. */
   async sweep(used: ReadonlySet<string>): Promise<void> {
     const there = await readdir(this.dir).catch(() => [])
-    const old = there.filter(name => name !== 'node_modules' && !used.has(name))
+    const old = there.filter(name => /^[0-9a-f]{64}$|^\./.test(name) && !used.has(name))
     for (const name of old) await rm(path.join(this.dir, name), { recursive: true, force: true })
   }
 
   async #link(): Promise<void> {
     const folder = path.join(this.dir, 'node_modules')
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    // Without a package.json of its own an extension's main.js is a module all the same.
+    await writeFile(path.join(this.dir, 'package.json'), '{ "type": "module" }\n', { mode: 0o600 })
     const own = packageRoot()
     for (const name of SHARED) {
       const target = name === 'svc' ? own : findPackage(own, name)

@@ -28,6 +28,11 @@ import {
   ExtensionReloadFailed,
   Extensions,
 } from './api.js'
+import { InstallErrors } from './install/errors.js'
+import { installEvents } from './install/events.js'
+import { installMigrations } from './install/provenance.js'
+import { installCommands, installRoutes } from './install/surface.js'
+import { AllowUnverified } from './install/trust.js'
 import type { ExtensionsService } from './service.js'
 import { migrations } from './tables.js'
 
@@ -60,8 +65,10 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  tables: migrations,
-  errors: [ExtensionErrors],
+  tables: [...migrations, ...installMigrations],
+  errors: [ExtensionErrors, InstallErrors],
+  settings: [AllowUnverified],
+  commands: installCommands,
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -69,11 +76,13 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
+    ...installEvents,
   ],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks())],
   routes: [
+    ...installRoutes,
     route({
       method: 'GET',
       path: '/api/extensions',
@@ -94,10 +103,10 @@ export default definePlugin({
             { header: 'From', path: 'source' },
             { header: 'Error', path: 'last_error' },
           ],
-          empty: 'no extensions; put a folder with an extension.toml into extensions/ of the home (svc config path)',
+          empty: 'no extensions; a folder with an extension.toml below extensions/ of the home is one',
         },
       },
-      handle: self => ok({ extensions: self.all().map(self.toWire) }),
+      handle: self => ok({ extensions: self.views.list() }),
     }),
     route({
       method: 'GET',
@@ -121,7 +130,7 @@ export default definePlugin({
           empty: 'no extension brings commands of tools; svc extension list shows what is there',
         },
       },
-      handle: (self, { query }) => ok(self.commands(query.extension)),
+      handle: (self, { query }) => ok(self.views.commands(query.extension)),
     }),
     route({
       method: 'POST',
@@ -134,7 +143,7 @@ export default definePlugin({
       errors: [400, 403, 409, 422, 503],
       privileged: true,
       handle: async (self, { query, body, actor }) =>
-        created({ extension: await self.linkBuild(body, query.workspace, actor) }),
+        created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
     }),
     route({
       method: 'GET',
@@ -144,7 +153,7 @@ export default definePlugin({
       replies: { 200: ExtensionReply },
       errors: [404, 500, 503],
       cli: { path: 'extension info', view: item },
-      handle: (self, { params }) => ok({ extension: self.toWire(self.get(params.name)) }),
+      handle: (self, { params }) => ok({ extension: self.views.toWire(self.get(params.name)) }),
     }),
     route({
       method: 'POST',
@@ -155,7 +164,8 @@ export default definePlugin({
       errors: [403, 404, 500, 503],
       privileged: true,
       cli: { path: 'extension enable', view: item },
-      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.enable(params.name, actor)) }),
+      handle: async (self, { params, actor }) =>
+        ok({ extension: self.views.toWire(await self.enable(params.name, actor)) }),
     }),
     route({
       method: 'POST',
@@ -167,7 +177,8 @@ export default definePlugin({
       errors: [403, 404, 409, 500, 503],
       privileged: true,
       cli: { path: 'extension disable', view: item },
-      handle: async (self, { params, actor }) => ok({ extension: self.toWire(await self.disable(params.name, actor)) }),
+      handle: async (self, { params, actor }) =>
+        ok({ extension: self.views.toWire(await self.disable(params.name, actor)) }),
     }),
     route({
       method: 'POST',
@@ -186,7 +197,7 @@ export default definePlugin({
         view: item,
       },
       handle: async (self, { params, body }) =>
-        ok({ extension: await self.reloadBuild(params.name, body?.generation_hash) }),
+        ok({ extension: await self.views.reloadBuild(params.name, body?.generation_hash) }),
     }),
     route({
       method: 'GET',
@@ -207,7 +218,7 @@ export default definePlugin({
           empty: 'it changes nothing',
         },
       },
-      handle: (self, { params }) => ok(self.preview(params.name)),
+      handle: (self, { params }) => ok(self.views.preview(params.name)),
     }),
     route({
       method: 'GET',
@@ -227,12 +238,14 @@ export default definePlugin({
             { header: 'Installed', path: 'installed_at', as: 'time' },
             { header: 'By', path: 'installed_by' },
             { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
             { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Trust', path: 'trust.decision' },
             { header: 'Permissions', path: 'permissions', as: 'list' },
           ],
         },
       },
-      handle: async (self, { params }) => ok({ provenance: await self.provenance(params.name) }),
+      handle: async (self, { params }) => ok({ provenance: await self.views.provenance(params.name) }),
     }),
     route({
       method: 'GET',
@@ -253,7 +266,7 @@ export default definePlugin({
           empty: 'it ships nothing',
         },
       },
-      handle: (self, { params }) => ok(self.inventory(params.name)),
+      handle: (self, { params }) => ok(self.views.inventory(params.name)),
     }),
     route({
       method: 'GET',
@@ -274,7 +287,7 @@ export default definePlugin({
           empty: 'nothing was written',
         },
       },
-      handle: async (self, { params, query, signal }) => ok(await self.logs(params.name, query, signal)),
+      handle: async (self, { params, query, signal }) => ok(await self.views.logs(params.name, query, signal)),
     }),
     route({
       method: 'GET',

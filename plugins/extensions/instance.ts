@@ -1,31 +1,13 @@
-import {
-  type Awaitable,
-  type Clock,
-  type DropIns,
-  type Fault,
-  faultOf,
-  messageOf,
-  type Plugin,
-  reasonOf,
-  within,
-} from '../../kernel/plugin.js'
+import { type Awaitable, type Clock, type DropIns, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
-import {
-  type ExtensionStatus,
-  Extensions,
-  type InstalledExtension,
-  type ResourceFamily,
-  type ShippedItem,
-} from './api.js'
+import type { ExtensionStatus, InstalledExtension, ResourceFamily, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
-import { type CodeCache, hashTree, importPlugin } from './code.js'
+import { type CodeCache, hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
+import { bringCode, type Code } from './in-process.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
-
-/** Milliseconds that code has to be imported, and again to be applied; what takes longer is treated as never ending. */
-const CODE_MS = 5000
 
 /** What instances share. */
 export interface InstanceHost {
@@ -43,15 +25,10 @@ export interface InstanceHost {
 }
 
 /** What of an extension is loaded. */
-interface Generation {
+interface Generation extends Code {
   readonly manifest: Manifest
   readonly digest: string
   readonly root: string
-  /** SHA-256 of all files, where there is code. */
-  readonly hash?: string
-  readonly plugin?: Plugin
-  /** File of the plugin, in the cache. */
-  readonly module?: string
   readonly items: readonly ShippedItem[]
   readonly runtime?: ExtensionRuntime
 }
@@ -196,37 +173,16 @@ export class Instance {
     if (ready !== (this.#status === 'active')) this.#become(ready ? 'activate' : 'register')
   }
 
-  /** Imports and applies the code, unless it is the same as before. */
   async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
-    const { main, subprocess } = manifest
-    const { host, name } = this
-    if (main === undefined) {
-      if (before?.plugin) await host.dropIns.remove(name)
+    if (manifest.main === undefined) {
+      if (before?.plugin) await this.host.dropIns.remove(this.name)
       this.#waits = undefined
-      return subprocess ? { hash: await hashTree(root) } : {}
+      return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
-    const { hash, folder } = await host.code.copy(name, root, host.unique())
-    const { plugin: ran, module: file = '' } = before ?? {}
-    if (ran && before?.hash === hash && this.#waits === undefined && !anew) return { hash, plugin: ran, module: file }
-    const { plugin, module } = await within(host.clock, CODE_MS, importPlugin(folder, manifest))
-    // One that takes another place leaves the one that it had.
-    if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
-    const state = await host.dropIns.put(this.#guarded(plugin))
-    if (state.status === 'failed') {
-      await host.dropIns.remove(name)
-      throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
-    }
-    this.#waits = state.status === 'active' ? undefined : reasonOf(state)
-    return { hash, plugin, module }
-  }
-
-  /** It goes before this host does, and is given up on when applying it never ends. */
-  #guarded(plugin: Plugin): Plugin {
-    const { clock } = this.host
-    const apply: Plugin['apply'] = kernel =>
-      within(clock, CODE_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
-    const value = { requires: { ...plugin.requires, 'its host': Extensions }, apply }
-    return Object.create(plugin, Object.getOwnPropertyDescriptors(value))
+    const known = this.#waits === undefined && !anew ? before : undefined
+    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known })
+    this.#waits = waits
+    return code
   }
 
   async #bringProcess(

@@ -1,16 +1,13 @@
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import {
   type Actor,
   type EventType,
   type Gate,
-  iso,
-  KernelErrors,
   messageOf,
   type Notify,
   type PluginKernel,
 } from '../../kernel/plugin.js'
-import type * as wire from '../../schemas/extensions.js'
 import type { Check, Daemon } from '../daemon/api.js'
 import {
   ExtensionDisabled,
@@ -24,29 +21,32 @@ import {
 } from './api.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
-import { CodeCache, hashTree } from './code.js'
+import { CodeCache } from './code.js'
 import { DevLinks, type LinkRequest } from './dev.js'
+import { InstallDoor } from './install/door.js'
+import type { Installer } from './install/installer.js'
+import { installerFor } from './install/wiring.js'
 import { Instance, type InstanceHost } from './instance.js'
 import type { SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
 import { FlagTable } from './tables.js'
+import { Views } from './views.js'
 import { Watcher } from './watcher.js'
-import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
 
 /** Extensions that are loaded at once. */
 const AT_ONCE = 8
-/** Milliseconds that a request for logs waits for some, and between two looks. */
-const FOLLOW_MS = 20_000
-const FOLLOW_STEP_MS = 250
 
 /** Keeps what runs the same as what is in the folder of extensions. */
 export class ExtensionsService implements ExtensionsApi {
   readonly changed: Notify<[names: readonly string[]]>
   readonly disabling: Gate<[name: string]>
   readonly secrets: Secrets
+  readonly views: Views
   readonly dev: DevLinks
   readonly dir: string
+  readonly install: InstallDoor
+  readonly #installer: Installer
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
@@ -61,6 +61,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.changed = hooks.notify('changed')
     this.disabling = hooks.gate('disabling')
     this.secrets = new Secrets(kernel)
+    this.views = new Views(this)
     this.dir = home.path('extensions')
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
@@ -78,6 +79,17 @@ export class ExtensionsService implements ExtensionsApi {
       },
     }
     this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+    this.#installer = installerFor(kernel, {
+      disabling: name => this.disabling.ask(name),
+      look: name => this.look(name),
+      sweep: () => this.#sweep(),
+    })
+    this.install = new InstallDoor(this.#installer, name => this.views.toWire(this.get(name)))
+  }
+
+  /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
+  start(): Promise<void> {
+    return this.#installer.start()
   }
 
   installed(): readonly InstalledExtension[] {
@@ -99,8 +111,8 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
-  tierOf(_name: string): SourceTier {
-    return 'user'
+  tierOf(name: string): SourceTier {
+    return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
   /** The process of an extension; absent where nothing runs processes. */
@@ -119,18 +131,24 @@ export class ExtensionsService implements ExtensionsApi {
       failed: error => log.warn(`the folder of extensions is not watched: ${messageOf(error)}`),
     })
     const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
+    const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
     try {
-      await this.#lookAtAll(signal)
-      await this.dev.restore()
-      await this.#tell()
-      await watcher.start()
-      // What changed between the two looks was not told of.
-      await this.#lookAtAll(signal)
-      await this.#sweep()
-      if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+      // Whoever stops it does not wait for code that never ends.
+      await Promise.race([this.#begin(watcher, signal), stopped])
+      if (!signal.aborted) await stopped
     } finally {
       await close()
     }
+  }
+
+  async #begin(watcher: Watcher, signal: AbortSignal): Promise<void> {
+    await this.#lookAtAll(signal)
+    await this.dev.restore()
+    await this.#tell()
+    await watcher.start()
+    // What changed between the two looks was not told of.
+    await this.#lookAtAll(signal)
+    await this.#sweep()
   }
 
   /** Looks at one folder again and makes what runs the same. */
@@ -139,6 +157,11 @@ export class ExtensionsService implements ExtensionsApi {
     if (found) await this.#take(name, found, anew)
     else await this.#forget(name)
     await this.#tell()
+  }
+
+  /** Whether something of that name is in the folder. */
+  has(name: string): boolean {
+    return this.#instances.has(name)
   }
 
   /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
@@ -192,82 +215,6 @@ export class ExtensionsService implements ExtensionsApi {
 
   checks(): readonly Check[] {
     return [{ id: 'runtime.extensions', category: 'extensions', run: async () => extensionItems(this.all()) }]
-  }
-
-  readonly toWire = (instance: Instance): wire.Extension =>
-    extensionToWire(instance, this.kernel.env, this.kernel.clock)
-
-  commands(extension: string | undefined): wire.ExtensionCommandsReply {
-    return commandsOf(this.all(), extension)
-  }
-
-  preview(name: string): wire.ExtensionPreviewReply {
-    return previewOf(this.get(name), this.kernel.env)
-  }
-
-  inventory(name: string): wire.ExtensionInventoryReply {
-    return inventoryOf(this.get(name))
-  }
-
-  /** With `follow` it waits up to 20 s for something to be there. */
-  async logs(name: string, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
-    const after = Number(query.after ?? 0)
-    if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
-    const until = this.kernel.clock.monotonic() + FOLLOW_MS
-    for (;;) {
-      const reply = logsOf(this.get(name), after, query.stream_epoch)
-      const over = this.kernel.clock.monotonic() >= until || signal.aborted
-      if (query.follow !== 'true' || reply.logs.length > 0 || over) return reply
-      await this.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
-    }
-  }
-
-  async provenance(name: string): Promise<wire.Provenance> {
-    const { found, tier } = this.get(name)
-    const { ctimeMs } = await stat(found.root)
-    const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
-    return {
-      allow_unverified: true,
-      checksum_sha256: await hashTree(found.root),
-      checksum_verified: false,
-      installed_at: iso(Math.floor(ctimeMs)),
-      installed_by: 'owner',
-      installed_from: 'folder',
-      permissions: [...permissions],
-      registry_tier: tier(),
-      source_url: found.root,
-    }
-  }
-
-  async linkBuild(body: wire.LinkExtensionBody, workspace = '', actor: Actor): Promise<wire.DevExtension> {
-    const { origin_path: origin, generation_hash: generation } = body
-    return this.#devToWire(await this.link({ origin, workspace, generation }, actor), generation)
-  }
-
-  /** @param generation what the caller means to load, SHA-256 of the folder: another one is refused */
-  async reloadBuild(name: string, generation: string | undefined): Promise<wire.DevExtension> {
-    const { root } = this.get(name).found
-    if (generation !== undefined) {
-      const current = await hashTree(root)
-      if (current !== generation) {
-        throw ExtensionErrors.extension_generation_stale(`${root} holds another build`, {
-          details: { current_digest: current },
-        })
-      }
-    }
-    return this.#devToWire(await this.reload(name), generation)
-  }
-
-  #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
-    const { env, clock } = this.kernel
-    const link = this.dev.linkOf(instance.name)
-    const bound = this.secrets.list(instance).bound_env_keys
-    return {
-      ...devToWire(instance, { env, clock, wanted, bound }),
-      dev: link !== undefined,
-      overrides_published: link !== undefined && this.#instances.has(instance.name),
-      ...(link?.workspace ? { workspace_id: link.workspace } : {}),
-    }
   }
 
   async #lookAtAll(signal: AbortSignal): Promise<void> {

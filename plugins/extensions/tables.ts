@@ -29,6 +29,10 @@ export class FlagTable {
   set(t: Tx, name: string, enabled: boolean, at: number): void {
     t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [name, enabled ? 1 : 0, at])
   }
+
+  delete(t: Tx, name: string): void {
+    t.run('DELETE FROM extensions_flag WHERE name = ?', [name])
+  }
 }
 
 /** A build in somebody's working folder that runs for one workspace. */
@@ -95,6 +99,11 @@ export class BindingTable {
       binding.mcp_server,
       binding.header_name,
     ])
+  }
+
+  /** All of an extension. */
+  clear(t: Tx, name: string): void {
+    t.run('DELETE FROM extensions_binding WHERE name = ?', [name])
   }
 
   /** Whether there was one. */

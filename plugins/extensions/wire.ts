@@ -247,10 +247,7 @@ function flagsOf(schema: string | undefined): wire.ExtensionCommandsReply['comma
       nullable: types.includes('null'),
       repeatable: types.includes('array'),
       required: required.includes(field),
-      ...optional(
-        'type',
-        types.find(type => type !== 'null' && type !== 'undefined'),
-      ),
+      type: types.find(type => type !== 'null' && type !== 'undefined') ?? 'string',
       ...optional('enum', values),
       ...optional('default', property.default),
       ...optional('minimum', property.minimum),

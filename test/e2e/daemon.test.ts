@@ -128,7 +128,10 @@ async function provoke(at: Installed, pid: number, text: string): Promise<void> 
 }
 
 test('what a drop-in throws past everything is logged under its name, and the daemon goes on', async ({ at }) => {
-  assert.is((await at.run(['daemon', 'start'], undefined, misbehave(at, 'home/cache/extensions/abc123'))).code, 0)
+  assert.is(
+    (await at.run(['daemon', 'start'], undefined, misbehave(at, 'home/cache/extensions/abc123/acme.bad'))).code,
+    0,
+  )
   const { pid } = at.discovery
   for (const text of ['stray rejection', 'process.exit is not for plugins', 'stray exception'])
     await provoke(at, pid, text)
@@ -139,7 +142,7 @@ test('what a drop-in throws past everything is logged under its name, and the da
     .map(line => JSON.parse(line))
   assert.equal(
     lines.filter(({ level }) => level === 'error').map(({ owner }) => owner),
-    ['abc123', 'abc123', 'abc123'],
+    ['acme.bad', 'acme.bad', 'acme.bad'],
   )
 })
 

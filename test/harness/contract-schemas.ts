@@ -2,6 +2,8 @@ import type * as v from 'valibot'
 import * as agents from '../../schemas/agents.js'
 import * as automation from '../../schemas/automation.js'
 import * as daemon from '../../schemas/daemon.js'
+import * as install from '../../schemas/extensions/install.js'
+import * as extensions from '../../schemas/extensions.js'
 import * as providers from '../../schemas/providers.js'
 import * as resources from '../../schemas/resources.js'
 import * as sessions from '../../schemas/sessions.js'
@@ -43,6 +45,48 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   'GET /api/workspaces/{id}': { replies: { 200: workspaces.WorkspaceDetail } },
   'PATCH /api/workspaces/{id}': { body: workspaces.PatchWorkspaceBody, replies: { 200: workspaces.WorkspaceReply } },
   'DELETE /api/workspaces/{id}': {},
+
+  'GET /api/extensions': { replies: { 200: extensions.ListExtensionsReply } },
+  'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },
+  'GET /api/extensions/{name}': { replies: { 200: extensions.ExtensionReply } },
+  'PUT /api/extensions/{name}': {
+    body: install.UpdateExtensionBody,
+    replies: { 200: extensions.UpdateExtensionReply },
+  },
+  'DELETE /api/extensions/{name}': { replies: { 200: extensions.RemoveExtensionReply } },
+  'POST /api/extensions/{name}/disable': { replies: { 200: extensions.ExtensionReply } },
+  'POST /api/extensions/{name}/enable': { replies: { 200: extensions.ExtensionReply } },
+  'GET /api/extensions/{name}/provenance': { replies: { 200: extensions.ProvenanceReply } },
+  'GET /api/extensions/commands': {
+    query: extensions.ExtensionCommandsQuery,
+    replies: { 200: extensions.ExtensionCommandsReply },
+  },
+  'POST /api/extensions/dev': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.LinkExtensionBody,
+    replies: { 201: extensions.DevExtensionReply },
+  },
+  'GET /api/extensions/{name}/inventory': { replies: { 200: extensions.ExtensionInventoryReply } },
+  'GET /api/extensions/{name}/logs': {
+    query: extensions.ExtensionLogsQuery,
+    replies: { 200: extensions.ExtensionLogsReply },
+  },
+  'GET /api/extensions/{name}/preview': { replies: { 200: extensions.ExtensionPreviewReply } },
+  'POST /api/extensions/{name}/reload': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.ReloadExtensionBody,
+    replies: { 200: extensions.DevExtensionReply },
+  },
+  'GET /api/extensions/{name}/secrets': {
+    query: extensions.ExtensionWorkspaceQuery,
+    replies: { 200: extensions.ExtensionSecretsReply },
+  },
+  'PUT /api/extensions/{name}/secrets': {
+    query: extensions.ExtensionWorkspaceQuery,
+    body: extensions.PutExtensionSecretsBody,
+    replies: { 200: extensions.ExtensionSecretsReply },
+  },
+  'DELETE /api/extensions/{name}/secrets/{env_name}': { query: extensions.ExtensionWorkspaceQuery },
 
   'GET /api/agents': { query: agents.ListAgentsQuery, replies: { 200: agents.ListAgentsReply } },
   'POST /api/agents': { body: agents.CreateAgentBody, replies: { 201: agents.AgentReply } },

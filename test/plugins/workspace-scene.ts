@@ -1,7 +1,7 @@
 import { mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as assert from 'uvu/assert'
-import { definePlugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
 import daemon from '../../plugins/daemon/index.js'
 import resources from '../../plugins/resources/index.js'
 import {
@@ -35,11 +35,18 @@ export function tenant(members: DetailMember[] = [], busy: string[] = []) {
   return { plugin, kernel: () => seen.kernel as NonNullable<typeof seen.kernel> }
 }
 
+/** Plugins that take the place of the one under test. */
+export const swapped: Plugin[] = []
+
 /** A kernel with a folder of its own for roots; both go at the end. */
 export async function scene(options: Partial<BootOptions> = {}, more: Parameters<typeof tenant> = []) {
   const folder = await realpath(await temporaryFolder('roots'))
   const { plugin, kernel } = tenant(...more)
-  const host = await boot({ plugins: [daemon, resources, workspaces, plugin], ...options })
+  const host = await boot({
+    plugins: [daemon, resources, workspaces, plugin, ...swapped],
+    replace: swapped.map(({ name }) => name),
+    ...options,
+  })
   const root = async (name: string) => {
     await mkdir(path.join(folder, name), { recursive: true })
     return path.join(folder, name)

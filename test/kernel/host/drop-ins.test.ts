@@ -35,6 +35,24 @@ test('a plugin loads, replaces and removes drop-ins, and nothing else', async ()
   await svc.close()
 })
 
+test('the tables of a plugin are purged when it is gone, and never those of one that runs or comes with the program', async () => {
+  const seen: { door?: DropIns } = {}
+  const svc = await boot({ plugins: [keeper(seen)] })
+  const door = seen.door as DropIns
+  const tables = [{ id: '1', sql: 'CREATE TABLE acme_one_thing (id TEXT)' }]
+  const one = plain('acme.one')
+  await door.put({ ...one, surface: { ...one.surface, tables } })
+  const streams = () => svc.kernel.host.store().streams.map(({ owner }) => owner)
+  assert.match(await refusal(door.purge('acme.one')), /^forbidden: acme.one runs/)
+  assert.match(await refusal(door.purge('keeper')), /^forbidden: keeper comes with/)
+  await door.remove('acme.one')
+  assert.ok(streams().includes('acme.one'), 'they stay until then')
+  await door.purge('acme.one')
+  await door.purge('acme.one')
+  assert.not.ok(streams().includes('acme.one'))
+  await svc.close()
+})
+
 test('a plugin that starts or ends is refused instead of waiting for itself', async () => {
   const said: string[] = []
   const starting = plain('acme.two', {

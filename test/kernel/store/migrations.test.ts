@@ -46,6 +46,31 @@ test('an unknown or changed migration is schema_ahead, and nothing is applied', 
     assert.equal(store.db.all('SELECT * FROM shop_third'), [])
   }))
 
+test('an owner that is forgotten leaves no table behind, and begins anew; others keep theirs', () =>
+  inFolder(async folder => {
+    const store = await openAt(folder)
+    store.migrate('a.shop', [
+      { id: '1', sql: 'CREATE TABLE a_shop_item (id TEXT); CREATE INDEX a_shop_i ON a_shop_item (id)' },
+    ])
+    store.migrate('a.shop.more', [{ id: '1', sql: 'CREATE TABLE a_shop_more_item (id TEXT)' }])
+    await store.db.tx(t => t.run("INSERT INTO a_shop_item VALUES ('a')"))
+    // Another name with the same prefix owns nothing.
+    store.forget('a-shop')
+    store.forget('nobody')
+    assert.is(store.db.all('SELECT * FROM a_shop_item').length, 1)
+    store.forget('a.shop')
+    await store.db.durable()
+    await store.close()
+    const again = await openAt(folder)
+    const names = again.db.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'a%shop%'").map(([name]) => name)
+    assert.equal(names, ['a_shop_more_item'])
+    const owners = again.status().streams.map(({ owner }) => owner)
+    assert.equal(owners.includes('a.shop.more') && !owners.includes('a.shop'), true)
+    again.migrate('a.shop', [{ id: '1', sql: 'CREATE TABLE a_shop_item (other TEXT)' }])
+    assert.equal(again.db.all('SELECT other FROM a_shop_item'), [])
+    await again.close()
+  }))
+
 test('a migration that does more than add is refused whole', () =>
   withStore(async store => {
     store.migrate('shop', [first])

@@ -1,7 +1,10 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { active, failed, gone, scene, speaking } from './scene.js'
+import { active, failed, gone, type Scene, scene, speaking } from './scene.js'
 
+/** A loop of requests that never waits would starve the timers. */
+const pause = () => new Promise(resolve => setTimeout(resolve, 2))
+const held = (svc: Scene) => svc.kernel.host.plugins().flatMap(({ holds }) => holds)
 const say = '/api/ext/acme.hello/say'
 
 test('dropped in, edited, broken, mended and removed in a running kernel, while requests go on', async () => {
@@ -14,10 +17,11 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
       asked++
       const { status } = await svc.request('GET', '/api/status/identity')
       if (status !== 200) failures++
-      await new Promise(resolve => setTimeout(resolve, 2))
+      await pause()
     }
   })()
   const plugins = () => svc.kernel.host.plugins()
+  await svc.until('nothing', () => held(svc).includes('watch extensions'))
   const before = plugins()
 
   await svc.drop('acme.hello', speaking('acme.hello', 'hello'))
@@ -26,11 +30,11 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
 
   const own = (async () => {
     const seen = new Set<number>()
-    while (!over) seen.add((await svc.request('GET', say)).status)
+    for (; !over; await pause()) seen.add((await svc.request('GET', say)).status)
     return seen
   })()
   await svc.drop('acme.hello', { 'text.js': 'export const text = "hello again"\n' })
-  for (let text = ''; text !== 'hello again'; ) text = (await svc.request('GET', say)).body.text
+  await svc.until('acme.hello', async () => (await svc.request('GET', say)).body.text === 'hello again')
 
   // What does not load leaves what runs.
   await svc.drop('acme.hello', { 'text.js': 'export const = \n' })

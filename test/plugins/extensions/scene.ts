@@ -9,7 +9,7 @@ export interface Scene extends TestKernel {
   drop(name: string, files: Readonly<Record<string, string>>, whole?: boolean): Promise<void>
   remove(name: string): Promise<void>
   /** Waits until the extension is so, at most 10 s. */
-  until(name: string, wanted: (extension: Wire | undefined) => boolean): Promise<Wire | undefined>
+  until(name: string, wanted: (extension: Wire | undefined) => boolean | Promise<boolean>): Promise<Wire | undefined>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: as it is on the wire
@@ -46,7 +46,7 @@ export async function scene(
       for (;;) {
         const { status, body } = await svc.request('GET', `/api/extensions/${name}`)
         const found = status === 200 ? body.extension : undefined
-        if (wanted(found)) return found
+        if (await wanted(found)) return found
         if (performance.now() > deadline) throw new Error(`${name} stays ${JSON.stringify(found)}`)
         await new Promise(resolve => setTimeout(resolve, 20))
       }

@@ -1,0 +1,1 @@
+export { runInstall, runRemove, runUpdate } from './install/commands.js'

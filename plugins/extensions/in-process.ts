@@ -1,0 +1,52 @@
+import { type Plugin, reasonOf, within } from '../../kernel/plugin.js'
+import { Extensions } from './api.js'
+import { importPlugin } from './code.js'
+import { ExtensionErrors } from './errors.js'
+import type { InstanceHost } from './instance.js'
+import type { Manifest } from './manifest.js'
+
+/** Milliseconds that code has to be imported, and again to be applied; what takes longer is treated as never ending. */
+const CODE_MS = 5000
+
+/** Code that runs within the daemon. */
+export interface Code {
+  /** SHA-256 of all files of the extension. */
+  readonly hash?: string
+  readonly plugin?: Plugin
+  /** File of the plugin, in the cache. */
+  readonly module?: string
+}
+
+/**
+ * Imports the code of an extension from a copy and applies it in the place of what ran before, which stays if that fails.
+ * @param known generation whose code need not be started again when it is still the same
+ * @returns the code, and what it waits for
+ * @throws Fault or whatever the code throws
+ */
+export async function bringCode(
+  host: InstanceHost,
+  manifest: Manifest,
+  root: string,
+  { before, known }: { readonly before: Code | undefined; readonly known: Code | undefined },
+): Promise<Code & { readonly waits?: string | undefined }> {
+  const { name } = manifest
+  const { hash, folder } = await host.code.copy(name, root, host.unique())
+  if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
+  const { plugin, module } = await within(host.clock, CODE_MS, importPlugin(folder, manifest))
+  // One that takes another place leaves the one that it had.
+  if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
+  const state = await host.dropIns.put(guarded(host, plugin))
+  if (state.status === 'failed') {
+    await host.dropIns.remove(name)
+    throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
+  }
+  return { hash, plugin, module, waits: state.status === 'active' ? undefined : reasonOf(state) }
+}
+
+/** It leaves before its host does, and is given up on when applying it never ends. */
+function guarded({ clock }: InstanceHost, plugin: Plugin): Plugin {
+  const apply: Plugin['apply'] = kernel =>
+    within(clock, CODE_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+  const requires = { ...plugin.requires, 'its host': Extensions }
+  return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
+}

@@ -1,0 +1,76 @@
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { Tree } from './tree.js'
+
+/** Every call that changes the disk, so that a proof can end the process between any two of them. */
+export interface Files {
+  /** Makes a folder that is not there, 0700; its parent is. */
+  makeFolder(folder: string): Promise<void>
+  /** Writes a file that is not there, 0600 or 0700; on the disk when it resolves. */
+  writeFile(file: string, bytes: Uint8Array, executable: boolean): Promise<void>
+  /** Puts on the disk which names a folder has. */
+  syncFolder(folder: string): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  /** Removes whatever is there; links are not followed. */
+  remove(path: string): Promise<void>
+}
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
+
+/** The disk of this machine. */
+export const systemFiles: Files = {
+  makeFolder: folder => mkdir(folder, { mode: 0o700 }),
+  async writeFile(file, bytes, executable) {
+    const handle = await open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, executable ? 0o700 : 0o600)
+    try {
+      await handle.writeFile(bytes)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  },
+  async syncFolder(folder) {
+    const handle = await open(folder, O_RDONLY)
+    await handle.sync().finally(() => handle.close())
+  },
+  rename,
+  remove: target => rm(target, { recursive: true, force: true }),
+}
+
+/** Is there something under that name, be it a link to nowhere. */
+export async function isThere(target: string): Promise<boolean> {
+  return lstat(target).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Names in a folder; of a missing one, none. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch(error => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+}
+
+/** Writes a judged tree into a new folder; all of it is on the disk when it resolves, but the folder's own name. */
+export async function writeTree(files: Files, tree: Tree, root: string): Promise<void> {
+  await files.makeFolder(root)
+  const made = new Set([root])
+  for (const file of tree) {
+    const target = path.join(root, ...file.path.split('/'))
+    for (const folder of foldersAbove(target, root)) {
+      if (made.has(folder)) continue
+      await files.makeFolder(folder)
+      made.add(folder)
+    }
+    await files.writeFile(target, file.bytes, file.executable)
+  }
+  for (const folder of [...made].reverse()) await files.syncFolder(folder)
+}
+
+function foldersAbove(target: string, root: string): string[] {
+  const folder = path.dirname(target)
+  return folder === root ? [] : [...foldersAbove(folder, root), folder]
+}

@@ -1,0 +1,294 @@
+import path from 'node:path'
+import { type Actor, type Fault, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Candidate, readCandidate } from './candidate.js'
+import { InstallErrors } from './errors.js'
+import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
+import { type Files, isThere, systemFiles, writeTree } from './files.js'
+import { readFolder } from './folder.js'
+import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
+import { type Preview, previewOf } from './preview.js'
+import { type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
+import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets } from './source.js'
+import { treeDigest } from './tree.js'
+import { decide } from './trust.js'
+
+/** A request to install, or to look at what would be installed. */
+export interface InstallRequest extends SourceRequest {
+  /** Digest that its author published: of an archive, of a commit, of a folder's tree. */
+  readonly checksum?: string | undefined
+  /** Digest of the tree that a preview showed: anything else is not what was looked at. */
+  readonly treeDigest?: string | undefined
+  readonly allowUnverified?: boolean | undefined
+}
+
+export interface UpdateRequest {
+  /** Another branch, tag or commit than before, of a repository. */
+  readonly version?: string | undefined
+  readonly checksum?: string | undefined
+  readonly treeDigest?: string | undefined
+  readonly allowUnverified?: boolean | undefined
+}
+
+/** What became of one update; `available`: it was only looked. */
+export interface Updated {
+  readonly status: 'updated' | 'up_to_date' | 'available'
+  readonly previous: Provenance
+  readonly current: Provenance
+}
+
+/** One of a batch; behind a failed one there are none. */
+export type BatchItem = { readonly name: string } & (Updated | { readonly status: 'failed'; readonly fault: Fault })
+
+/** What the installer needs of those around it. */
+export interface InstallerOptions extends LedgerOptions {
+  /** The policy, `extensions.trust.allow_unverified`. */
+  readonly allowUnverified: () => boolean
+  /** May the extension be removed; the refusal names what depends on it. */
+  readonly disabling?: (name: string) => Promise<Fault | undefined>
+  /** The folder of an extension is another one now, or gone. */
+  readonly placed?: (name: string) => Promise<void>
+  readonly files?: Files
+}
+
+/**
+ * Installs, updates and removes extensions below `$SVC_HOME/extensions/`. All that is judged and written lies in
+ * `.staging/<id>`; then an intent is written, and one rename makes it count. Killed at any moment, the next `start` carries on
+ * every intent and removes what has none.
+ */
+export class Installer {
+  readonly #files: Files
+  readonly #provenance: ProvenanceTable
+  readonly #ledger: Ledger
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    private readonly kernel: Pick<
+      PluginKernel,
+      'home' | 'db' | 'ids' | 'clock' | 'env' | 'events' | 'records' | 'actor' | 'log' | 'host' | 'disk' | 'spawn'
+    >,
+    private readonly options: InstallerOptions,
+  ) {
+    this.#files = options.files ?? systemFiles
+    this.#provenance = new ProvenanceTable(kernel.db)
+    this.#ledger = new Ledger(kernel, this.#provenance, this.#files, options)
+  }
+
+  /** Carries on what an earlier daemon had decided; before anything there is loaded. */
+  start(): Promise<void> {
+    return this.#ledger.start()
+  }
+
+  /** Of what is installed, and of what is on its way: it is known before the files are there. */
+  provenance(name: string): Provenance | undefined {
+    const intent = this.#ledger.pending(name)
+    return intent?.op === 'place' ? intent.provenance : this.#provenance.get(name)
+  }
+
+  /** Where an extension of that name lies, or would. */
+  folderOf(name: string): string {
+    return this.#ledger.folderOf(name)
+  }
+
+  /** Of everything that was installed, by name; what was put there by hand is not among it. */
+  installed(): Provenance[] {
+    return this.#provenance.list()
+  }
+
+  /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
+  preview(request: InstallRequest): Promise<Preview> {
+    return this.#reading(request, (source, candidate) => this.#previewOf(source, candidate, request))
+  }
+
+  /** What {@link update} would do now. */
+  previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
+    const source = withVersion(this.#installedOf(name).source, request.version)
+    return this.#reading({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
+  }
+
+  /**
+   * Installs a new extension.
+   * @throws Fault of `InstallErrors`; those of a manifest; `extension_installed` (409)
+   */
+  install(request: InstallRequest, actor: Actor): Promise<Provenance> {
+    return this.#telling(
+      ExtensionInstallFailed,
+      { source: withoutSecrets(request.path ?? request.slug ?? '') },
+      actor,
+      () =>
+        this.#reading(request, (source, candidate) => {
+          const provenance = this.#provenanceOf(source, candidate, request, actor)
+          return this.#alone(async () => {
+            const { name } = provenance
+            if (await isThere(this.folderOf(name)))
+              throw InstallErrors.extension_installed(`extension ${name} is there already, in ${this.folderOf(name)}`, {
+                next: `svc extension update ${name}`,
+              })
+            return this.#place(candidate, provenance, false, actor)
+          })
+        }),
+    )
+  }
+
+  /**
+   * Takes what the source of an installed extension has now; whether it is enabled stays.
+   * @param checkOnly looks and changes nothing
+   * @throws Fault like {@link install}; `extension_not_installed` (404), `extension_not_updatable`, `extension_changed_name`
+   */
+  update(name: string, request: UpdateRequest, actor: Actor, checkOnly = false): Promise<Updated> {
+    const work = () => this.#update(name, request, actor, checkOnly)
+    return checkOnly ? work() : this.#telling(ExtensionUpdateFailed, { name, source: '' }, actor, work)
+  }
+
+  /** Updates one after the other, by name; ends at the first that fails, those before it stay updated. */
+  async updateAll(request: Pick<UpdateRequest, 'allowUnverified'>, actor: Actor): Promise<BatchItem[]> {
+    const items: BatchItem[] = []
+    for (const { name } of this.installed()) {
+      try {
+        items.push({ name, ...(await this.update(name, request, actor)) })
+      } catch (error) {
+        items.push({ name, status: 'failed', fault: faultOf(error) })
+        break
+      }
+    }
+    return items
+  }
+
+  /**
+   * Removes an extension, also one that was put there by hand. Its records and tables stay, unless purged.
+   * @throws Fault `extension_not_installed` (404), and what others have against it (409)
+   */
+  remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
+    return this.#alone(async () => {
+      if (!isName(name) || !(await isThere(this.folderOf(name))))
+        throw InstallErrors.extension_not_installed(`extension ${JSON.stringify(name.slice(0, 80))} is not installed`)
+      const refusal = await this.options.disabling?.(name)
+      if (refusal !== undefined) throw refusal
+      await this.#ledger.decide({ op: 'remove', id: this.kernel.ids.id('ext'), name, purge }, actor, async () => {})
+      await this.options.placed?.(name)
+    })
+  }
+
+  /** Whether the installed files are those that were installed; tells of it in an event. */
+  async verify(name: string, actor: Actor): Promise<{ expected: string; actual: string; matches: boolean }> {
+    const expected = this.#installedOf(name).treeDigest
+    const actual = await readFolder(this.folderOf(name)).then(treeDigest, error => messageOf(error))
+    const found = { expected, actual, matches: actual === expected }
+    await this.kernel.db.tx(t =>
+      this.kernel.events.emit(t, ExtensionDigestVerified, { name, ...found }, { actor, subject: name }),
+    )
+    return found
+  }
+
+  async #previewOf(source: Source, candidate: Candidate, request: UpdateRequest): Promise<Preview> {
+    const { name } = candidate.manifest
+    const installed = this.provenance(name)
+    const takenByHand = !installed && (await isThere(this.folderOf(name)))
+    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
+  }
+
+  async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
+    const previous = this.#installedOf(name)
+    const source = withVersion(previous.source, request.version)
+    return this.#reading({ ...request, source }, async (_, candidate) => {
+      if (candidate.manifest.name !== name)
+        throw InstallErrors.extension_changed_name(
+          `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
+          { next: `svc extension remove ${name}` },
+        )
+      const same = candidate.treeDigest === previous.treeDigest
+      const provenance = this.#provenanceOf(source, candidate, request, actor)
+      if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
+      const current = await this.#alone(async () => {
+        // It may have been removed, or updated by another, while this one was read.
+        if (this.#installedOf(name).treeDigest !== previous.treeDigest)
+          throw InstallErrors.extension_installed(`extension ${name} was changed meanwhile; try again`)
+        return this.#place(candidate, provenance, true, actor)
+      })
+      return { status: 'updated', previous, current }
+    })
+  }
+
+  /** Reads a source with a folder of its own to work in, which is gone afterwards. */
+  async #reading<T>(
+    { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
+    then: (source: Source, candidate: Candidate) => Promise<T> | T,
+  ): Promise<T> {
+    const full = await this.kernel.disk.refusal()
+    if (full) throw full
+    const source = typeof named === 'object' ? named : await sourceOf({ ...request, source: named })
+    const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
+    const workFolder = () => this.#files.makeFolder(folder).then(() => folder)
+    try {
+      const fetching = { host: this.kernel, workFolder, version: this.kernel.host.version }
+      const candidate = await readCandidate(fetching, source, request.checksum)
+      if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
+        throw InstallErrors.extension_archive_digest_mismatch(
+          `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
+          { next: 'look at it again' },
+        )
+      return await then(source, candidate)
+    } finally {
+      await this.#files.remove(folder)
+    }
+  }
+
+  #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
+    return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
+  }
+
+  #provenanceOf(source: Source, candidate: Candidate, request: UpdateRequest, actor: Actor): Provenance {
+    const decision = decide(this.#asked(source, candidate, request))
+    return provenanceFrom(candidate, decision, request.allowUnverified ?? false, this.kernel.clock.now(), actor)
+  }
+
+  /** Stages the files, then decides. */
+  async #place(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
+    const { name } = provenance
+    const intent = { op: 'place', id: this.kernel.ids.id('ext'), name, provenance, replaces } as const
+    await this.#ledger.decide(intent, actor, folder => writeTree(this.#files, candidate.tree, freshIn(folder)))
+    await this.options.placed?.(name)
+    return provenance
+  }
+
+  /** Tells of a failure in an event, and throws it on. */
+  async #telling<T>(
+    type: typeof ExtensionInstallFailed,
+    what: { name?: string; source: string },
+    actor: Actor,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const fault = faultOf(error)
+      const payload = { ...what, code: fault.code, error: fault.message.slice(0, 2000) }
+      await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { actor, subject: what.name }))
+      throw error
+    }
+  }
+
+  #installedOf(name: string): Provenance {
+    const found = this.#provenance.get(name)
+    if (found !== undefined) return found
+    throw InstallErrors.extension_not_installed(
+      `extension ${JSON.stringify(name.slice(0, 80))} was not installed by svc`,
+    )
+  }
+
+  /** One change of the folders after the other. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => {})
+    return done
+  }
+}
+
+function withVersion(source: Source, version: string | undefined): Source {
+  if (version === undefined) return source
+  if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
+  throw InstallErrors.extension_source_invalid('only what came from a repository has versions to choose from')
+}
+
+function isName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9.-]{0,128}$/.test(name)
+}

@@ -1,0 +1,29 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../kernel/plugin.js'
+import { InstallErrors } from './errors.js'
+import type { Source } from './source.js'
+
+/** Why an extension was let in: by the digest of its author, as the owner's own files, or by consent to neither. */
+export type Decision = 'verified' | 'local' | 'unverified_allowed'
+
+/** Whether extensions may be installed whose digest nobody gave (Behaviour 3.3). */
+export const AllowUnverified: Setting<boolean> = {
+  path: 'extensions.trust.allow_unverified',
+  section: 'hooks-extensions',
+  schema: v.boolean(),
+  default: true,
+  apply: 'live',
+}
+
+/**
+ * Lets a source in or throws. What lies on this machine is the owner's own; all else needs the digest of its author, or the
+ * consent of the request where the policy leaves that to requests.
+ * @throws Fault `extension_unverified_policy_blocked`, `extension_checksum_unverified`
+ */
+export function decide(asked: { source: Source; verified: boolean; consent: boolean; policy: boolean }): Decision {
+  if (asked.verified) return 'verified'
+  if (asked.source.kind === 'local_path') return 'local'
+  if (!asked.policy) throw InstallErrors.extension_unverified_policy_blocked()
+  if (!asked.consent) throw InstallErrors.extension_checksum_unverified()
+  return 'unverified_allowed'
+}

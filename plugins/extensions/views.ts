@@ -1,0 +1,100 @@
+import { stat } from 'node:fs/promises'
+import { type Actor, iso, KernelErrors } from '../../kernel/plugin.js'
+import type * as wire from '../../schemas/extensions.js'
+import { hashTree } from './code.js'
+import { ExtensionErrors } from './errors.js'
+import type { Instance } from './instance.js'
+import type { ExtensionsService } from './service.js'
+import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
+
+/** Milliseconds that a request for logs waits for some, and between two looks. */
+const FOLLOW_MS = 20_000
+const FOLLOW_STEP_MS = 250
+
+/** What the routes answer with. */
+export class Views {
+  constructor(private readonly self: ExtensionsService) {}
+
+  list(): wire.Extension[] {
+    return this.self.all().map(this.toWire)
+  }
+
+  readonly toWire = (instance: Instance): wire.Extension =>
+    extensionToWire(instance, this.self.kernel.env, this.self.kernel.clock)
+
+  commands(extension: string | undefined): wire.ExtensionCommandsReply {
+    return commandsOf(this.self.all(), extension)
+  }
+
+  preview(name: string): wire.ExtensionPreviewReply {
+    return previewOf(this.self.get(name), this.self.kernel.env)
+  }
+
+  inventory(name: string): wire.ExtensionInventoryReply {
+    return inventoryOf(this.self.get(name))
+  }
+
+  /** With `follow` it waits up to 20 s for something to be there. */
+  async logs(name: string, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
+    const after = Number(query.after ?? 0)
+    if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
+    const until = this.self.kernel.clock.monotonic() + FOLLOW_MS
+    for (;;) {
+      const reply = logsOf(this.self.get(name), after, query.stream_epoch)
+      const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
+      if (query.follow !== 'true' || reply.logs.length > 0 || over) return reply
+      await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+    }
+  }
+
+  /** What was not installed was put there by the owner of the home. */
+  async provenance(name: string): Promise<wire.Provenance> {
+    const installed = this.self.install.provenance(name)
+    if (installed) return installed
+    const { found, tier } = this.self.get(name)
+    const { ctimeMs } = await stat(found.root)
+    const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
+    return {
+      allow_unverified: true,
+      checksum_sha256: await hashTree(found.root),
+      checksum_verified: false,
+      installed_at: iso(Math.floor(ctimeMs)),
+      installed_by: 'owner',
+      installed_from: 'folder',
+      permissions: [...permissions],
+      registry_tier: tier(),
+      source_url: found.root,
+    }
+  }
+
+  async linkBuild(body: wire.LinkExtensionBody, workspace = '', actor: Actor): Promise<wire.DevExtension> {
+    const { origin_path: origin, generation_hash: generation } = body
+    return this.#devToWire(await this.self.link({ origin, workspace, generation }, actor), generation)
+  }
+
+  /** @param generation what the caller means to load, SHA-256 of the folder: another one is refused */
+  async reloadBuild(name: string, generation: string | undefined): Promise<wire.DevExtension> {
+    const { root } = this.self.get(name).found
+    if (generation !== undefined) {
+      const current = await hashTree(root)
+      if (current !== generation) {
+        throw ExtensionErrors.extension_generation_stale(`${root} holds another build`, {
+          details: { current_digest: current },
+        })
+      }
+    }
+    return this.#devToWire(await this.self.reload(name), generation)
+  }
+
+  #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
+    const { env, clock } = this.self.kernel
+    const link = this.self.dev.linkOf(instance.name)
+    const bound = this.self.secrets.list(instance).bound_env_keys
+    return {
+      ...devToWire(instance, { env, clock, wanted, bound }),
+      dev: link !== undefined,
+      overrides_published: link !== undefined && this.self.has(instance.name),
+      ...(link?.workspace ? { workspace_id: link.workspace } : {}),
+    }
+  }
+}

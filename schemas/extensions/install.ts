@@ -1,0 +1,90 @@
+/** Installing, updating and removing extensions (Behaviour 3.3). */
+import * as v from 'valibot'
+import { Integer, queryBoolean } from '../kernel/common.js'
+
+const text = v.optional(v.string())
+
+/** POST /api/extensions. `tree_digest` is what a preview showed: anything else is refused. */
+export const InstallExtensionBody = v.strictObject({
+  allow_unverified: v.optional(v.boolean()),
+  asset: text,
+  checksum: text,
+  path: text,
+  slug: text,
+  source: text,
+  version: text,
+  tree_digest: text,
+})
+export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
+
+/** PUT /api/extensions/{name}. */
+export const UpdateExtensionBody = v.strictObject({
+  allow_unverified: v.optional(v.boolean()),
+  check_only: v.optional(v.boolean()),
+  version: text,
+  checksum: text,
+  tree_digest: text,
+})
+export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
+
+/** POST /api/extensions/preview: of a source, or with `name` of the source of an installed extension. */
+export const PreviewInstallBody = v.strictObject({ ...InstallExtensionBody.entries, name: text })
+export type PreviewInstallBody = v.InferOutput<typeof PreviewInstallBody>
+
+/** What installing or updating would do. */
+export const InstallPreview = v.object({
+  name: v.string(),
+  description: v.string(),
+  type: v.string(),
+  action: v.picklist(['install', 'update', 'none', 'taken']),
+  version: v.string(),
+  previous_version: text,
+  registry_tier: v.string(),
+  source_url: v.string(),
+  commit: text,
+  archive_digest_sha256: text,
+  tree_digest: v.string(),
+  files: Integer,
+  bytes: Integer,
+  permissions: v.array(v.string()),
+  permissions_added: v.array(v.string()),
+  permissions_removed: v.array(v.string()),
+  permissions_dropped: v.array(v.string()),
+  requires_env: v.array(v.string()),
+  command: text,
+  /** `refused` with the code and the text of the refusal. */
+  decision: v.string(),
+  refusal: v.optional(v.object({ code: v.string(), error: v.string() })),
+})
+export type InstallPreview = v.InferOutput<typeof InstallPreview>
+
+/** POST /api/extensions/preview. */
+export const InstallPreviewReply = v.object({ preview: InstallPreview })
+export type InstallPreviewReply = v.InferOutput<typeof InstallPreviewReply>
+
+/** POST /api/extensions/update: all that were installed, one after the other, to the first that fails. */
+export const UpdateAllBody = v.strictObject({ allow_unverified: v.optional(v.boolean()) })
+export type UpdateAllBody = v.InferOutput<typeof UpdateAllBody>
+
+/** POST /api/extensions/update. */
+export const UpdateAllReply = v.object({
+  updates: v.array(
+    v.object({
+      name: v.string(),
+      status: v.string(),
+      current_version: text,
+      latest_version: text,
+      code: text,
+      error: text,
+    }),
+  ),
+})
+export type UpdateAllReply = v.InferOutput<typeof UpdateAllReply>
+
+/** DELETE /api/extensions/{name}. With `purge` its records, tables and bindings go as well. */
+export const RemoveExtensionQuery = v.strictObject({ purge: v.optional(queryBoolean()) })
+export type RemoveExtensionQuery = v.InferOutput<typeof RemoveExtensionQuery>
+
+/** POST /api/extensions/{name}/verify. */
+export const VerifyExtensionReply = v.object({ expected: v.string(), actual: v.string(), matches: v.boolean() })
+export type VerifyExtensionReply = v.InferOutput<typeof VerifyExtensionReply>

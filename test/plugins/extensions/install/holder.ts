@@ -1,0 +1,42 @@
+import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
+import { ExtensionErrors } from '../../../../plugins/extensions/errors.js'
+import { InstallErrors } from '../../../../plugins/extensions/install/errors.js'
+import { installEvents } from '../../../../plugins/extensions/install/events.js'
+import { Installer, type InstallerOptions } from '../../../../plugins/extensions/install/installer.js'
+import { installMigrations } from '../../../../plugins/extensions/install/provenance.js'
+import { AllowUnverified } from '../../../../plugins/extensions/install/trust.js'
+
+/** A plugin that has the installer and nothing else. */
+export class Holder {
+  readonly installer: Installer
+  constructor(
+    readonly kernel: PluginKernel,
+    options: Partial<InstallerOptions> = {},
+  ) {
+    const allowUnverified = () => kernel.setting(AllowUnverified)
+    this.installer = new Installer(kernel, { allowUnverified, ...options })
+  }
+
+  start(): Promise<void> {
+    return this.installer.start()
+  }
+}
+
+export function holderPlugin(options: Partial<InstallerOptions>, made: (holder: Holder) => void) {
+  return definePlugin({
+    name: 'extensions',
+    version: '0.1.0',
+    service: async () =>
+      class extends Holder {
+        constructor(kernel: PluginKernel) {
+          super(kernel, options)
+          made(this)
+        }
+      },
+  }).surface({
+    tables: installMigrations,
+    events: installEvents,
+    errors: [InstallErrors, ExtensionErrors],
+    settings: [AllowUnverified],
+  })
+}

@@ -1,0 +1,52 @@
+import { cp, realpath, rm } from 'node:fs/promises'
+import { register } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { temporaryFolder } from '../../harness/kernel.js'
+
+register('../../harness/svc-from-source.mjs', import.meta.url)
+const name = 'acme.workspaces'
+const folder = fileURLToPath(new URL(`../../../examples/extensions/${name}`, import.meta.url))
+const plugins = await import('../../../plugins/index.js')
+const { active, gone, scene } = await import('./scene.js')
+
+test('an extension takes the place of an in-tree plugin in a running kernel, with its data, and gives it back', async () => {
+  const home = await temporaryFolder('swap')
+  const root = await realpath(await temporaryFolder('root'))
+  const inTree = [plugins.daemon, plugins.resources, plugins.workspaces, plugins.extensions]
+  const svc = await scene({}, { home, plugins: inTree, replace: [name] })
+  const holder = () => svc.kernel.host.plugins().find(plugin => plugin.name === 'workspaces')?.replacedBy
+  assert.is((await svc.request('POST', '/api/workspaces', { root_dir: root })).status, 201)
+  assert.is(holder(), undefined)
+
+  await cp(folder, path.join(home, 'extensions', name), { recursive: true })
+  await svc.until(name, active)
+  assert.is(holder(), name)
+  const roots = `/api/ext/${name}/roots`
+  assert.equal((await svc.request('GET', roots)).body, { roots: [{ root_dir: root }] })
+  assert.is((await svc.request('GET', '/api/workspaces/none')).body.code, 'workspace_not_found')
+
+  await svc.remove(name)
+  await svc.until(name, gone)
+  assert.is(holder(), undefined)
+  assert.is((await svc.request('GET', roots)).status, 404)
+  assert.is((await svc.request('GET', '/api/workspaces')).body.workspaces[0].root_dir, root)
+  await svc.close()
+  for (const at of [home, root]) await rm(at, { recursive: true, force: true })
+})
+
+test('without a word of the operator it is an error and takes nothing', async () => {
+  const home = await temporaryFolder('swap')
+  await cp(folder, path.join(home, 'extensions', name), { recursive: true })
+  const inTree = [plugins.daemon, plugins.resources, plugins.workspaces, plugins.extensions]
+  const svc = await scene({}, { home, plugins: inTree })
+  const extension = await svc.until(name, found => found?.last_error !== undefined)
+  assert.match(extension.last_error, /plugins\.replace in config\.json names acme\.workspaces/)
+  assert.is((await svc.request('GET', '/api/workspaces')).status, 200)
+  await svc.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test.run()
