@@ -6,6 +6,82 @@ export interface AcpCaps {
   readonly supports_load_session: boolean
 }
 
+export interface Activation {
+  readonly id: string
+  readonly extension_name: string
+  readonly bundle_name: string
+  readonly bundle_description?: string | undefined
+  readonly profile_name: string
+  readonly profile_description?: string | undefined
+  readonly scope: string
+  readonly workspace_id?: string | undefined
+  readonly version: number
+  readonly spec_drift: boolean
+  readonly network_requirement_digest?: string | undefined
+  readonly network_requirement_confirmed_at?: string | undefined
+  readonly network_requirement_confirmed_by?: string | undefined
+  readonly channels?: readonly Channel[] | undefined
+  readonly agents?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly category_path?: readonly string[] | undefined
+    readonly has_heartbeat?: boolean | undefined
+    readonly has_soul?: boolean | undefined
+    readonly model?: string | undefined
+    readonly provider?: string | undefined
+  }[] | undefined
+  readonly jobs?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly agent_name: string
+    readonly enabled: boolean
+  }[] | undefined
+  readonly triggers?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly agent_name: string
+    readonly event: string
+    readonly enabled: boolean
+  }[] | undefined
+  readonly layouts?: readonly {
+    readonly id: string
+    readonly display_name: string
+    readonly aspect_variant: string
+    readonly overflow_policy: string
+    readonly participant_slots?: readonly string[] | undefined
+  }[] | undefined
+  readonly bridges?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly display_name: string
+    readonly extension_name: string
+    readonly platform: string
+    readonly secret_slots?: readonly {
+      readonly name: string
+      readonly kind: string
+      readonly description?: string | undefined
+    }[] | undefined
+  }[] | undefined
+  readonly inventory?: readonly {
+    readonly resource_kind: string
+    readonly resource_id: string
+    readonly resource_name: string
+  }[] | undefined
+  readonly diagnostics?: readonly {
+    readonly resource_kind: string
+    readonly resource_id: string
+    readonly message: string
+  }[] | undefined
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface ActiveHour {
+  readonly start: string
+  readonly end: string
+  readonly timezone: string
+}
+
 export interface Activity {
   readonly current_tool?: string | undefined
   readonly deadline_at?: string | null | undefined
@@ -24,13 +100,23 @@ export interface Activity {
   readonly turn_started_at?: string | null | undefined
 }
 
+export interface Actor {
+  readonly kind: "user" | "agent" | "extension" | "system"
+  readonly ref?: string | undefined
+}
+
+export interface Actor2 {
+  readonly id?: string | undefined
+  readonly kind?: string | undefined
+}
+
 export interface Agent {
   readonly name: string
   readonly category_path?: readonly string[] | undefined
   readonly command?: string | undefined
   readonly definition_digest: string
   readonly deny_tools?: readonly string[] | undefined
-  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly diagnostics?: readonly Diagnostic2[] | undefined
   readonly effective_runtime?: {
     readonly model?: string | undefined
     readonly provider: string
@@ -108,6 +194,20 @@ export interface AvailableCommand {
   } | null | undefined
 }
 
+export interface Before {
+  readonly desktops: readonly {
+    readonly id: string
+    readonly name: string
+    readonly order: number
+    readonly purpose: "standard" | "focus" | string
+    readonly floating: readonly string[]
+    readonly focus_owner?: string | null | undefined
+    readonly groups: readonly SourceGroup[]
+  }[]
+  readonly windows: { readonly [name: string]: Windows }
+  readonly overrides: Overrides
+}
+
 export interface Bounds {
   readonly coalesce_window?: string | undefined
   readonly max_input_tokens?: number | undefined
@@ -116,6 +216,30 @@ export interface Bounds {
   readonly max_wake_depth?: number | undefined
   readonly max_wake_wall_time?: string | undefined
   readonly max_wakes?: number | undefined
+}
+
+export interface Changes {
+  readonly client_ids?: readonly string[] | undefined
+  readonly desktop_ids?: readonly string[] | undefined
+  readonly group_ids?: readonly string[] | undefined
+  readonly node_ids?: readonly string[] | undefined
+  readonly window_ids?: readonly string[] | undefined
+}
+
+export interface Channel {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly primary?: boolean | undefined
+}
+
+export interface Client {
+  readonly client_id: string
+  readonly workspace_id: string
+  readonly active_desktop_id: string
+  readonly focus_order: readonly string[]
+  readonly focused_window_id?: string | null | undefined
+  readonly presentation_revision: number
+  readonly connected_at: string
 }
 
 export interface ConfigOption {
@@ -129,6 +253,25 @@ export interface ConfigOption {
     readonly label?: string | undefined
     readonly value: string
   }[] | undefined
+}
+
+export interface DeleteAgentsByNameHeartbeat {
+  readonly expected_digest?: string | undefined
+  readonly workspace_id?: string | undefined
+}
+
+export interface DeleteAgentsByNameHeartbeat2 {
+  readonly heartbeat: Heartbeat
+  readonly revision: Revision
+}
+
+export interface DeleteAgentsByNameSoul {
+  readonly soul: Soul
+  readonly revision: Revision2
+}
+
+export interface DeleteResourcesByKindById {
+  readonly expected_version: number
 }
 
 export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId {
@@ -153,15 +296,64 @@ export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQu
   }
 }
 
+export interface Desktop {
+  readonly id: string
+  readonly name: string
+  readonly order: number
+  readonly purpose: "standard" | "focus" | string
+  readonly floating: readonly string[]
+  readonly focus_owner?: string | null | undefined
+  readonly groups: readonly {
+    readonly id: string
+    readonly frame: Frame
+    readonly root: {
+      readonly id: string
+      readonly kind: "leaf" | "split" | "stack" | string
+      readonly axis?: "horizontal" | "vertical" | string | null | undefined
+      readonly children?: readonly unknown[] | undefined
+      readonly weights?: readonly number[] | undefined
+      readonly window_id?: string | null | undefined
+      readonly window_ids?: readonly string[] | undefined
+      readonly active_id?: string | null | undefined
+    }
+  }[]
+}
+
 export interface Diagnostic {
+  readonly code: string
+  readonly column?: number | undefined
+  readonly field?: string | undefined
+  readonly line?: number | undefined
+  readonly message: string
+  readonly owner_surface?: string | undefined
+  readonly section?: string | undefined
+  readonly severity: "info" | "warning" | "error"
+  readonly source_path?: string | undefined
+}
+
+export interface Diagnostic2 {
   readonly error_kind: string
   readonly message: string
   readonly path: string
 }
 
+export interface Diagnostic3 {
+  readonly code: string
+  readonly message: string
+  readonly path?: string | undefined
+}
+
 export interface Disk {
   readonly status: "ok" | "full"
   readonly free_bytes?: number | undefined
+}
+
+export interface Document {
+  readonly version: number
+  readonly workspace_id: string
+  readonly desktops: readonly Desktop[]
+  readonly windows: { readonly [name: string]: Windows }
+  readonly overrides: Overrides
 }
 
 export interface Entrie {
@@ -269,6 +461,13 @@ export interface FireLimit {
   readonly window: string
 }
 
+export interface Frame {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
 export interface GetAgentsByName {
   readonly agent: Agent
 }
@@ -283,6 +482,10 @@ export interface GetAutomationJobsByIdRuns {
 
 export interface GetAutomationRunsById {
   readonly run: Run
+}
+
+export interface GetBundlesActivationsById {
+  readonly activation: Activation
 }
 
 export interface GetExtensionsByName {
@@ -363,6 +566,77 @@ export interface Health {
   readonly state: "idle" | "prompting" | "stopped" | "detached"
   readonly workspace_id: string
   readonly updated_at: string
+}
+
+export interface Heartbeat {
+  readonly active: boolean
+  readonly agent_name?: string | undefined
+  readonly config_digest?: string | undefined
+  readonly config_provenance: {
+    readonly digest: string
+    readonly subset: {
+      readonly active_session_only: boolean
+      readonly allow_active_hours_preferences: boolean
+      readonly context_projection_bytes: number
+      readonly default_interval: string
+      readonly enabled: boolean
+      readonly max_body_bytes: number
+      readonly max_wakes_per_cycle: number
+      readonly min_interval: string
+      readonly session_health_hook_min_interval: string
+      readonly session_health_stale_after: string
+      readonly wake_cooldown: string
+      readonly wake_event_retention: string
+    }
+  }
+  readonly created_at?: string | null | undefined
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly digest?: string | undefined
+  readonly enabled: boolean
+  readonly frontmatter: {
+    readonly version: number
+    readonly enabled: boolean
+    readonly summary?: string | undefined
+    readonly context: {
+      readonly include?: readonly string[] | undefined
+    }
+    readonly preferences: {
+      readonly active_hours?: readonly ActiveHour[] | undefined
+      readonly min_interval?: string | undefined
+      readonly quiet_windows?: readonly ActiveHour[] | undefined
+    }
+  }
+  readonly guidance_markdown?: string | undefined
+  readonly limits: Limits
+  readonly preferences: Preferences
+  readonly present: boolean
+  readonly prompt: {
+    readonly active: boolean
+    readonly config_digest?: string | undefined
+    readonly context: {
+      readonly include?: readonly string[] | undefined
+    }
+    readonly diagnostics?: readonly Diagnostic[] | undefined
+    readonly digest?: string | undefined
+    readonly guidance_markdown?: string | undefined
+    readonly max_body_bytes: number
+    readonly max_bytes: number
+    readonly preferences: Preferences
+    readonly source_path?: string | undefined
+    readonly summary?: string | undefined
+    readonly truncated: boolean
+  }
+  readonly schema_version: number
+  readonly snapshot_id?: string | undefined
+  readonly source_path?: string | undefined
+  readonly summary?: string | undefined
+  readonly valid: boolean
+  readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
+}
+
+export interface History {
+  readonly undo: readonly Undo[]
+  readonly redo: readonly Undo[]
 }
 
 export interface Input {
@@ -456,6 +730,12 @@ export interface Job {
   readonly updated_at: string
 }
 
+export interface Limits {
+  readonly context_projection_bytes?: number | undefined
+  readonly max_body_bytes: number
+  readonly max_bytes?: number | undefined
+}
+
 export interface LoopTarget {
   readonly input_mapping?: { readonly [name: string]: string } | undefined
   readonly inputs?: { readonly [name: string]: unknown } | undefined
@@ -502,6 +782,38 @@ export interface NetworkParticipation2 {
   readonly bounds?: Bounds | undefined
 }
 
+export interface Overrides {
+  readonly bindings?: {
+    readonly top_center: string
+    readonly bottom_center: string
+  } | null | undefined
+  readonly desktop_transition?: string | null | undefined
+  readonly drag_away_policy?: string | null | undefined
+  readonly focus_follows_pointer?: boolean | null | undefined
+  readonly focus_policy?: string | null | undefined
+  readonly focus_wrap?: boolean | null | undefined
+  readonly gaps?: {
+    readonly top: number
+    readonly bottom: number
+    readonly left: number
+    readonly right: number
+    readonly inner: number
+  } | null | undefined
+  readonly group_move_modifier?: string | null | undefined
+  readonly history_limit?: number | null | undefined
+  readonly new_window_policy?: string | null | undefined
+  readonly raise_on_focus?: boolean | null | undefined
+  readonly shortcuts?: { readonly [name: string]: string } | undefined
+  readonly small_viewport_policy?: string | null | undefined
+  readonly snap?: {
+    readonly corner_reach: number
+    readonly edge_band: number
+    readonly exit_slack: number
+    readonly repeat_ratios: readonly number[]
+  } | null | undefined
+  readonly swap_modifier?: string | null | undefined
+}
+
 export interface Page {
   readonly has_more: boolean
   readonly limit: number
@@ -520,6 +832,15 @@ export interface PermissionPolicy {
   readonly skills: readonly string[]
   readonly tools: readonly string[]
   readonly workspace_paths: readonly string[]
+}
+
+export interface PostBundlesActivations {
+  readonly extension_name: string
+  readonly bundle_name: string
+  readonly profile_name: string
+  readonly scope?: "global" | "workspace" | undefined
+  readonly workspace?: string | undefined
+  readonly confirm_network_requirement?: boolean | undefined
 }
 
 export interface PostExtensionsByNameReload {
@@ -578,6 +899,41 @@ export interface PostExtensionsByNameReload {
   }
 }
 
+export interface PostWorkspacesByWorkspaceIdWindowManagerCommands {
+  readonly actor?: Actor2 | undefined
+  readonly client_id?: string | null | undefined
+  readonly expected_revision: number
+  readonly origin?: string | undefined
+  readonly workspace_id?: string | undefined
+  readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+  readonly payload?: unknown | undefined
+  readonly rebase?: {
+    readonly boundary_index?: number | null | undefined
+    readonly source_node_id?: string | null | undefined
+    readonly split_id?: string | null | undefined
+    readonly target_node_id?: string | null | undefined
+    readonly window_id?: string | null | undefined
+  } | null | undefined
+}
+
+export interface PostWorkspacesByWorkspaceIdWindowManagerCommands2 {
+  readonly applied: boolean
+  readonly changes: Changes
+  readonly client?: Client | null | undefined
+  readonly diagnostics?: readonly Diagnostic3[] | undefined
+  readonly rebased_from?: number | undefined
+  readonly snapshot: Snapshot
+}
+
+export interface Preferences {
+  readonly active_hours?: readonly ActiveHour[] | undefined
+  readonly context: {
+    readonly include?: readonly string[] | undefined
+  }
+  readonly min_interval: string
+  readonly quiet_windows?: readonly ActiveHour[] | undefined
+}
+
 export interface Provenance {
   readonly allow_unverified: boolean
   readonly archive_digest_sha256?: string | undefined
@@ -604,6 +960,13 @@ export interface Provider {
   readonly install_command?: string | undefined
   readonly executable?: string | undefined
   readonly version?: string | undefined
+}
+
+export interface PutAgentsByNameHeartbeat {
+  readonly body: string
+  readonly expected_digest?: string | undefined
+  readonly idempotency_key?: string | undefined
+  readonly workspace_id?: string | undefined
 }
 
 export interface RecordValue {
@@ -652,6 +1015,34 @@ export interface Retry {
   readonly base_delay: string
   readonly max_retries: number
   readonly strategy: "none" | "backoff"
+}
+
+export interface Revision {
+  readonly id: string
+  readonly actor: Actor
+  readonly agent_name: string
+  readonly created_at: string
+  readonly new_digest?: string | undefined
+  readonly previous_digest?: string | undefined
+  readonly source_path: string
+  readonly new_snapshot_id?: string | undefined
+  readonly operation: "write" | "delete" | "rollback"
+}
+
+export interface Revision2 {
+  readonly id: string
+  readonly actor: Actor
+  readonly agent_name: string
+  readonly created_at: string
+  readonly new_digest?: string | undefined
+  readonly previous_digest?: string | undefined
+  readonly source_path: string
+  readonly action: "put" | "delete" | "rollback"
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly origin?: {
+    readonly kind: string
+    readonly ref?: string | undefined
+  } | null | undefined
 }
 
 export interface Run {
@@ -776,6 +1167,58 @@ export interface Skills {
   readonly disabled?: readonly string[] | undefined
 }
 
+export interface Snapshot {
+  readonly workspace_id: string
+  readonly revision: number
+  readonly version: number
+  readonly updated_at: string
+  readonly desktops: readonly Desktop[]
+  readonly windows: { readonly [name: string]: Windows }
+  readonly overrides: Overrides
+  readonly history: History
+}
+
+export interface Soul {
+  readonly active: boolean
+  readonly agent_name?: string | undefined
+  readonly body?: string | undefined
+  readonly config_provenance: {
+    readonly context_projection_bytes: number
+    readonly digest: string
+    readonly enabled: boolean
+    readonly max_body_bytes: number
+    readonly source?: string | undefined
+  }
+  readonly created_at?: string | null | undefined
+  readonly diagnostics?: readonly Diagnostic[] | undefined
+  readonly digest?: string | undefined
+  readonly enabled: boolean
+  readonly frontmatter: {
+    readonly version?: string | undefined
+    readonly role?: string | undefined
+    readonly tone?: readonly string[] | undefined
+    readonly principles?: readonly string[] | undefined
+    readonly constraints?: readonly string[] | undefined
+    readonly collaboration?: readonly string[] | undefined
+    readonly memory_policy?: readonly string[] | undefined
+    readonly tags?: readonly string[] | undefined
+  }
+  readonly limits: Limits
+  readonly present: boolean
+  readonly revision_id?: string | undefined
+  readonly snapshot_id?: string | undefined
+  readonly source_path?: string | undefined
+  readonly truncated?: boolean | undefined
+  readonly valid: boolean
+  readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
+}
+
+export interface SourceGroup {
+  readonly id: string
+  readonly frame: Frame
+  readonly root: unknown
+}
+
 export interface SpawnBudget {
   readonly max_active_per_workspace?: number | undefined
   readonly max_children: number
@@ -818,6 +1261,15 @@ export interface Trust {
   readonly warnings?: readonly Warning[] | undefined
 }
 
+export interface Undo {
+  readonly actor: Actor2
+  readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+  readonly created_at: string
+  readonly origin?: string | undefined
+  readonly before: Before
+  readonly after: Before
+}
+
 export interface WakeState {
   readonly agent_name?: string | undefined
   readonly coalesced_count: number
@@ -842,6 +1294,30 @@ export interface Warning {
   readonly doc_url?: string | undefined
   readonly suggested_command?: string | undefined
   readonly evidence?: { readonly [name: string]: unknown } | undefined
+}
+
+export interface Windows {
+  readonly id: string
+  readonly app: string
+  readonly desktop_id: string
+  readonly instance_key?: string | null | undefined
+  readonly minimized: boolean
+  readonly placement: "tiled" | "stacked" | "floating" | string
+  readonly floating_rect: Frame
+  readonly return_anchor?: {
+    readonly desktop_id: string
+    readonly source_revision: number
+    readonly group_id?: string | null | undefined
+    readonly parent_split_id?: string | null | undefined
+    readonly child_index?: number | null | undefined
+    readonly weight?: number | null | undefined
+    readonly neighbor_ids?: readonly string[] | undefined
+    readonly source_group?: SourceGroup | null | undefined
+  } | null | undefined
+  readonly route: {
+    readonly pathname: string
+    readonly search: { readonly [name: string]: unknown }
+  }
 }
 
 export interface Workspace {
@@ -875,8 +1351,49 @@ export interface Operations {
       }
     }
   }
+  /** Removes HEARTBEAT.md; the history keeps it: DELETE /api/agents/{name}/heartbeat */
+  deleteAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: DeleteAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** Removes SOUL.md; the history keeps it: DELETE /api/agents/{name}/soul */
+  deleteAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: DeleteAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
+    }
+  }
   /** Deletes a job; its history stays: DELETE /api/automation/jobs/{id} */
   deleteAutomationJobsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Deactivates: takes away exactly what the activation has: DELETE /api/bundles/activations/{id} */
+  deleteBundlesActivationsById: {
     input: {
       readonly path: {
         readonly id: string
@@ -929,9 +1446,7 @@ export interface Operations {
         readonly kind: string
         readonly id: string
       }
-      readonly body?: {
-        readonly expected_version: number
-      } | undefined
+      readonly body?: DeleteResourcesByKindById | undefined
     }
     replies: {
       204: undefined
@@ -973,6 +1488,31 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
     }
   }
+  /** Detaches a client: DELETE /api/workspaces/{workspace_id}/window-manager/clients/{client_id} */
+  deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly client_id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Deletes a saved layout at its current version: DELETE /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly profile_id: string
+      }
+      readonly body: DeleteResourcesByKindById
+    }
+    replies: {
+      204: undefined
+    }
+  }
   /** Agents that are visible from a workspace, or from everywhere: GET /api/agents */
   getAgents: {
     input: {
@@ -983,7 +1523,7 @@ export interface Operations {
     replies: {
       200: {
         readonly agents: readonly Agent[]
-        readonly diagnostics?: readonly Diagnostic[] | undefined
+        readonly diagnostics?: readonly Diagnostic2[] | undefined
       }
     }
   }
@@ -999,6 +1539,72 @@ export interface Operations {
     }
     replies: {
       200: GetAgentsByName
+    }
+  }
+  /** The heartbeat policy of an agent; 422 is one that is not valid: GET /api/agents/{name}/heartbeat */
+  getAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Heartbeat
+    }
+  }
+  /** Changes of HEARTBEAT.md, the newest first: GET /api/agents/{name}/heartbeat/history */
+  getAgentsByNameHeartbeatHistory: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly next_cursor?: string | undefined
+        readonly revisions: readonly Revision[]
+      }
+    }
+  }
+  /** The persona of an agent, valid or not: GET /api/agents/{name}/soul */
+  getAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Soul
+    }
+  }
+  /** Changes of SOUL.md, the newest first: GET /api/agents/{name}/soul/history */
+  getAgentsByNameSoulHistory: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly next_cursor?: string | undefined
+        readonly revisions: readonly Revision2[]
+      }
     }
   }
   /** Agents of a workspace, searched and counted, page by page: GET /api/agents/catalog */
@@ -1111,6 +1717,70 @@ export interface Operations {
     }
     replies: {
       200: GetAutomationRunsById
+    }
+  }
+  /** Active profiles: GET /api/bundles/activations */
+  getBundlesActivations: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly activations: readonly Activation[]
+      }
+    }
+  }
+  /** One activation with all that it has: GET /api/bundles/activations/{id} */
+  getBundlesActivationsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetBundlesActivationsById
+    }
+  }
+  /** Bundles of the loaded extensions, with their profiles: GET /api/bundles/catalog */
+  getBundlesCatalog: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly bundles: readonly {
+          readonly extension_name: string
+          readonly bundle_name: string
+          readonly description?: string | undefined
+          readonly profiles?: readonly {
+            readonly name: string
+            readonly description?: string | undefined
+            readonly channels?: readonly Channel[] | undefined
+            readonly primary_channel?: string | undefined
+            readonly agent_count?: number | undefined
+            readonly bridge_count?: number | undefined
+            readonly job_count?: number | undefined
+            readonly layout_count?: number | undefined
+            readonly trigger_count?: number | undefined
+          }[] | undefined
+        }[]
+      }
+    }
+  }
+  /** Channels that active profiles declare; nobody takes part by that: GET /api/bundles/network/settings */
+  getBundlesNetworkSettings: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly network: {
+          readonly declared_channels?: readonly {
+            readonly name: string
+            readonly description?: string | undefined
+            readonly primary?: boolean | undefined
+            readonly activation_id?: string | undefined
+            readonly extension_name?: string | undefined
+            readonly bundle_name?: string | undefined
+            readonly profile_name?: string | undefined
+            readonly workspace_id?: string | undefined
+          }[] | undefined
+        }
+      }
     }
   }
   /** The database: its files, what was written, room on the disk: GET /api/db/status */
@@ -1662,6 +2332,7 @@ export interface Operations {
             readonly kinds: readonly {
               readonly kind: string
               readonly registered: boolean
+              readonly projected: boolean
               readonly records: number
               readonly pending: number
               readonly quarantined: number
@@ -2009,17 +2680,7 @@ export interface Operations {
     replies: {
       200: {
         readonly config_digest?: string | undefined
-        readonly diagnostics?: readonly {
-          readonly code: string
-          readonly column?: number | undefined
-          readonly field?: string | undefined
-          readonly line?: number | undefined
-          readonly message: string
-          readonly owner_surface?: string | undefined
-          readonly section?: string | undefined
-          readonly severity: "info" | "warning" | "error"
-          readonly source_path?: string | undefined
-        }[] | undefined
+        readonly diagnostics?: readonly Diagnostic[] | undefined
         readonly health: Health
         readonly policy_digest?: string | undefined
         readonly session_id: string
@@ -2193,6 +2854,120 @@ export interface Operations {
       }
     }
   }
+  /** Desktops and windows of a workspace, with their history: GET /api/workspaces/{workspace_id}/window-manager */
+  getWorkspacesByWorkspaceIdWindowManager: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly workspace_id: string
+        readonly revision: number
+        readonly version: number
+        readonly updated_at: string
+        readonly desktops: readonly Desktop[]
+        readonly windows: { readonly [name: string]: Windows }
+        readonly overrides: Overrides
+        readonly history: History
+      }
+    }
+  }
+  /** Screens that show the workspace now: GET /api/workspaces/{workspace_id}/window-manager/clients */
+  getWorkspacesByWorkspaceIdWindowManagerClients: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly clients: readonly Client[]
+        readonly workspace_id: string
+      }
+    }
+  }
+  /** The arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
+  getWorkspacesByWorkspaceIdWindowManagerLayout: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly version: number
+        readonly workspace_id: string
+        readonly desktops: readonly Desktop[]
+        readonly windows: { readonly [name: string]: Windows }
+        readonly overrides: Overrides
+      }
+    }
+  }
+  /** Saved layouts that the workspace can apply: GET /api/workspaces/{workspace_id}/window-manager/layout-profiles */
+  getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: GetResources
+    }
+  }
+  /** Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
+  getWorkspacesByWorkspaceIdWindowManagerStream: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly query?: {
+        readonly after_revision?: number | undefined
+        readonly client_id?: string | undefined
+      } | undefined
+    }
+    stream: {
+      readonly type: "snapshot"
+      readonly client?: Client | null | undefined
+      readonly revision: number
+      readonly snapshot: Snapshot
+      readonly workspace_id: string
+    } | {
+      readonly type: "event"
+      readonly event: {
+        readonly actor: Actor2
+        readonly changes: Changes
+        readonly command_id: "desktop.create" | "desktop.update" | "desktop.reorder" | "desktop.switch" | "desktop.delete" | "window.open" | "window.navigate" | "window.close" | "window.focus" | "window.move" | "window.swap" | "window.toggle_floating" | "window.zoom" | "layout.arrange" | "layout.resize" | "layout.balance" | "layout.undo" | "layout.redo" | "layout.replace"
+        readonly occurred_at: string
+        readonly origin?: string | undefined
+        readonly revision: number
+        readonly workspace_id: string
+      }
+      readonly revision: number
+      readonly workspace_id: string
+    } | {
+      readonly type: "client"
+      readonly client: Client
+      readonly revision: number
+      readonly workspace_id: string
+    } | {
+      readonly type: "error"
+      readonly error: {
+        readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable" | "window_manager_not_stacked" | "window_manager_window_pinned"
+        readonly error: string
+        readonly workspace_id: string
+        readonly current_revision?: number | undefined
+        readonly conflicts?: readonly {
+          readonly code: string
+          readonly entity_id?: string | undefined
+          readonly current_id?: string | undefined
+        }[] | undefined
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
+        readonly details?: { readonly [name: string]: string } | undefined
+      }
+    }
+  }
   /** Changes a job; members that are absent or null stay: PATCH /api/automation/jobs/{id} */
   patchAutomationJobsById: {
     input: {
@@ -2212,6 +2987,21 @@ export interface Operations {
     }
     replies: {
       200: GetAutomationJobsById
+    }
+  }
+  /** Takes a profile as it is now, and confirms what its extension requires of the network: PATCH /api/bundles/activations/{id} */
+  patchBundlesActivationsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly expected_version: number
+        readonly confirm_network_requirement?: boolean | undefined
+      }
+    }
+    replies: {
+      200: GetBundlesActivationsById
     }
   }
   /** Change name, further directories, default agent or sandbox: PATCH /api/workspaces/{id} */
@@ -2368,6 +3158,77 @@ export interface Operations {
       201: GetAgentsByName
     }
   }
+  /** Writes HEARTBEAT.md as it was after an earlier change: POST /api/agents/{name}/heartbeat/rollback */
+  postAgentsByNameHeartbeatRollback: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly revision_id?: string | undefined
+        readonly target_digest?: string | undefined
+        readonly expected_digest?: string | undefined
+        readonly idempotency_key?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** What a HEARTBEAT.md text would be; nothing is saved: POST /api/agents/{name}/heartbeat/validate */
+  postAgentsByNameHeartbeatValidate: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly body: string
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: Heartbeat
+    }
+  }
+  /** Writes SOUL.md as it was after an earlier change: POST /api/agents/{name}/soul/rollback */
+  postAgentsByNameSoulRollback: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly revision_id: string
+        readonly expected_digest?: string | undefined
+        readonly idempotency_key?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
+    }
+  }
+  /** What a SOUL.md text would be, or what the stored one is; nothing is saved: POST /api/agents/{name}/soul/validate */
+  postAgentsByNameSoulValidate: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly body?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: Soul
+    }
+  }
   /** Makes a job: POST /api/automation/jobs */
   postAutomationJobs: {
     input: {
@@ -2402,6 +3263,24 @@ export interface Operations {
     }
     replies: {
       200: GetAutomationRunsById
+    }
+  }
+  /** Activates a profile: its agents, jobs, triggers, layouts and bridges as one unit: POST /api/bundles/activations */
+  postBundlesActivations: {
+    input: {
+      readonly body: PostBundlesActivations
+    }
+    replies: {
+      201: GetBundlesActivationsById
+    }
+  }
+  /** What an activation would be; changes nothing: POST /api/bundles/preview */
+  postBundlesPreview: {
+    input: {
+      readonly body: PostBundlesActivations
+    }
+    replies: {
+      200: GetBundlesActivationsById
     }
   }
   /** Move the log of the database into it and empty the log: POST /api/db/checkpoint */
@@ -2803,6 +3682,71 @@ export interface Operations {
       }
     }
   }
+  /** Attaches a client, or refreshes one; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
+  postWorkspacesByWorkspaceIdWindowManagerClients: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly active_desktop_id?: string | undefined
+        readonly client_id?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      201: Client
+    }
+  }
+  /** Does a command at the revision that it was written for: POST /api/workspaces/{workspace_id}/window-manager/commands */
+  postWorkspacesByWorkspaceIdWindowManagerCommands: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: PostWorkspacesByWorkspaceIdWindowManagerCommands
+    }
+    replies: {
+      200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
+    }
+  }
+  /** Everything that is wrong with a layout document: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
+  postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly document: Document
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly valid: boolean
+        readonly workspace_id: string
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
+      }
+    }
+  }
+  /** What a command would do, without doing it: POST /api/workspaces/{workspace_id}/window-manager/preview */
+  postWorkspacesByWorkspaceIdWindowManagerPreview: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: PostWorkspacesByWorkspaceIdWindowManagerCommands
+    }
+    replies: {
+      200: {
+        readonly changed: boolean
+        readonly changes: Changes
+        readonly client?: Client | null | undefined
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
+        readonly snapshot: Snapshot
+      }
+    }
+  }
   /** The workspace that a path lies in, registered when there is none: POST /api/workspaces/resolve */
   postWorkspacesResolve: {
     input: {
@@ -2828,6 +3772,36 @@ export interface Operations {
     }
     replies: {
       200: GetAgentsByName
+    }
+  }
+  /** Writes HEARTBEAT.md; expected_digest is that of the policy as it is, empty for none: PUT /api/agents/{name}/heartbeat */
+  putAgentsByNameHeartbeat: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: PutAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameHeartbeat2
+    }
+  }
+  /** Writes SOUL.md; expected_digest is that of the persona as it is, empty for none: PUT /api/agents/{name}/soul */
+  putAgentsByNameSoul: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly headers?: {
+        readonly "If-Match"?: string | undefined
+      } | undefined
+      readonly body: PutAgentsByNameHeartbeat
+    }
+    replies: {
+      200: DeleteAgentsByNameSoul
     }
   }
   /** Update an extension from where it came: PUT /api/extensions/{name} */
@@ -2920,26 +3894,79 @@ export interface Operations {
       }
     }
   }
+  /** Puts a layout document in place of the arrangement: PUT /api/workspaces/{workspace_id}/window-manager/layout */
+  putWorkspacesByWorkspaceIdWindowManagerLayout: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly actor?: Actor2 | undefined
+        readonly client_id?: string | null | undefined
+        readonly expected_revision: number
+        readonly origin?: string | undefined
+        readonly workspace_id?: string | undefined
+        readonly document: Document
+      }
+    }
+    replies: {
+      200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
+    }
+  }
+  /** Saves a layout: PUT /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly profile_id: string
+      }
+      readonly body: {
+        readonly expected_version?: number | undefined
+        readonly scope: {
+          readonly kind: "global" | "workspace"
+          readonly id?: string | undefined
+        }
+        readonly spec: unknown
+      }
+    }
+    replies: {
+      200: GetResourcesByKindById
+      201: GetResourcesByKindById
+    }
+  }
 }
 
 /** Where each operation is. */
 export const routes = {
   deleteAgentsByName: { method: 'DELETE', path: '/api/agents/{name}' },
+  deleteAgentsByNameHeartbeat: { method: 'DELETE', path: '/api/agents/{name}/heartbeat' },
+  deleteAgentsByNameSoul: { method: 'DELETE', path: '/api/agents/{name}/soul' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
+  deleteBundlesActivationsById: { method: 'DELETE', path: '/api/bundles/activations/{id}' },
   deleteExtensionsByName: { method: 'DELETE', path: '/api/extensions/{name}' },
   deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/clients/{client_id}' },
+  deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
+  getAgentsByNameHeartbeat: { method: 'GET', path: '/api/agents/{name}/heartbeat' },
+  getAgentsByNameHeartbeatHistory: { method: 'GET', path: '/api/agents/{name}/heartbeat/history' },
+  getAgentsByNameSoul: { method: 'GET', path: '/api/agents/{name}/soul' },
+  getAgentsByNameSoulHistory: { method: 'GET', path: '/api/agents/{name}/soul/history' },
   getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
   getAutomationJobs: { method: 'GET', path: '/api/automation/jobs' },
   getAutomationJobsById: { method: 'GET', path: '/api/automation/jobs/{id}' },
   getAutomationJobsByIdRuns: { method: 'GET', path: '/api/automation/jobs/{id}/runs' },
   getAutomationRuns: { method: 'GET', path: '/api/automation/runs' },
   getAutomationRunsById: { method: 'GET', path: '/api/automation/runs/{id}' },
+  getBundlesActivations: { method: 'GET', path: '/api/bundles/activations' },
+  getBundlesActivationsById: { method: 'GET', path: '/api/bundles/activations/{id}' },
+  getBundlesCatalog: { method: 'GET', path: '/api/bundles/catalog' },
+  getBundlesNetworkSettings: { method: 'GET', path: '/api/bundles/network/settings' },
   getDbStatus: { method: 'GET', path: '/api/db/status' },
   getDbVerify: { method: 'GET', path: '/api/db/verify' },
   getDoctor: { method: 'GET', path: '/api/doctor' },
@@ -2977,13 +4004,25 @@ export const routes = {
   getWorkspacesByWorkspaceIdSessionsBySessionIdStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stream', stream: true },
   getWorkspacesByWorkspaceIdSessionsBySessionIdTranscript: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/transcript' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/usage' },
+  getWorkspacesByWorkspaceIdWindowManager: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager' },
+  getWorkspacesByWorkspaceIdWindowManagerClients: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
+  getWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
+  getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
+  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', stream: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
+  patchBundlesActivationsById: { method: 'PATCH', path: '/api/bundles/activations/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   postAgents: { method: 'POST', path: '/api/agents' },
   postAgentsByNameDuplicate: { method: 'POST', path: '/api/agents/{name}/duplicate' },
+  postAgentsByNameHeartbeatRollback: { method: 'POST', path: '/api/agents/{name}/heartbeat/rollback' },
+  postAgentsByNameHeartbeatValidate: { method: 'POST', path: '/api/agents/{name}/heartbeat/validate' },
+  postAgentsByNameSoulRollback: { method: 'POST', path: '/api/agents/{name}/soul/rollback' },
+  postAgentsByNameSoulValidate: { method: 'POST', path: '/api/agents/{name}/soul/validate' },
   postAutomationJobs: { method: 'POST', path: '/api/automation/jobs' },
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
+  postBundlesActivations: { method: 'POST', path: '/api/bundles/activations' },
+  postBundlesPreview: { method: 'POST', path: '/api/bundles/preview' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
   postDrain: { method: 'POST', path: '/api/drain' },
   postExtensions: { method: 'POST', path: '/api/extensions' },
@@ -3005,10 +4044,18 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },
+  postWorkspacesByWorkspaceIdWindowManagerClients: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
+  postWorkspacesByWorkspaceIdWindowManagerCommands: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/commands' },
+  postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/layout/validate' },
+  postWorkspacesByWorkspaceIdWindowManagerPreview: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/preview' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
+  putAgentsByNameHeartbeat: { method: 'PUT', path: '/api/agents/{name}/heartbeat' },
+  putAgentsByNameSoul: { method: 'PUT', path: '/api/agents/{name}/soul' },
   putExtensionsByName: { method: 'PUT', path: '/api/extensions/{name}' },
   putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  putWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
+  putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
 } as const
