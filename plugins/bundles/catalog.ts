@@ -94,7 +94,7 @@ export class BundleCatalog {
     if (!found) return BundleErrors.bundle_extension_not_found(`there is no extension ${shown(name)}`)
     return found.enabled
       ? BundleErrors.bundle_extension_not_found(`extension ${found.name} is ${found.state} and has no bundles now`, {
-          next: `svc extension status ${found.name}`,
+          next: 'svc extension list',
         })
       : BundleErrors.bundle_extension_not_found(`extension ${found.name} is disabled`, {
           next: `svc extension enable ${found.name}`,
@@ -140,6 +140,6 @@ function invalid(extension: string, problems: readonly BundleProblem[]) {
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
   return BundleErrors.bundle_invalid(`the bundles of extension ${extension} are not valid: ${where}: ${what}${more}`, {
     details: Object.fromEntries(lines.slice(0, SHOWN)),
-    next: `svc extension validate`,
+    next: 'svc extension list',
   })
 }

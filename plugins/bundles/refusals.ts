@@ -20,15 +20,14 @@ export function outdated({ id, version }: Activation, expected: number) {
   )
 }
 
-const CONFIRM = '--confirm-network-requirement'
 const word = (text: string) => (/^[\w.@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
 export function unconfirmed({ bundle, profile }: Found, { scope, workspace }: BundleActivationRequest) {
   const where = scope === 'workspace' && workspace ? ` --scope workspace --workspace ${word(workspace)}` : ''
-  const names = `--extension ${word(bundle.extension)} --bundle ${word(bundle.name)} --profile ${word(profile.name)}`
+  const [extension, name, own] = [bundle.extension, bundle.name, profile.name].map(word)
   return BundleErrors.bundle_confirmation_required(undefined, {
     details: { network_requirement_digest: bundle.requirement },
-    next: `svc bundle activate ${names}${where} ${CONFIRM}`,
+    next: `svc bundle activate --extension ${extension} --bundle ${name} --profile ${own}${where} --confirm-network-requirement`,
   })
 }
 
@@ -37,7 +36,7 @@ export function unconfirmedUpdate({ id, version, spec }: Activation) {
     'confirmation required: the extension requires live participation in the network, which is not confirmed for what it requires now',
     {
       details: { network_requirement_digest: spec.network_requirement_digest },
-      next: `svc bundle update ${id} --expected-version ${version} ${CONFIRM}`,
+      next: `svc bundle update ${id} --expected-version ${version} --confirm-network-requirement`,
     },
   )
 }
