@@ -28,6 +28,7 @@ const PROGRAMS = [
   'daemon-gap',
   'automation-process',
   'extension-process',
+  'bundles-process',
 ]
 
 /** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */

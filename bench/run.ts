@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.js'
 import { benchAutomation } from './automation.js'
+import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchExtensions } from './extensions.js'
@@ -28,6 +29,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  bundles: [benchBundles],
   cli: [benchCli],
   extensions: [benchExtensions],
 }

@@ -17,7 +17,11 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
-  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')]
+  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')].map(member => {
+    return { ...member, option: cli.options?.[member.name] ?? member.option }
+  })
+  const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
+  if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
   const all = [...visible, ...members]
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))

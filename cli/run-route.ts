@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { CliView } from '../kernel/route.js'
 import { cellText, pick } from './cells.js'
 import type { Client } from './client.js'
 import type { Parameter, RouteCommand } from './command-data.js'
@@ -172,9 +173,17 @@ function show(
   } else if (body === undefined || (done !== undefined && view === undefined)) {
     out.line(fillText(done ?? 'done', params, body))
   } else if (view && 'rows' in view) out.table(rows ?? [], view.columns, view.empty)
-  else if (view && 'item' in view) out.fields(pick(body, view.item), view.fields)
+  else if (view && 'item' in view) showItem(pick(body, view.item), view, out)
   else if (view) out.value(textOf(view.text, params, body))
   else out.value(body)
+}
+
+function showItem(item: unknown, { fields, table }: Extract<CliView, { item: string }>, out: Output): void {
+  out.fields(item, fields)
+  const rows = table && pick(item, table.path)
+  if (!table || !Array.isArray(rows) || rows.length === 0) return
+  out.line('')
+  out.table(rows, table.columns)
 }
 
 /** The rows that a view shows; without a view, the only list in the body. */

@@ -58,8 +58,11 @@ export type RouteReply<R extends Replies> = {
 /** How the command line shows a reply to a person. Paths are dotted. */
 export type CliView =
   | { readonly rows: string; readonly columns: readonly CliColumn[]; readonly empty?: string }
-  | { readonly item: string; readonly fields: readonly CliColumn[] }
+  | { readonly item: string; readonly fields: readonly CliColumn[]; readonly table?: CliTable }
   | { readonly text: string }
+
+/** What of an item is shown as a table below its fields; nothing where it is empty. */
+export type CliTable = { readonly path: string; readonly columns: readonly CliColumn[] }
 
 /** Header and dotted path of a cell, and how it is written. */
 export interface CliColumn {
@@ -86,6 +89,8 @@ export interface RouteCli {
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]
+  /** Options that are not called as their member: `{ thing_name: 'thing' }`. */
+  readonly options?: Readonly<Record<string, string>>
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** A stream route that `--follow` reads instead; it takes the same path parameters. */

@@ -1,12 +1,13 @@
 import { defineErrors, type Fault, type Hook, registry, type StoredRecord, token } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { AgentSpec } from './agent-kind.js'
 import type { AgentFolder } from './files.js'
 import type { HookInput, McpServerInput } from './frontmatter.js'
 
 export { AgentKind, AgentSpec } from './agent-kind.js'
 export { type AgentFolder, readBounded } from './files.js'
-export { AGENT_NAME } from './frontmatter.js'
+export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -71,6 +72,14 @@ export interface AgentsApi {
 }
 
 export const Agents = token<AgentsApi>('agents@1')
+
+/** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
+export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
+  // Loaded when it is needed: what it parses with is large.
+  const { parseFile } = await import('./definition-file.js')
+  const { fields, prompt } = parseFile(bytes)
+  return { ...fields, prompt }
+}
 
 /** Contributes what agents did and do in a workspace, for the catalog. */
 export interface ActivitySource {

@@ -3,6 +3,7 @@ import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/
 
 export { DueHeap } from './heap.js'
 export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
+export { TriggerKind, TriggerSpec } from './trigger-kind.js'
 
 export type RunStatus = 'scheduled' | 'running' | 'delegated' | 'completed' | 'failed' | 'canceled'
 

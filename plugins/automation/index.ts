@@ -13,7 +13,7 @@ import {
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
+import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted, TriggerKind } from './api.js'
 import { bootColumns, cursorTables } from './cursors.js'
 import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
@@ -77,7 +77,7 @@ export default definePlugin({
   provides: Automation,
   service: () => import('./service.js').then(m => m.AutomationService),
 }).surface({
-  kinds: [JobKind],
+  kinds: [JobKind, TriggerKind],
   events: [RunCreated, RunStarted, RunEnded],
   errors: [AutomationErrors],
   settings: Object.values(AutomationSettings),

@@ -16,8 +16,12 @@ import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSou
 import type { ListedJob } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import { lastRunToWire, type RunStore } from './runs.js'
+import { TriggerKind } from './trigger-kind.js'
 
 type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
+
+/** Kinds with a prompt that runs by itself. */
+const DEFINITIONS = new Set([JobKind.name, TriggerKind.name])
 
 /** The door of jobs: it reads and writes their records (decision 13). */
 export class Jobs {
@@ -121,13 +125,14 @@ export class Jobs {
 
   /** Refuses, inside the transaction of a write at any door, a name that is taken and a prompt that ends the daemon. */
   guard(change: RecordChange): Fault | undefined {
-    if (change.verb !== 'put' || change.after.kind !== JobKind.name) return undefined
+    if (change.verb !== 'put' || !DEFINITIONS.has(change.after.kind)) return undefined
     const { after } = change
     const spec = after.spec as JobSpec
     if (jobSource(after) === 'dynamic') {
       const found = lifecycleCommand(`${spec.prompt ?? ''}\n${spec.task?.description ?? ''}`)
       if (found) return AutomationErrors.lifecycle_command(undefined, { details: { class: found } })
     }
+    if (after.kind !== JobKind.name) return undefined
     const key = nameKey(after)
     for (const id of [this.#named.get(key) ?? after.id, ...this.cursors.named(key)]) {
       const other = id === after.id ? undefined : this.kernel.records.get(JobKind, id)

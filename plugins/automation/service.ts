@@ -16,6 +16,7 @@ import { repairRuns } from './repair.js'
 import { type RunRow, RunStore, runToWire } from './runs.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
+import { TriggerKind } from './trigger-kind.js'
 
 const DEFAULT_RUNS = 100
 const MAX_RUNS = 1000
@@ -170,12 +171,19 @@ export class AutomationService implements AutomationApi {
     return {
       enabled: this.#enabled,
       jobs: this.#cursors.totals(),
-      triggers: { enabled: 0, total: 0 },
+      triggers: this.#triggerTotals(),
       next_fire: next === undefined ? null : iso(next),
       scheduler_running: this.running,
       scheduled_jobs: this.#cursors.upcoming(SHOWN_JOBS).map(cursorToWire),
       status: this.running || !this.#enabled ? 'ok' : 'degraded',
     }
+  }
+
+  #triggerTotals(): StatusAutomation['triggers'] {
+    const sql =
+      "SELECT count(*) AS total, sum(CASE WHEN json_valid(spec) THEN spec ->> '$.enabled' ELSE 0 END) AS enabled FROM kernel_record WHERE kind = ?"
+    const row = this.kernel.db.get<{ total: number; enabled: number | null }>(sql, [TriggerKind.name])
+    return { total: row?.total ?? 0, enabled: row?.enabled ?? 0 }
   }
 
   /** Doctor: the scheduler, and jobs whose latest run failed. */
