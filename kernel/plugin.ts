@@ -7,7 +7,7 @@ import type { Needs, Token } from './token.js'
 export * from './actor.js'
 export type { Awaitable } from './awaitable.js'
 export { type Clock, iso } from './clock.js'
-export type { ColorName, CommandClient, CommandContext, CommandOutput } from './command.js'
+export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './command.js'
 export type { DiskRoom } from './disk-guard.js'
 export { defineErrors, type ErrorEntry, Fault, type FaultMore, faultOf, KernelErrors, messageOf } from './errors.js'
 export {
