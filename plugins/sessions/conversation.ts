@@ -71,6 +71,13 @@ export class Conversation {
     return true
   }
 
+  /** Was a turn canceled because its session stops: that is told next. */
+  async isStopping(end: SessionEvent): Promise<boolean> {
+    if (end.type !== 'done') return false
+    const { session } = (await this.context.client.request('GET', this.base)) as { session: { state: string } }
+    return session.state === 'stopping' || session.state === 'stopped'
+  }
+
   /** A line of this command's own. */
   say(text: string): void {
     this.#lines.end()

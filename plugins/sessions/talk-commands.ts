@@ -37,7 +37,7 @@ export async function runPrompt(context: CommandContext): Promise<number> {
   try {
     for await (const event of talk.events(`after_sequence=${before}`)) {
       const end = endOfTurn(event, prompt.new_turn_id)
-      if (!end) continue
+      if (!end || (end === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
       if (event.type === 'session_stopped' && canGoOn(event)) {
         talk.say(`a prompt starts it again: svc session prompt ${args.session_id} '…'`)
       }
