@@ -4,6 +4,7 @@ import type { CommandTerminal } from '../kernel/command.js'
 /** The terminal's own line editing: it works everywhere, and nothing has to be put back when the command is killed. */
 export function terminalOf(input: Readable): CommandTerminal {
   return {
+    now: () => performance.now(),
     onLine(take) {
       let rest = ''
       const more = (text: string) => {

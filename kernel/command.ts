@@ -40,6 +40,8 @@ export interface CommandClient {
 export interface CommandTerminal {
   /** Every line that is typed; undefined at the end of the input (Ctrl-D). The returned function ends it. */
   onLine(take: (line: string | undefined) => void): () => void
+  /** Milliseconds of a clock that only goes forward: how long somebody had to read. */
+  now(): number
 }
 
 export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
-import { type Actor, defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import type { WakeEvent } from '../../schemas/sessions/inspection.js'
+import type { WakeState } from '../../schemas/sessions/wake.js'
 
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
 
@@ -111,6 +113,15 @@ export interface SessionStart {
 }
 
 export const Sessions = token<SessionsApi>('sessions@1')
+
+/** What wakes sessions tells of them; one plugin at most. */
+export interface WakeSource {
+  /** Null: this session was never woken. */
+  state(sessionId: string): WakeState | null
+  /** The newest, in ascending order. */
+  events(sessionId: string): readonly WakeEvent[]
+}
+export const SessionWakes = registry<WakeSource>('sessions.wakes@1')
 
 export const SessionCreated = event(
   'session.created',

@@ -23,7 +23,7 @@ export class Conversation {
   ) {
     const { terminal, out, args } = context
     this.#lines = new EventLines(String(args.session_id), out, terminal !== undefined)
-    this.#questions = terminal && new Questions(context, base)
+    this.#questions = terminal && new Questions(context, terminal, base)
   }
 
   /** Events of the session's stream, each of them shown, until the daemon ends it. */

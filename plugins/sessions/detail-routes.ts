@@ -64,7 +64,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     cli: { path: 'session inspect', args: [id], find },
     handle: (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok(inspectionOf(row, self.live(row.id), query.include_recent_wake_events ?? false))
+      return ok(inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
     },
   }),
   route({
@@ -78,7 +78,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     cli: { path: 'session repair', args: [id], find },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ repair: await repairTranscript(self.context, row, query.dry_run ?? false) })
+      return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
     },
   }),
   route({

@@ -10,7 +10,9 @@ import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
 import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
 import type { SessionChange, SessionRow } from './table.js'
+import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
+import { storedUsage } from './usage.js'
 
 /** Milliseconds that a turn has to end by itself when its session is stopped. */
 const STOP_CANCEL_MS = 1500
@@ -51,7 +53,12 @@ export class LiveSession implements BindingOwner {
   }
 
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
-    return new LiveSession(id, context, await context.logs.hold(id), listener)
+    const held = await context.logs.hold(id)
+    const session = new LiveSession(id, context, held, listener)
+    await held.log
+      .countUsage(storedUsage(session.row.usage))
+      .catch(error => session.#report('the use of tokens cannot be counted', error))
+    return session
   }
 
   get row(): SessionRow {
@@ -226,7 +233,12 @@ export class LiveSession implements BindingOwner {
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    await this.#change({ last_activity_at: turn.lastActivityAt, ...this.#title(turn) })
+    const usage = JSON.stringify(this.log.usage)
+    await this.#change({
+      last_activity_at: turn.lastActivityAt,
+      usage,
+      ...titleOf(this.row, this.binding.updates.title ?? turn.text),
+    })
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
@@ -243,14 +255,6 @@ export class LiveSession implements BindingOwner {
     this.#release(turn)
     await stopped
     return outcome
-  }
-
-  /** An unnamed session of a person is called what its agent calls it, or what it was first asked. */
-  #title(turn: Turn): SessionChange {
-    const { name, type } = this.row
-    if (name !== '' || type !== 'user') return {}
-    const title = (this.binding.updates.title ?? turn.text).trim().split('\n')[0]!.slice(0, 80)
-    return title === '' ? {} : { name: title }
   }
 
   #crashed(failure: AgentFailure, plain: SessionFailure): Promise<void> {
@@ -276,7 +280,7 @@ export class LiveSession implements BindingOwner {
     } catch (error) {
       this.#report('the end of a session could not be written to its journal', error)
     }
-    const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes })
+    const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes, usage: this.log.usage })
     this.context.slots.give(this)
     this.listener.gone()
     this.log.wake()

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../kernel/plugin.js'
+import type { CommandContext, CommandTerminal } from '../../kernel/plugin.js'
 import type { SessionEvent } from '../../schemas/sessions.js'
 import { contentOf } from './event-lines.js'
 import { type Decision, optionFor, type PermissionOption } from './permission-rules.js'
@@ -27,6 +27,7 @@ export class Questions {
 
   constructor(
     private readonly context: Pick<CommandContext, 'client' | 'out'>,
+    private readonly terminal: CommandTerminal,
     private readonly base: string,
   ) {}
 
@@ -53,7 +54,7 @@ export class Questions {
     if (!question) return
     const word = line.trim().toLowerCase()
     const answer = offered(question).find(({ keys }) => keys.includes(word))
-    if (!answer || performance.now() - this.#askedAt < TOO_SOON_MS) {
+    if (!answer || this.terminal.now() - this.#askedAt < TOO_SOON_MS) {
       this.#ask()
       return
     }
@@ -65,7 +66,7 @@ export class Questions {
   #ask(): void {
     const [question] = this.#waiting.values()
     this.#asked = question
-    this.#askedAt = performance.now()
+    this.#askedAt = this.terminal.now()
     if (!question) return
     const { out } = this.context
     const more = this.#waiting.size > 1 ? ` (${this.#waiting.size - 1} more)` : ''

@@ -1,5 +1,6 @@
 import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent } from './events.js'
+import { NO_USAGE, type Usage, withEvent } from './usage.js'
 
 /** Milliseconds that pieces of one text are gathered for. */
 const GATHER_MS = 50
@@ -34,6 +35,7 @@ export class SessionLog {
   #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
   #timer: { cancel(): void } | undefined
   #readers = new Set<() => void>()
+  #usage: Usage | undefined
 
   constructor(
     private readonly journal: Journal,
@@ -165,6 +167,23 @@ export class SessionLog {
     return found.reverse()
   }
 
+  /** Counts on from what was counted before; from then on it costs nothing. */
+  async countUsage(known: Usage): Promise<Usage> {
+    // What was counted of a journal that was cut since is not there any more.
+    let usage = known.sequence > this.journal.last ? NO_USAGE : known
+    while (!this.#usage) {
+      for await (const event of this.range(usage.sequence + 1)) usage = withEvent(usage, event.sequence, event)
+      if (usage.sequence >= this.journal.last) this.#usage ??= usage
+      else await this.journal.written()
+    }
+    return this.#usage
+  }
+
+  /** Undefined until somebody counted. */
+  get usage(): Usage | undefined {
+    return this.#usage
+  }
+
   async close(): Promise<void> {
     this.#flushLate()
     this.#closed = true
@@ -184,6 +203,7 @@ export class SessionLog {
   #write(event: NewEvent, sync: boolean): number {
     const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
     const [sequence] = this.journal.append([payload], { sync })
+    if (this.#usage) this.#usage = withEvent(this.#usage, sequence!, event)
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength
     void this.#tell()

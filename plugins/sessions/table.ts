@@ -60,6 +60,7 @@ CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempote
     id: '002-agent',
     sql: 'CREATE INDEX sessions_session_agent ON sessions_session (workspace_id, agent_name, state)',
   },
+  { id: '003-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
 ] as const
 
 /** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */
@@ -88,6 +89,8 @@ export interface SessionRow {
   /** Size of the journal when last looked at. */
   readonly journal_bytes: number
   readonly cause: string | null
+  /** A {@link Usage} as JSON; null: nothing was counted yet. */
+  readonly usage: string | null
   readonly last_activity_at: number
   readonly created_at: number
   readonly updated_at: number
@@ -131,6 +134,7 @@ const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
   'epoch',
   'journal_bytes',
   'cause',
+  'usage',
   'last_activity_at',
   'created_at',
   'updated_at',
