@@ -31,6 +31,7 @@ export {
   type PluginState,
   reasonOf,
 } from './host/view.js'
+export { encodeFrame } from './http/streams.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'

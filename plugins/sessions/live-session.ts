@@ -8,17 +8,11 @@ import { type Launch, planLaunch } from './launch.js'
 import type { HeldLog } from './logs.js'
 import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
-import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
+import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, type Stop, stopEvent } from './stopping.js'
 import type { SessionChange, SessionRow } from './table.js'
 import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
 import { storedUsage } from './usage.js'
-
-/** Milliseconds that a turn has to end by itself when its session is stopped. */
-const STOP_CANCEL_MS = 1500
-/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
-const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
-const END_PROCESS = { graceMs: 0, termMs: 1000 }
 
 /** What a session tells whoever holds it. */
 export interface LiveListener {

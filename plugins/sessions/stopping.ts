@@ -6,6 +6,12 @@ import type { SessionChange, SessionRow } from './table.js'
 import type { Usage } from './usage.js'
 import { infoOf } from './wire.js'
 
+/** Milliseconds that a turn has to end by itself when its session is stopped. */
+export const STOP_CANCEL_MS = 1500
+/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
+export const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
+export const END_PROCESS = { graceMs: 0, termMs: 1000 }
+
 /** How a session is to stop. */
 export interface Stop {
   readonly reason: StopReason
