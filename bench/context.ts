@@ -27,6 +27,11 @@ const PROGRAMS = [
   'load',
   'daemon-gap',
   'automation-process',
+  'acp-agent',
+  'acp-client',
+  'broadcast',
+  'stream-load',
+  'sessions-fill',
 ]
 
 /** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */

@@ -60,7 +60,13 @@ CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempote
     id: '002-agent',
     sql: 'CREATE INDEX sessions_session_agent ON sessions_session (workspace_id, agent_name, state)',
   },
-  { id: '003-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
+  {
+    id: '003-lists',
+    sql: `
+CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at);
+CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, journal_bytes);`,
+  },
+  { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
 ] as const
 
 /** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */
@@ -174,10 +180,10 @@ export class SessionTable {
   list(filter: SessionFilter, limit: number): SessionRow[] {
     const { where, values } = conditions(filter)
     const { sort, after } = filter
-    const from = after ? ` AND (${sort} < ? OR (${sort} = ? AND id < ?))` : ''
+    const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
     return this.db.all<SessionRow>(
       `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT ?`,
-      [...values, ...(after ? [after[0], after[0], after[1]] : []), limit],
+      [...values, ...(after ?? []), limit],
     )
   }
 
