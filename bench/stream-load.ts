@@ -13,7 +13,7 @@ export interface Seen {
   readonly p99: number
 }
 
-/** One reader; `done` resolves at the first frame of that name, or at the end. */
+/** One reader; `done` resolves at the first frame of that name, and rejects when the stream ends before. */
 class Reader {
   frames = 0
   bytes = 0
@@ -29,12 +29,15 @@ class Reader {
   constructor(socketPath: string, path: string, until: string, times = false) {
     let open: () => void = () => {}
     let over: () => void = () => {}
+    let cut: (error: Error) => void = () => {}
     this.opened = new Promise(resolve => {
       open = resolve
     })
-    this.done = new Promise(resolve => {
+    this.done = new Promise((resolve, reject) => {
       over = resolve
+      cut = reject
     })
+    this.done.catch(() => {})
     this.request = http.get({ socketPath, path, agent: false }, response => {
       if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`)
       open()
@@ -51,9 +54,9 @@ class Reader {
         }
         if (all.includes(`event: ${until}\n`)) over()
         if (this.#waiting && this.frames >= this.#waiting.frames) this.#waiting.resolve()
-        this.#tail = all.slice(-40)
+        this.#tail = all.slice(-1000)
       })
-      response.on('end', over)
+      response.on('end', () => cut(new Error(`the stream ended: ${this.#tail}`)))
     })
     this.request.on('error', () => {})
   }
