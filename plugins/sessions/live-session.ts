@@ -29,11 +29,12 @@ export interface LiveListener {
 export class LiveSession implements BindingOwner {
   readonly binding: AgentBinding
   readonly #abort = new AbortController()
-  /** Of the journal: written through the log before this session was opened, and in all by the row. */
+  /** Bytes of the journal that were not written through this log. */
   readonly #bytesBefore: number
-  readonly #bytesStored: number
   #turn: Turn | undefined
   #stopping: Promise<void> | undefined
+  /** The process ended during a turn: to be called when that is released. */
+  #dealWithEnd: (() => unknown) | undefined
 
   private constructor(
     readonly id: string,
@@ -41,17 +42,15 @@ export class LiveSession implements BindingOwner {
     private readonly held: HeldLog,
     private readonly listener: LiveListener,
   ) {
-    this.#bytesBefore = held.log.bytes
-    this.#bytesStored = context.table.get(id)?.journal_bytes ?? 0
+    this.#bytesBefore = (context.table.get(id)?.journal_bytes ?? 0) - held.log.bytes
     this.binding = new AgentBinding(context, this)
   }
 
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
     const held = await context.logs.hold(id)
     const session = new LiveSession(id, context, held, listener)
-    await held.log
-      .countUsage(storedUsage(session.row.usage))
-      .catch(error => session.#report('the use of tokens cannot be counted', error))
+    const counting = held.log.countUsage(storedUsage(session.row.usage))
+    await counting.catch(error => session.#report('the use of tokens cannot be counted', error))
     return session
   }
 
@@ -75,11 +74,7 @@ export class LiveSession implements BindingOwner {
 
   /** The journal is as large as one may become: what an agent tells is no longer kept. */
   get isFull(): boolean {
-    return this.#bytesStored + this.#journalBytes > this.context.limits.journalBytes
-  }
-
-  get #journalBytes(): number {
-    return this.log.bytes - this.#bytesBefore
+    return this.#bytesBefore + this.log.bytes > this.context.limits.journalBytes
   }
 
   /**
@@ -133,9 +128,15 @@ export class LiveSession implements BindingOwner {
     this.listener.toolEnded()
   }
 
-  /** The process ended by itself between two turns; during one, the end of the turn deals with it. */
+  /** The process ended by itself. Of one that did so during a turn the turn tells, unless it was over but for its writing. */
   agentEnded(failure: AgentFailure, code: number | null): void {
-    if (this.#turn || this.#stopping) return
+    if (this.#stopping) return
+    this.#dealWithEnd = undefined
+    if (this.#turn) {
+      const { running } = this.binding
+      this.#dealWithEnd = () => this.binding.running === running && this.agentEnded(failure, code)
+      return
+    }
     const deal = async () => {
       if (code === 0) {
         await this.binding.end(END_PROCESS)
@@ -174,6 +175,7 @@ export class LiveSession implements BindingOwner {
     if (this.#turn === turn) this.#turn = undefined
     turn.close()
     this.log.wake()
+    if (!this.#turn) this.#dealWithEnd?.()
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
 
@@ -183,8 +185,7 @@ export class LiveSession implements BindingOwner {
     this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
-    const { state } = this.row
-    if (state === 'stopped') await this.#change({ state: walk(state, 'starting') })
+    if (this.row.state === 'stopped') await this.#change({ state: walk('stopped', 'starting') })
     return planned
   }
 
@@ -274,7 +275,8 @@ export class LiveSession implements BindingOwner {
     } catch (error) {
       this.#report('the end of a session could not be written to its journal', error)
     }
-    const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes, usage: this.log.usage })
+    const bytes = this.#bytesBefore + this.log.bytes
+    const info = await recordStop(this.context, this.id, how, { bytes, usage: this.log.usage })
     this.context.slots.give(this)
     this.listener.gone()
     this.log.wake()

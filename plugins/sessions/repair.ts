@@ -46,11 +46,11 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
       const repaired = left.stop ? 0 : close(log, left, how)
       await log.sync()
       const usage = await log.countUsage(storedUsage(row.usage))
-      return { how: left.stop ? stopOf(left.stop, how) : how, repaired, usage, bytes: log.bytes }
+      return { how: left.stop ? stopOf(left.stop, how) : how, repaired, usage, bytes: row.journal_bytes + log.bytes }
     })
     .catch(error => {
       kernel.log.error('the journal of a session cannot be repaired', { id: row.id, error: messageOf(error) })
-      return { how, repaired: 0, usage: undefined, bytes: 0 }
+      return { how, repaired: 0, usage: undefined, bytes: row.journal_bytes }
     })
   await logs.close(row.id)
   await recordStop(context, row.id, result.how, result)

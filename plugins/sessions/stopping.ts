@@ -64,7 +64,7 @@ export async function recordStop(
     if (!row || row.state === 'stopped') return undefined
     const change = stopColumns(row, how, kernel.clock.now())
     const usage = journal.usage ? JSON.stringify(journal.usage) : row.usage
-    table.update(t, id, { ...change, usage, journal_bytes: row.journal_bytes + journal.bytes })
+    table.update(t, id, { ...change, usage, journal_bytes: journal.bytes })
     prompts.abandonRunning(t, id)
     if (how.reason !== 'shutdown' && how.reason !== 'agent_crashed') prompts.dropQueued(t, id, 'canceled')
     const info = infoOf({ ...row, ...change })
