@@ -30,14 +30,15 @@ class Reader {
     let open: () => void = () => {}
     let over: () => void = () => {}
     let cut: (error: Error) => void = () => {}
-    this.opened = new Promise(resolve => {
-      open = resolve
-    })
     this.done = new Promise((resolve, reject) => {
       over = resolve
       cut = reject
     })
-    this.done.catch(() => {})
+    this.opened = new Promise((resolve, reject) => {
+      open = resolve
+      this.done.catch(reject)
+    })
+    this.opened.catch(() => {})
     this.request = http.get({ socketPath, path, agent: false }, response => {
       if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`)
       open()
@@ -58,7 +59,7 @@ class Reader {
       })
       response.on('end', () => cut(new Error(`the stream ended: ${this.#tail}`)))
     })
-    this.request.on('error', () => {})
+    this.request.on('error', error => cut(error))
   }
 
   has(frames: number): Promise<void> {
@@ -69,6 +70,7 @@ class Reader {
   }
 }
 
+const AT_ONCE = 100
 const agent = new http.Agent({ keepAlive: true })
 
 function post(socketPath: string, path: string, body: object): Promise<string> {
@@ -121,11 +123,16 @@ const handlers = {
   },
   /** One turn, read by many. */
   async readers(socket: string, at: string, last: number, count: number, script: Script): Promise<Seen> {
-    const readers = Array.from(
-      { length: count },
-      () => new Reader(socket, fresh(at) + last, 'done', script.kind === 'tool'),
-    )
-    await Promise.all(readers.map(reader => reader.opened))
+    const readers: Reader[] = []
+    // As many at once as may wait at a socket.
+    for (let open = 0; open < count; open += AT_ONCE) {
+      const more = Array.from(
+        { length: Math.min(AT_ONCE, count - open) },
+        () => new Reader(socket, fresh(at) + last, 'done', script.kind === 'tool'),
+      )
+      await Promise.all(more.map(reader => reader.opened))
+      readers.push(...more)
+    }
     const began = performance.now()
     await prompt(socket, at, script)
     await Promise.all(readers.map(reader => reader.done))
