@@ -16,7 +16,7 @@ import { installNative } from './native.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
 import { Report } from './report.js'
-import { benchSessions } from './sessions.js'
+import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
 
@@ -28,7 +28,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
-  sessions: [benchSessions],
+  sessions: [benchSessions, benchStoredSessions],
   cli: [benchCli],
 }
 
