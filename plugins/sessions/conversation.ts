@@ -11,8 +11,8 @@ export class Conversation {
   interrupted = false
   readonly #lines: EventLines
   readonly #questions: Questions | undefined
-  /** Prompts whose text the reader sees already. */
-  readonly #known = new Set<string>()
+  /** Texts that the reader sees already; by text, for the event may come before the answer to the request. */
+  readonly #typed: unknown[] = []
   #giveBack: (() => void) | undefined
 
   constructor(
@@ -40,10 +40,14 @@ export class Conversation {
 
   /** Sends a prompt of which the reader knows the text. */
   async send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
-    const reply = await this.context.client.request('POST', `${this.base}/prompt`, body)
-    const { prompt } = reply as { prompt: PromptReceipt }
-    if (prompt.new_turn_id !== undefined) this.#known.add(prompt.new_turn_id)
-    return prompt
+    this.#typed.push(body.text)
+    try {
+      const reply = await this.context.client.request('POST', `${this.base}/prompt`, body)
+      return (reply as { prompt: PromptReceipt }).prompt
+    } catch (error) {
+      this.#isTyped(body.text)
+      throw error
+    }
   }
 
   /** The next Ctrl-C cancels a turn, or takes its prompt out of the queue; the one after it ends the command. */
@@ -92,8 +96,15 @@ export class Conversation {
   #show(event: SessionEvent): void {
     const { out } = this.context
     if (out.json) out.value(event)
-    else if (event.type !== 'user_message' || !this.#known.delete(event.turn_id)) this.#lines.show(event)
+    else if (event.type !== 'user_message' || !this.#isTyped(contentOf(event).text)) this.#lines.show(event)
     this.#questions?.take(event, event.sequence >= this.past)
+  }
+
+  /** Was this text typed here; it counts once. */
+  #isTyped(text: unknown): boolean {
+    const at = this.#typed.indexOf(text)
+    if (at >= 0) this.#typed.splice(at, 1)
+    return at >= 0
   }
 
   async #cancel(queueEntry: string | undefined): Promise<void> {
