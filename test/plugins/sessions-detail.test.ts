@@ -139,6 +139,7 @@ test('repair finds nothing in a whole transcript and leaves an active session al
   await world.prompt(at, 'say x')
   const repair = async (force = '') => (await request('POST', `${at}/repair?dry_run=true${force}`)).body.repair
   assert.equal([(await repair()).issues[0].code, (await repair()).actions], ['session_active', []])
+  await request('POST', `${at}/wait`, { timeout_ms: 10_000 })
   assert.equal((await repair('&force=true')).issues, [], 'no turn runs')
   const running = await request('POST', `${at}/prompt`, { text: 'sleep 100' })
   assert.is((await repair('&force=true')).issues[0].code, 'session_active', 'what is open may still end')
