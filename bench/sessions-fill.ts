@@ -68,7 +68,13 @@ const handlers = {
       }
       await own.db.tx(t => {
         for (const [i, id] of ids.entries()) {
-          table.insert(t, { ...row, id, name: `number ${from + i}`, created_at: row.created_at + from + i })
+          table.insert(t, {
+            ...row,
+            id,
+            name: `number ${from + i}`,
+            created_at: row.created_at + from + i,
+            last_activity_at: row.last_activity_at + from + i,
+          })
         }
       })
     }

@@ -63,7 +63,7 @@ CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempote
   {
     id: '003-lists',
     sql: `
-CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at);
+CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at, id);
 CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, journal_bytes);`,
   },
   { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
@@ -148,6 +148,9 @@ const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
 
 /** Reads and writes rows of sessions_session. */
 export class SessionTable {
+  /** Rises with every write: what was counted before may not hold. */
+  changes = 0
+
   constructor(private readonly db: Db) {}
 
   get(id: string): SessionRow | undefined {
@@ -160,18 +163,21 @@ export class SessionTable {
   }
 
   insert(t: Tx, row: SessionRow): void {
+    this.changes++
     const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
     const values = names.map(name => row[name as keyof SessionRow])
     t.run(`INSERT INTO sessions_session (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
   }
 
   update(t: Tx, id: string, change: SessionChange): void {
+    this.changes++
     const names = Object.keys(change).filter(name => COLUMNS.has(name))
     const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
     t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])
   }
 
   remove(t: Tx, id: string): void {
+    this.changes++
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_session WHERE id = ?', [id])
   }
