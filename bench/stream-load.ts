@@ -71,13 +71,12 @@ class Reader {
 }
 
 const AT_ONCE = 100
-const agent = new http.Agent({ keepAlive: true })
 
 function post(socketPath: string, path: string, body: object): Promise<string> {
   const text = JSON.stringify(body)
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
   return new Promise((resolve, reject) => {
-    const request = http.request({ socketPath, method: 'POST', path, agent, headers }, response => {
+    const request = http.request({ socketPath, method: 'POST', path, agent: false, headers }, response => {
       let reply = ''
       response.setEncoding('utf8').on('data', piece => {
         reply += piece

@@ -193,7 +193,9 @@ export class SessionLog {
     // What was counted of a journal that was cut since is not there any more.
     let usage = known.sequence > this.journal.last ? NO_USAGE : known
     while (!this.#usage) {
-      for await (const event of this.range(usage.sequence + 1)) usage = withEvent(usage, event.sequence, event)
+      const to = this.#visible
+      for await (const event of this.range(usage.sequence + 1, to)) usage = withEvent(usage, event.sequence, event)
+      usage = { ...usage, sequence: Math.max(usage.sequence, to) }
       if (usage.sequence >= this.journal.last) this.#usage ??= usage
       else await this.journal.written()
     }
