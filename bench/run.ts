@@ -18,6 +18,7 @@ import { installNative } from './native.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
 import { Report } from './report.js'
+import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
 
@@ -30,6 +31,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   agents: [benchAgents],
   automation: [benchAutomation],
   bundles: [benchBundles],
+  sessions: [benchSessions, benchStoredSessions],
   cli: [benchCli],
   extensions: [benchExtensions],
 }

@@ -100,6 +100,8 @@ function contextOf(
     out,
     cwd: io.cwd,
     signal: io.signal,
+    onInterrupt: io.onInterrupt ?? (() => () => {}),
+    ...(io.terminal && !out.json && !out.quiet && { terminal: io.terminal }),
     stdin: () => io.stdin(),
     readFile: path => readText(path, io),
     fault: (code, text, next) => {

@@ -39,10 +39,13 @@ export interface Frame {
   readonly data: unknown
 }
 
+/** A frame as it goes over the wire, made once for all who read the same (`encodeFrame`). */
+export type EncodedFrame = Uint8Array
+
 /** A reply whose body is an endless `text/event-stream`. It ends when the source ends, the caller or the plugin goes. */
 export interface StreamReply {
   readonly status: 200
-  readonly stream: AsyncIterable<Frame>
+  readonly stream: AsyncIterable<Frame | EncodedFrame>
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -168,4 +171,4 @@ export const ok = <B>(body: B) => ({ status: 200 as const, body })
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })
-export const streamed = (stream: AsyncIterable<Frame>, headers = {}): StreamReply => ({ status: 200, stream, headers })
+export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })

@@ -6,7 +6,7 @@ import type { Awaitable } from '../awaitable.js'
 import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
-import type { Door, Frame, Route } from '../route.js'
+import type { Door, Frame, Route, StreamReply } from '../route.js'
 import type { Admission, Call } from './admission.js'
 import { decodeBody, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
@@ -198,7 +198,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           status: number
           body?: unknown
           headers?: Record<string, string>
-          stream?: AsyncIterable<Frame>
+          stream?: StreamReply['stream']
         }>
         const result = await call.orLeaving(handled)
         if (result.stream) {
@@ -223,7 +223,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
 
 async function openStream(
   owner: string,
-  source: AsyncIterable<Frame>,
+  source: StreamReply['stream'],
   call: Call,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -146,6 +146,11 @@ export class Claims {
     return { run, job }
   }
 
+  /** A run of the job completed. */
+  completed(t: Tx, job: string): void {
+    this.cursors.resumed(t, job, true)
+  }
+
   /** Are all slots taken? */
   full(): boolean {
     return this.runs.openCount() >= this.limits.maxConcurrent

@@ -175,6 +175,15 @@ export class CursorStore {
     )
   }
 
+  /** Counts runs in a row that a restart of the daemon made fail; one that did not fail for it begins anew. */
+  resumed(t: Tx, job: string, well: boolean): void {
+    t.run(
+      `UPDATE automation_cursor SET consecutive_resume_failures = ${well ? '0' : 'consecutive_resume_failures + 1'}
+       WHERE job = ? ${well ? 'AND consecutive_resume_failures > 0' : ''}`,
+      [job],
+    )
+  }
+
   remove(t: Tx, job: string): void {
     t.run('DELETE FROM automation_cursor WHERE job = ?', [job])
     t.run('DELETE FROM automation_overlay WHERE job = ?', [job])

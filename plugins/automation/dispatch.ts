@@ -108,7 +108,9 @@ export class Dispatcher {
     await this.kernel.db.tx(t => {
       // Whoever deletes a job does not end its runs, so the row is there; a run that is over stays as it is.
       const now = this.runs.get(run.id)
-      if (now && !isFinal(now.status)) this.runs.move(t, run.id, ending.status, { error: ending.error })
+      if (!now || isFinal(now.status)) return
+      this.runs.move(t, run.id, ending.status, { error: ending.error })
+      if (ending.status === 'completed') this.claims.completed(t, run.job_id)
     })
     return ending
   }

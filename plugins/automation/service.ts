@@ -71,7 +71,7 @@ export class AutomationService implements AutomationApi {
     await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
     await this.#replan()
     for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)
-    const left = await repairRuns(this.kernel, this.#runs)
+    const left = await repairRuns(this.kernel, this.#runs, this.#cursors)
     if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
   }
 

@@ -46,6 +46,7 @@ async function call(
     out: {
       json: false,
       line: text => printed.push(text),
+      text: text => printed.push(text),
       value: value => printed.push(JSON.stringify(value)),
       table: (rows, _, empty) => printed.push(rows.length === 0 ? String(empty) : JSON.stringify(rows)),
       color: (_, text) => text,
