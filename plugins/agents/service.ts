@@ -1,4 +1,4 @@
-import { type Batch, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { type Batch, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,
   AgentCatalogQuery,
@@ -28,7 +28,7 @@ import { splitCommand } from './command.js'
 import { invalid, notFound, notRunnable } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
-import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
+import { type Resolution, type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
 import type { Broken } from './view.js'
@@ -37,6 +37,8 @@ import { DefinitionWriter, type Kept } from './writer.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000
+/** Definitions that are made ready for the wire in one turn of the event loop. */
+const AT_ONCE = 256
 /** Faults of files that a list tells of. */
 const DIAGNOSTICS_SHOWN = 100
 
@@ -124,7 +126,7 @@ export class AgentsService implements AgentsApi {
       .slice(0, DIAGNOSTICS_SHOWN)
       .map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path }))
     return {
-      agents: agents.map(({ definition }) => this.#wire.agent(definition, resolve(definition))),
+      agents: await mapInTurns(agents, AT_ONCE, ({ definition }) => this.#wire.agent(definition, resolve(definition))),
       ...(diagnostics.length > 0 ? { diagnostics } : {}),
     }
   }
@@ -200,22 +202,15 @@ export class AgentsService implements AgentsApi {
   /** What providers are used for, for their doctor check. */
   async uses(): Promise<ProviderUse[]> {
     const resolve = await resolverOf(this.kernel.needs.providers)
-    const uses: ProviderUse[] = []
-    const add = (definition: AgentDefinition) => {
-      const { provider } = resolve(definition)
-      if (!provider) return
-      const words = definition.command === undefined ? [] : splitCommand(definition.command)
-      uses.push({ provider: provider.name, by: definition.name, command: 'wrong' in words ? undefined : words[0] })
-    }
+    const definitions: AgentDefinition[] = [...this.#sources.records.all()]
     for (const index of this.#allFolders()) {
       await index.refresh()
-      for (const found of index.found()) if (found.ok) add(found.definition)
+      for (const found of index.found()) if (found.ok) definitions.push(found.definition)
     }
-    for (const definition of this.#sources.records.all()) add(definition)
     for (const { definition } of (await this.#sources.view(undefined).listing()).agents) {
-      if (definition.source === 'builtin' && definition !== general) add(definition)
+      if (definition.source === 'builtin' && definition !== general) definitions.push(definition)
     }
-    return uses
+    return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
   }
 
   async #create(index: FolderIndex, agent: AgentInput, kept?: Kept): Promise<Agent> {
@@ -284,4 +279,10 @@ export class AgentsService implements AgentsApi {
       yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
     }
   }
+}
+
+function useOf({ name, command }: AgentDefinition, { provider }: Resolution): ProviderUse[] {
+  if (!provider) return []
+  const words = command === undefined ? [] : splitCommand(command)
+  return [{ provider: provider.name, by: name, command: 'wrong' in words ? undefined : words[0] }]
 }
