@@ -6,6 +6,8 @@ import { redact } from './redact.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
+const MIB = 1024 * 1024
+const DAY_MS = 24 * 60 * 60_000
 /** Exit code of an exception that nothing contained (EX_SOFTWARE). */
 const exitBroken = 70
 
@@ -29,12 +31,13 @@ export async function runDaemon({ root, home, env, foreground }: DaemonOptions):
   const stopped = stopSignal(foreground)
   let kernel: Kernel | undefined
   let log: Log | undefined
+  const file = new LogFile(logPath(home))
   try {
     const code = Promise.all([import('../kernel/index.js'), import('../plugins/index.js')])
     code.catch(() => {})
-    log = await openLogger(home, foreground)
+    log = await openLogger(file, foreground)
     contain(log)
-    const [{ createKernel }, { inTree, critical, quiesceOrder }] = await code
+    const [{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder }] = await code
     kernel = await createKernel({
       home,
       plugins: inTree,
@@ -43,6 +46,12 @@ export async function runDaemon({ root, home, env, foreground }: DaemonOptions):
       listen: ['socket', 'tcp'],
       env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
       log,
+    })
+    // Not before: the lock is held from here on.
+    file.rotate({
+      maxBytes: kernel.setting(KernelSettings.logMegabytes) * MIB,
+      backups: kernel.setting(KernelSettings.logBackups),
+      maxAgeMs: kernel.setting(KernelSettings.logDays) * DAY_MS,
     })
   } catch (error) {
     return refuse(error, foreground, log)
@@ -63,9 +72,8 @@ function stopSignal(foreground: boolean): Promise<string> {
   })
 }
 
-async function openLogger(home: string, foreground: boolean): Promise<Log> {
+async function openLogger(file: LogFile, foreground: boolean): Promise<Log> {
   const { default: pino } = await import('pino')
-  const file = new LogFile(logPath(home))
   if (foreground) process.stdout.on('error', () => {})
   const write = (text: string): void => {
     file.write(text)

@@ -118,7 +118,7 @@ export default definePlugin({
           empty: 'no jobs; svc automation jobs create --help tells how to make one',
         },
       },
-      handle: (self, { query }) => ok(self.listJobs(query)),
+      handle: async (self, { query }) => ok(await self.listJobs(query)),
     }),
     route({
       method: 'POST',

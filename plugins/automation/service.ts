@@ -127,10 +127,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): ListJobsReply {
-    const scope = query.workspace_id ? { scope: { kind: 'workspace', id: query.workspace_id } } : {}
-    const records = this.kernel.records.list({ kind: JobKind, ...scope })
-    return pageJobs(this.jobs.listed(records), query, job => this.jobs.toWire(job))
+  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.db, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */

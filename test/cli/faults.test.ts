@@ -72,7 +72,7 @@ test('a daemon that ends before it answers is told apart from a connection that 
   const { code, stderr } = await runCli(home, ['thing', 'list'])
   assert.is(code, 3, stderr)
   assert.match(stderr, 'ended before it answered')
-  assert.match(stderr, /code: daemon_ended\n(  .*\n)*  next: svc daemon start\n/)
+  assert.match(stderr, /code: daemon_ended\n( {2}.*\n)* {2}next: svc daemon start\n/)
 })
 
 function listen(path: string, text: string): Promise<Server> {
