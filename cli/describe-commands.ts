@@ -18,7 +18,7 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
   const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')]
-  const all = [...visible, ...members]
+  const all = [...visible, ...members].map(parameter => inContext(parameter, cli.workspace))
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
   if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
@@ -31,7 +31,7 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     url: route.path,
     args,
     options: withOptionNames(
-      members.filter(({ name, in: at }) => !args.some(arg => arg.name === name && arg.in === at)),
+      all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
     ),
     body: route.body === undefined ? 'none' : route.bodyOptional ? 'optional' : 'required',
     stream: route.contentType === 'text/event-stream',
@@ -42,13 +42,19 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
   }
 }
 
+function inContext(parameter: Parameter, workspace: string | undefined): Parameter {
+  if (parameter.name !== workspace) return parameter
+  const summary = `${parameter.summary ?? 'id, name or path'}; default: SVC_WORKSPACE, else that of this folder`
+  return { ...parameter, type: 'workspace', fromContext: true, summary }
+}
+
 function argumentOf(arg: CliArgument, all: readonly Parameter[], where: string): Parameter {
   const found = all.find(({ name, in: at }) => name === arg.name && (arg.in === undefined || arg.in === at))
   if (!found) throw new Error(`${where}: no parameter, query or body member is named ${arg.name}`)
   const summary = arg.summary ?? found.summary
   return {
     ...found,
-    type: arg.type === 'path' ? 'file' : found.type,
+    type: arg.type === 'path' ? 'file' : (arg.type ?? found.type),
     // A body with several forms of one member asks for none of them by itself; as an argument it is asked for.
     required: !arg.optional && arg.default === undefined,
     ...(arg.default !== undefined && { default: arg.default }),
@@ -66,7 +72,7 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
       name,
       option: optionName(name),
       in: at,
-      type,
+      type: name === 'workspace' && type === 'text' ? 'workspace' : type,
       required: fallback === undefined && (json.required?.includes(name) ?? false),
       ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
       ...(values && { values }),

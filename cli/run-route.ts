@@ -9,6 +9,7 @@ import type { Output } from './output.js'
 import type { Given } from './parse-command.js'
 import { readText } from './run.js'
 import { jsonText } from './text.js'
+import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
 interface World {
   readonly io: Io
@@ -18,7 +19,7 @@ interface World {
 
 /** Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. */
 export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<void> {
-  const values = await decodeGiven(entry, given, world.io)
+  const values = await decodeGiven(entry, given, world)
   const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
   if (given.options.follow === true && entry.follow) {
     const query = new URLSearchParams(entry.follow.query as Record<string, string>).toString()
@@ -54,8 +55,9 @@ interface Values {
   readonly body: Record<string, unknown>
 }
 
-async function decodeGiven(entry: RouteCommand, given: Given, io: Io): Promise<Values> {
+async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: World): Promise<Values> {
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
+  const contextOf = ({ fromContext }: Parameter) => (fromContext ? currentWorkspace(io, client) : undefined)
   const put = (parameter: Parameter, value: string | boolean | readonly string[] | undefined, label: string) => {
     if (value !== undefined) {
       const decoded = decodeValue(parameter, value, label, io.cwd)
@@ -65,10 +67,12 @@ async function decodeGiven(entry: RouteCommand, given: Given, io: Io): Promise<V
       throw usageFault(`${label} is missing`, usageLine(entry))
     }
   }
-  for (const parameter of entry.options) put(parameter, given.options[parameter.option], `--${parameter.option}`)
+  for (const parameter of entry.options) {
+    put(parameter, given.options[parameter.option] ?? (await contextOf(parameter)), `--${parameter.option}`)
+  }
   for (const parameter of entry.args) {
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
-    put(parameter, given.args[parameter.name] ?? chosen, parameter.name)
+    put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
   return values
 }
@@ -91,6 +95,7 @@ function decodeValue(
   if (values && !values.includes(value))
     throw usageFault(`${label} is one of ${values.join(', ')}, not ${JSON.stringify(value)}`)
   if (type === 'file') return resolve(cwd, value)
+  if (type === 'workspace') return workspaceReference(value, cwd)
   if (type === 'list') return [value]
   if (type === 'json') return parseJson(value, label)
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'

@@ -73,8 +73,8 @@ export interface CliArgument {
   /** Name of the parameter, query or top-level body member that it fills. */
   readonly name: string
   readonly in?: 'path' | 'query' | 'body'
-  /** `path`: a file-system path, made absolute by the command line. */
-  readonly type?: 'text' | 'path'
+  /** `path`: a file-system path, made absolute by the command line; `workspace`: so where it is a path. */
+  readonly type?: 'text' | 'path' | 'workspace'
   readonly optional?: boolean
   readonly default?: string
   readonly summary?: string
@@ -86,6 +86,8 @@ export interface RouteCli {
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]
+  /** The option or optional argument that is filled with the caller's workspace when it is not given. */
+  readonly workspace?: string
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** A stream route that `--follow` reads instead; it takes the same path parameters. */
