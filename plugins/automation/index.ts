@@ -14,7 +14,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
-import { bootColumns, cursorTables } from './cursors.js'
+import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
@@ -86,6 +86,7 @@ export default definePlugin({
     { id: '002-run', sql: runTable },
     { id: '003-delivery', sql: deliveryColumns },
     { id: '004-boot', sql: bootColumns },
+    { id: '005-counts', sql: countIndexes },
   ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),

@@ -4,8 +4,8 @@ import { AutomationErrors, JobKind } from './api.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Records that are looked at in one turn of the event loop. */
-const WINDOW = 1000
+/** Records that are looked at in one turn of the event loop: by their columns, or decoded. */
+const WINDOW = { columns: 2000, decoded: 200 }
 
 /** A job as far as a list filters it. */
 export type ListedJob = Pick<Job, 'name' | 'agent_name' | 'prompt' | 'enabled' | 'scope' | 'source' | 'schedule'> &
@@ -33,9 +33,10 @@ export async function pageJobs(db: PluginKernel['db'], query: ListJobsQuery, job
   let total = 0
   // A record that is written meanwhile has no part in this list.
   const [newest] = db.row('SELECT max(rowid) FROM kernel_record') ?? []
-  for (let high = Number(newest ?? 0); high > 0; high -= WINDOW) {
+  const size = matches ? WINDOW.decoded : WINDOW.columns
+  for (let high = Number(newest ?? 0); high > 0; high -= size) {
     const inWindow = `FROM kernel_record WHERE rowid > ? AND rowid <= ? AND ${columns.where}`
-    const params = [high - WINDOW, high, ...columns.params]
+    const params = [high - size, high, ...columns.params]
     if (found.length > limit && !matches) total += Number(db.row(`SELECT count(*) ${inWindow}`, params)?.[0])
     else {
       for (const [place, id] of db.rows(`SELECT rowid, id ${inWindow} ORDER BY rowid DESC`, params) as [

@@ -19,6 +19,8 @@ import { AutomationSettings } from './settings.js'
 
 const DEFAULT_RUNS = 100
 const MAX_RUNS = 1000
+/** Jobs that are planned anew in one transaction. */
+const REPLANNED_AT_ONCE = 200
 /** Jobs that the status names, the next ones to be due. */
 const SHOWN_JOBS = 50
 
@@ -77,13 +79,14 @@ export class AutomationService implements AutomationApi {
   /** Plans anew what was planned by a clock that was ahead of the present one. */
   async #replan(): Promise<readonly string[]> {
     const ahead = this.#cursors.ahead()
-    if (ahead.length === 0) return ahead
-    await this.kernel.db.tx(t => {
-      for (const id of ahead) {
-        const job = decodeJob(this.kernel.records.get(JobKind, id))
-        if (job) this.#cursors.replan(t, job)
-      }
-    })
+    for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
+      await this.kernel.db.tx(t => {
+        for (const id of ahead.slice(from, from + REPLANNED_AT_ONCE)) {
+          const job = decodeJob(this.kernel.records.get(JobKind, id))
+          if (job) this.#cursors.replan(t, job)
+        }
+      })
+    }
     return ahead
   }
 
