@@ -18,7 +18,7 @@ import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
 const route = routeOf<AgentsService>()
-const { contribute, reconciler } = surfaceOf<AgentsService>()
+const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
 const area = 'Agents'
 
 /** Options of the commands that write a definition. */
@@ -208,6 +208,13 @@ export default definePlugin({
       errors: [400, 404, 409, 410, 422, 500, 503],
       handle: async (self, { params, body }) => created({ agent: await self.duplicate(params.name, body) }),
     }),
+  ],
+  taps: [
+    tap(
+      Workspaces,
+      workspaces => workspaces.saving,
+      self => workspace => self.judgeWorkspace(workspace),
+    ),
   ],
   registries: [
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),

@@ -1,4 +1,4 @@
-import { type Batch, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,
   AgentCatalogQuery,
@@ -12,7 +12,7 @@ import type {
 } from '../../schemas/agents.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
 import type { AgentSpec } from './agent-kind.js'
 import {
   type ActivitySource,
@@ -28,9 +28,10 @@ import { splitCommand } from './command.js'
 import { invalid, notFound, notRunnable } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
-import { type Resolution, type Resolver, resolveProvider, resolverOf } from './runtime.js'
+import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
+import { useOf } from './uses.js'
 import type { Broken } from './view.js'
 import { agentToInput, WireCache } from './wire.js'
 import { DefinitionWriter, type Kept } from './writer.js'
@@ -44,12 +45,14 @@ const DIAGNOSTICS_SHOWN = 100
 
 /** Definitions of agents: files, records and what comes with the daemon (Behaviour 4). */
 export class AgentsService implements AgentsApi {
+  readonly deleting: Guard<[definition: AgentDefinition]>
   readonly #sources: AgentSources
   readonly #writer: DefinitionWriter
   readonly #wire = new WireCache()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
+    this.deleting = kernel.hooks.guard('deleting')
     this.#sources = new AgentSources(kernel)
     this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
   }
@@ -166,7 +169,8 @@ export class AgentsService implements AgentsApi {
   }
 
   async remove(name: string, workspace: Workspace | undefined): Promise<DeleteAgentReply> {
-    const { index } = await this.#writable(name, workspace)
+    const { found, index } = await this.#writable(name, workspace)
+    if (found.ok) await this.kernel.db.tx(t => this.deleting.check(t, found.definition))
     await this.#writer.remove(index.where, name)
     await index.read(name)
     const now = (await this.#first(name, workspace))?.found
@@ -208,9 +212,21 @@ export class AgentsService implements AgentsApi {
       for (const found of index.found()) if (found.ok) definitions.push(found.definition)
     }
     for (const { definition } of (await this.#sources.view(undefined).listing()).agents) {
-      if (definition.source === 'builtin' && definition !== general) definitions.push(definition)
+      if (['builtin', 'contributed'].includes(definition.source) && definition !== general) definitions.push(definition)
     }
     return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
+  }
+
+  /** A new default agent has to be there and valid (Behaviour 5.1); 400, as the contract has no other status there. */
+  async judgeWorkspace(workspace: Workspace): Promise<Fault | undefined> {
+    const before = this.kernel.needs.workspaces.get(workspace.id)?.defaultAgent ?? ''
+    if (workspace.defaultAgent === '' || workspace.defaultAgent === before) return undefined
+    try {
+      await this.find(workspace.defaultAgent, workspace)
+      return undefined
+    } catch (error) {
+      return WorkspaceErrors.workspace_invalid(`default_agent: ${messageOf(error)}`, { next: 'svc agent list' })
+    }
   }
 
   async #create(index: FolderIndex, agent: AgentInput, kept?: Kept): Promise<Agent> {
@@ -275,14 +291,9 @@ export class AgentsService implements AgentsApi {
 
   *#allFolders(): Iterable<FolderIndex> {
     yield* this.#sources.folders(undefined)
+    yield* this.#sources.contributed(undefined)
     for (const workspace of this.kernel.needs.workspaces.list()) {
       yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
     }
   }
-}
-
-function useOf({ name, command }: AgentDefinition, { provider }: Resolution): ProviderUse[] {
-  if (!provider) return []
-  const words = command === undefined ? [] : splitCommand(command)
-  return [{ provider: provider.name, by: name, command: 'wrong' in words ? undefined : words[0] }]
 }
