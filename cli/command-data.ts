@@ -17,7 +17,8 @@ export interface Parameter {
   readonly name: string
   /** On the command line, without `--`. */
   readonly option: string
-  readonly in: 'path' | 'query' | 'body'
+  /** `shorthand`: makes a member of the body, see `shorthands`. */
+  readonly in: 'path' | 'query' | 'body' | 'shorthand'
   /** `file`: a path, made absolute; `workspace`: so where it is a path; `list`: texts, the option is repeated; `json`: any JSON. */
   readonly type: 'text' | 'file' | 'workspace' | 'integer' | 'number' | 'boolean' | 'list' | 'json'
   /** The only texts allowed. */
@@ -31,7 +32,7 @@ export interface Parameter {
 }
 
 /** A command made from a route. */
-export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done'> {
+export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done' | 'shorthands'> {
   readonly kind: 'route'
   readonly path: string
   readonly summary: string

@@ -1,5 +1,5 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
-import type { CliArgument, Route } from '../kernel/route.js'
+import type { CliArgument, CliShorthand, Route } from '../kernel/route.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
@@ -22,7 +22,7 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
   if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
-  const { find, follow, view, done } = cli
+  const { find, follow, view, done, shorthands } = cli
   return {
     kind: 'route',
     path: cli.path,
@@ -30,15 +30,19 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     method: route.method,
     url: route.path,
     args,
-    options: withOptionNames(
-      all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
-    ),
+    options: [
+      ...withOptionNames(
+        all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
+      ),
+      ...shorthandOptions(shorthands ?? []),
+    ],
     body: route.body === undefined ? 'none' : route.bodyOptional ? 'optional' : 'required',
     stream: route.contentType === 'text/event-stream',
     ...(find && { find }),
     ...(follow && { follow }),
     ...(view && { view }),
     ...(done !== undefined && { done }),
+    ...(shorthands && { shorthands }),
   }
 }
 
@@ -106,6 +110,14 @@ function withOptionNames(members: readonly Parameter[]): Parameter[] {
     taken.add(option)
     return [{ ...member, option }]
   })
+}
+
+function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
+  const optional = { in: 'shorthand', type: 'text', required: false } as const
+  const options = shorthands.map(({ option, summary }) => ({ ...optional, name: option, option, summary }))
+  if (!shorthands.some(({ type }) => type === 'time')) return options
+  const summary = 'of a time without one, as Europe/Paris; default: that of this machine'
+  return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
 }
 
 /** `expected_version` and `expectedVersion` are both `expected-version`; the parser takes letters and hyphens only. */

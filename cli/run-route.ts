@@ -8,6 +8,7 @@ import type { Io } from './io.js'
 import type { Output } from './output.js'
 import type { Given } from './parse-command.js'
 import { readText } from './run.js'
+import { expandShorthands } from './shorthands.js'
 import { jsonText } from './text.js'
 import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
@@ -58,16 +59,21 @@ interface Values {
 async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: World): Promise<Values> {
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
   const contextOf = ({ fromContext }: Parameter) => (fromContext ? currentWorkspace(io, client) : undefined)
+  const short = expandShorthands(entry, given.options)
+  Object.assign(values.body, short)
   const put = (parameter: Parameter, value: string | boolean | readonly string[] | undefined, label: string) => {
     if (value !== undefined) {
       const decoded = decodeValue(parameter, value, label, io.cwd)
-      if (parameter.in === 'body') values.body[parameter.name] = decoded
-      else values[parameter.in][parameter.name] = String(decoded)
+      if (parameter.in === 'body') {
+        if (parameter.name in short) throw usageFault(`${label} and a short form of it cannot both be given`)
+        values.body[parameter.name] = decoded
+      } else if (parameter.in !== 'shorthand') values[parameter.in][parameter.name] = String(decoded)
     } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
       throw usageFault(`${label} is missing`, usageLine(entry))
     }
   }
   for (const parameter of entry.options) {
+    if (parameter.in === 'shorthand') continue
     put(parameter, given.options[parameter.option] ?? (await contextOf(parameter)), `--${parameter.option}`)
   }
   for (const parameter of entry.args) {

@@ -220,7 +220,7 @@ function show(lines: readonly string[], sink: Io['stdout']): number {
 /** Who called a command wrongly and is not told what to do instead is told where it says how it is called. */
 function withHelp(fault: CliFault, { path }: Entry): CliFault {
   const wrong = fault.exit === exitCodes.usage || fault.exit === exitCodes.invalid
-  if (!wrong || fault.more.next !== undefined) return fault
+  if (!wrong || (fault.more.next !== undefined && fault.more.next !== 'svc help')) return fault
   return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 

@@ -80,12 +80,23 @@ export interface CliArgument {
   readonly summary?: string
 }
 
+/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */
+export interface CliShorthand {
+  readonly option: string
+  readonly member: string
+  readonly value: Readonly<Record<string, string>>
+  readonly type: 'text' | 'time'
+  readonly summary: string
+}
+
 /** What the command line makes of a route: plain data, written into commands.json. */
 export interface RouteCli {
   /** `things parts start` */
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]
+  /** Options that make a member of the body, `value` with what was given in the place of `$`; of one member only one. */
+  readonly shorthands?: readonly CliShorthand[]
   /** The option or optional argument that is filled with the caller's workspace when it is not given. */
   readonly workspace?: string
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */

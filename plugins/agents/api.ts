@@ -83,7 +83,7 @@ export const AgentErrors = defineErrors({
   agent_read_only: {
     status: 409,
     message: 'this definition cannot be changed here',
-    next: 'svc agent duplicate --help',
+    next: 'svc agent list',
   },
   agent_changed: {
     status: 409,

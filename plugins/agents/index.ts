@@ -102,7 +102,7 @@ export default definePlugin({
             { header: 'PERMISSIONS', path: 'permissions' },
             { header: 'COMMAND', path: 'command' },
           ],
-          empty: 'no agents',
+          empty: 'no agents; write one: svc agent create <name> --prompt <text>',
         },
       },
       handle: async (self, request) => ok(await self.wireList(await self.workspace(request.query.workspace))),

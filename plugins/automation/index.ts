@@ -1,4 +1,13 @@
-import { type CliColumn, created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  type CliColumn,
+  type CliShorthand,
+  created,
+  definePlugin,
+  noContent,
+  ok,
+  routeOf,
+  surfaceOf,
+} from '../../kernel/plugin.js'
 import {
   CreateJobBody,
   JobReply,
@@ -45,6 +54,31 @@ const jobFields: readonly CliColumn[] = [
   { header: 'Missed', path: 'scheduler.misfire_count' },
 ]
 
+/** Beside `--schedule` with JSON. */
+const schedules: readonly CliShorthand[] = [
+  {
+    option: 'every',
+    member: 'schedule',
+    value: { mode: 'every', interval: '$' },
+    type: 'text',
+    summary: '1h, 90s, 1h30m',
+  },
+  {
+    option: 'cron',
+    member: 'schedule',
+    value: { mode: 'cron', expr: '$' },
+    type: 'text',
+    summary: "five fields: '0 9 * * 1-5'",
+  },
+  {
+    option: 'at',
+    member: 'schedule',
+    value: { mode: 'at', time: '$' },
+    type: 'time',
+    summary: 'once: 2030-01-31T09:00',
+  },
+]
+
 const runColumns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
   { header: 'STATUS', path: 'status' },
@@ -68,7 +102,11 @@ const runFields: readonly CliColumn[] = [
 ]
 
 const jobItem = { item: 'job', fields: jobFields } as const
-const runRows = { rows: 'runs', columns: runColumns, empty: 'no runs' } as const
+const runRows = {
+  rows: 'runs',
+  columns: runColumns,
+  empty: 'no runs; start one: svc automation jobs trigger <id>',
+} as const
 
 export default definePlugin({
   name: 'automation',
@@ -116,7 +154,7 @@ export default definePlugin({
             { header: 'STATUS', path: 'last_run.status' },
             { header: 'REASON', path: 'last_run.error' },
           ],
-          empty: 'no jobs; svc automation jobs create --help tells how to make one',
+          empty: 'no jobs; make one: svc automation jobs create --help',
         },
       },
       handle: async (self, { query }) => ok(await self.listJobs(query)),
@@ -129,7 +167,7 @@ export default definePlugin({
       body: CreateJobBody,
       replies: { 201: JobReply },
       errors: [400, 409, 422, 500, 503],
-      cli: { path: 'automation jobs create', view: jobItem },
+      cli: { path: 'automation jobs create', view: jobItem, shorthands: schedules },
       handle: async (self, { actor, body }) => created({ job: await self.jobs.create(actor, body) }),
     }),
     route({
@@ -150,7 +188,7 @@ export default definePlugin({
       body: PatchJobBody,
       replies: { 200: JobReply },
       errors: [400, 404, 409, 422, 500, 503],
-      cli: { path: 'automation jobs update', view: jobItem },
+      cli: { path: 'automation jobs update', view: jobItem, shorthands: schedules },
       handle: async (self, { actor, params, body }) => ok({ job: await self.jobs.patch(actor, params.id, body) }),
     }),
     route({

@@ -153,6 +153,29 @@ export class ProvidersService implements ProvidersApi {
     }))
   }
 
+  /** What can run an agent that has no command of its own; nothing can on a fresh machine. */
+  async #installedItems(): Promise<DiagnosticItem[]> {
+    const programs = catalog.filter(provider => provider !== builtIn)
+    const there = await Promise.all(programs.map(provider => this.detected(provider)))
+    const names = programs.filter((_, at) => there[at]).map(provider => provider.displayName)
+    const item = { id: 'runtime.providers', category: 'providers', data_freshness: 'live' } as const
+    if (names.length > 0) {
+      const message = `installed: ${names.join(', ')}`
+      return [{ ...item, code: 'provider_ready', severity: 'info', title: 'Agent programs', message }]
+    }
+    const [first] = programs
+    return [
+      {
+        ...item,
+        code: 'provider_cli_missing',
+        severity: 'warning',
+        title: 'no agent program is installed',
+        message: `none of ${programs.map(({ argv: [command] }) => command).join(', ')} is on the PATH of the daemon; until one is, only agents with a command of their own run, as report does`,
+        ...(first?.install ? { suggested_command: first.install } : {}),
+      },
+    ]
+  }
+
   /** Doctor: the commands of definitions in use that are not there, each once. */
   async check(): Promise<DiagnosticItem[]> {
     const uses = (await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))).flat()
@@ -163,7 +186,7 @@ export class ProvidersService implements ProvidersApi {
       if (command === undefined || (command.includes('/') && !command.startsWith('/'))) continue
       byCommand.set(command, (byCommand.get(command) ?? new Set()).add(use.by))
     }
-    const items: DiagnosticItem[] = []
+    const items = await this.#installedItems()
     for (const [command, users] of byCommand) {
       if (await this.executable(command)) continue
       const install = catalog.find(provider => provider.argv[0] === command)?.install
