@@ -62,6 +62,7 @@ export type { ProcessHandle, SpawnRequest } from './spawn.js'
 export type { Db, Migration, SqlValue, Tx } from './store/index.js'
 export * from './surface.js'
 export * from './token.js'
+export { mapInTurns, turn } from './turn.js'
 
 /** A unit with a name that registers things and may provide one service. Hand-written objects are as good as defined ones. */
 export interface Plugin {

@@ -79,11 +79,20 @@ export interface CliArgument {
   /** Name of the parameter, query or top-level body member that it fills. */
   readonly name: string
   readonly in?: 'path' | 'query' | 'body'
-  /** `path`: a file-system path, made absolute by the command line. */
-  readonly type?: 'text' | 'path'
+  /** `path`: a file-system path, made absolute by the command line; `workspace`: so where it is a path. */
+  readonly type?: 'text' | 'path' | 'workspace'
   readonly optional?: boolean
   readonly default?: string
   readonly summary?: string
+}
+
+/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */
+export interface CliShorthand {
+  readonly option: string
+  readonly member: string
+  readonly value: Readonly<Record<string, string>>
+  readonly type: 'text' | 'time'
+  readonly summary: string
 }
 
 /** What the command line makes of a route: plain data, written into commands.json. */
@@ -94,6 +103,10 @@ export interface RouteCli {
   readonly args?: readonly CliArgument[]
   /** Options that are not called as their member: `{ thing_name: 'thing' }`. */
   readonly options?: Readonly<Record<string, string>>
+  /** Options that make a member of the body, `value` with what was given in the place of `$`; of one member only one. */
+  readonly shorthands?: readonly CliShorthand[]
+  /** The option or optional argument that is filled with the caller's workspace when it is not given. */
+  readonly workspace?: string
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** A stream route that `--follow` reads instead; it takes the same path parameters. */

@@ -1,4 +1,12 @@
-import { defineErrors, type Fault, type Hook, registry, type StoredRecord, token } from '../../kernel/plugin.js'
+import {
+  defineErrors,
+  type Fault,
+  type Hook,
+  registry,
+  type StoredRecord,
+  type Tx,
+  token,
+} from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { AgentSpec } from './agent-kind.js'
@@ -29,7 +37,7 @@ export interface AgentDefinition {
   readonly mcpServers: readonly McpServerInput[]
   readonly hooks: readonly HookInput[]
   readonly origin: 'global' | 'workspace'
-  readonly source: 'workspace' | 'home' | 'record' | 'builtin'
+  readonly source: 'workspace' | 'home' | 'record' | 'contributed' | 'builtin'
   /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
   readonly digest: string
   readonly path?: string
@@ -57,6 +65,8 @@ export interface AgentsApi {
     name: string,
     workspace?: Workspace,
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
+  /** May the definition file be deleted. */
+  readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
   /** May processes of this agent be started. */
@@ -89,13 +99,29 @@ export interface ActivitySource {
   readonly counts: (workspaceId: string, names: readonly string[]) => ReadonlyMap<string, AgentActivity>
 }
 
+/** Contributes folders with definitions that come with something else; they come after what people and records define. */
+export interface AgentSource {
+  /** Folders with one folder an agent, the first of a name wins; links count as long as they stay inside `root`. */
+  readonly folders: (workspace: Workspace | undefined) => readonly { readonly root: string; readonly folder: string }[]
+}
+
+export const AgentSourceFolders = registry<AgentSource>('agents.sources@1')
+
 export const AgentActivities = registry<ActivitySource>('agents.activity@1')
 
 export const AgentErrors = defineErrors({
   agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },
-  agent_invalid: { status: 422, message: 'the definition of this agent is not valid' },
+  agent_invalid: {
+    status: 422,
+    message: 'the definition of this agent is not valid',
+    next: 'svc doctor --only agents',
+  },
   agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: 'svc agent list' },
-  agent_read_only: { status: 409, message: 'this definition cannot be changed here' },
+  agent_read_only: {
+    status: 409,
+    message: 'this definition cannot be changed here',
+    next: 'svc agent list',
+  },
   agent_changed: {
     status: 409,
     message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
@@ -106,10 +132,11 @@ export const AgentErrors = defineErrors({
     message: 'scope workspace needs a workspace: its id, name or path',
     next: 'svc workspace list',
   },
-  agent_unwritable: { status: 422, message: 'the definition cannot be written there' },
+  agent_unwritable: { status: 422, message: 'the definition cannot be written there', next: 'svc doctor' },
   agent_cursor_invalid: {
     status: 400,
     message: 'the cursor does not belong to this filter; start again without it',
+    next: 'svc agent list',
   },
   agent_activity_unavailable: {
     status: 503,

@@ -13,7 +13,7 @@ import type { CreateJobBody, FireLimit, Job, PatchJobBody } from '../../schemas/
 import { AutomationErrors } from './api.js'
 import { type CursorStore, cursorToWire, nameKey } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
-import type { ListedJob } from './job-list.js'
+import type { JobReader } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import { lastRunToWire, type RunStore } from './runs.js'
 import { TriggerKind } from './trigger-kind.js'
@@ -91,13 +91,17 @@ export class Jobs {
     await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
   }
 
-  /** What lists filter and sort by. */
-  listed(records: readonly StoredRecord[]): ListedJob[] {
+  /** For one list. */
+  reader(): JobReader {
     const overlays = this.cursors.overlays()
-    return records.flatMap(stored => {
-      const record = decodeJob(stored)
-      return record ? [{ ...facts(record, this.cursors.enabled(record, overlays)), record }] : []
-    })
+    const read = <T>(id: string, show: (record: JobRecord) => T) => {
+      const record = decodeJob(this.kernel.records.get(JobKind, id))
+      return record && show(record)
+    }
+    return {
+      facts: id => read(id, record => facts(record, this.cursors.enabled(record, overlays))),
+      wire: id => read(id, record => this.toWire(record)),
+    }
   }
 
   /** A job as the contract has it: from its record and its cursor. */
@@ -178,8 +182,6 @@ function facts(record: JobRecord, enabled: boolean) {
     ...(spec.loop_target ? { loop_target: spec.loop_target } : {}),
   }
 }
-
-/** Names are unique among the jobs of one workspace, and among those of all workspaces. */
 
 function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
   if (kind === 'workspace') {

@@ -20,6 +20,8 @@ import { TriggerKind } from './trigger-kind.js'
 
 const DEFAULT_RUNS = 100
 const MAX_RUNS = 1000
+/** Jobs that are planned anew in one transaction. */
+const REPLANNED_AT_ONCE = 200
 /** Jobs that the status names, the next ones to be due. */
 const SHOWN_JOBS = 50
 
@@ -78,13 +80,14 @@ export class AutomationService implements AutomationApi {
   /** Plans anew what was planned by a clock that was ahead of the present one. */
   async #replan(): Promise<readonly string[]> {
     const ahead = this.#cursors.ahead()
-    if (ahead.length === 0) return ahead
-    await this.kernel.db.tx(t => {
-      for (const id of ahead) {
-        const job = decodeJob(this.kernel.records.get(JobKind, id))
-        if (job) this.#cursors.replan(t, job)
-      }
-    })
+    for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
+      await this.kernel.db.tx(t => {
+        for (const id of ahead.slice(from, from + REPLANNED_AT_ONCE)) {
+          const job = decodeJob(this.kernel.records.get(JobKind, id))
+          if (job) this.#cursors.replan(t, job)
+        }
+      })
+    }
     return ahead
   }
 
@@ -128,10 +131,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): ListJobsReply {
-    const scope = query.workspace_id ? { scope: { kind: 'workspace', id: query.workspace_id } } : {}
-    const records = this.kernel.records.list({ kind: JobKind, ...scope })
-    return pageJobs(this.jobs.listed(records), query, job => this.jobs.toWire(job))
+  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.db, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */

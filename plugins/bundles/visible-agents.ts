@@ -85,6 +85,7 @@ const PLACES = {
   workspace: 'workspace',
   home: 'home',
   builtin: 'daemon itself',
+  contributed: 'folder of a plugin',
   broken: 'workspace or home whose definition is not valid',
 } as const
 

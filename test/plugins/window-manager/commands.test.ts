@@ -35,6 +35,7 @@ async function call(
     signal: new AbortController().signal,
     stdin: async () => file,
     readFile: async () => file,
+    onInterrupt: () => () => {},
     fault: stop,
     client: {
       async request(method, url, body) {
