@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RouteCommand } from '../../cli/command-data.js'
-import { expandShorthands } from '../../cli/shorthands.js'
+import { expandShorthands, shorthandsFor } from '../../cli/shorthands.js'
 
 const entry = {
   shorthands: [
@@ -18,6 +18,13 @@ test('a short option makes the member that it stands for', () => {
   assert.equal(expandShorthands(entry, { name: 'x' }), {})
   assert.equal(time('2030-01-31T09:00:00+02:00'), '2030-01-31T09:00:00+02:00')
   assert.equal(time('soon'), 'soon')
+})
+
+test('a member knows the short options that stand for it', () => {
+  const parameter = { name: 'plan', option: 'plan', in: 'body', type: 'json', required: true } as const
+  assert.equal(shorthandsFor(entry, parameter), ['--every', '--at'])
+  assert.equal(shorthandsFor(entry, { ...parameter, in: 'query' }), [])
+  assert.equal(shorthandsFor(entry, { ...parameter, name: 'name' }), [])
 })
 
 test('a time without a zone is one of the zone that is named, over both changes of the year', () => {
