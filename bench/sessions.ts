@@ -85,7 +85,7 @@ async function manySessions({ context, socket, load, sdk, port, open }: Bench): 
   const ours = async () => load.call('all', socket, await places(), script)
   const { a, b, ratio } = await pairs(rounds, ours, () => sdk.call('all', script))
   const rate = (time: number) => `${perSecond((sessions * script.updates * 1000) / time)} chunks`
-  for (const at of ats) await call(socket, 'POST', `${at}/stop`)
+  await Promise.all(ats.map(at => call(socket, 'POST', `${at}/stop`)))
   return { what: `${sessions} sessions streaming at once`, ours: rate(a), baseline: `bare: ${rate(b)}`, ratio }
 }
 
@@ -206,6 +206,9 @@ export async function benchStoredSessions(context: Context): Promise<void> {
   const middle = (total: number) => `frames=raw&after_sequence=${total / 2}`
   await against('… raw, resumed in the middle', open(long, middle(events), 5), open(short, middle(FEW), 5), than)
   await against('… newest events', timed(`${at(long)}/events`), timed(`${at(short)}/events`), than)
+  const rare = (id: string) => timed(`${at(id)}/events?type=permission`)
+  await against('… events of a type that there is none of', rare(long), rare(short), than)
+  await against('… interactions', timed(`${at(long)}/interactions`), timed(`${at(short)}/interactions`), than)
   await against('… usage', timed(`${at(long)}/usage`), timed(`${at(short)}/usage`), than)
   await daemon.longestGap()
   const whole = await load.call('open', many.socket, `${at(long)}/stream?frames=raw`, events)

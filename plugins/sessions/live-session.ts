@@ -12,7 +12,6 @@ import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, typ
 import type { SessionChange, SessionRow } from './table.js'
 import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
-import { storedUsage } from './usage.js'
 
 /** What a session tells whoever holds it. */
 export interface LiveListener {
@@ -49,7 +48,7 @@ export class LiveSession implements BindingOwner {
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
     const held = await context.logs.hold(id)
     const session = new LiveSession(id, context, held, listener)
-    const counting = held.log.countUsage(storedUsage(session.row.usage))
+    const counting = held.log.digested(session.row.usage)
     await counting.catch(error => session.#report('the use of tokens cannot be counted', error))
     return session
   }
@@ -228,10 +227,9 @@ export class LiveSession implements BindingOwner {
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    const usage = JSON.stringify(this.log.usage)
     await this.#change({
       last_activity_at: turn.lastActivityAt,
-      usage,
+      usage: this.log.digest?.toString() ?? null,
       ...titleOf(this.row, this.binding.updates.title ?? turn.text),
     })
     const known = outcome.status === 'failed' ? outcome.failure : undefined
@@ -276,7 +274,7 @@ export class LiveSession implements BindingOwner {
       this.#report('the end of a session could not be written to its journal', error)
     }
     const bytes = this.#bytesBefore + this.log.bytes
-    const info = await recordStop(this.context, this.id, how, { bytes, usage: this.log.usage })
+    const info = await recordStop(this.context, this.id, how, { bytes, digest: this.log.digest })
     this.context.slots.give(this)
     this.listener.gone()
     this.log.wake()

@@ -43,7 +43,7 @@ import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
-/** Sessions that a shutdown stops at the same time. */
+/** Sessions without a process that a shutdown stops at the same time. */
 const STOP_AT_ONCE = 64
 
 /** Sessions over ACP, made durable (Behaviour 6). */
@@ -246,18 +246,23 @@ export class SessionsService implements SessionsApi {
     )
   }
 
-  /** Part of a shutdown: all sessions are stopped, with a reason that a prompt can undo. */
+  /**
+   * Part of a shutdown: all sessions are stopped, with a reason that a prompt can undo. Those in memory at once, for a
+   * process that does not want to end takes half of the time that there is, and waits for no other; there are only as many
+   * processes as `limits.max_concurrent_agents` allows.
+   */
   async stopAll(): Promise<void> {
     const closing = this.prompting.close()
-    const ids = this.context.table.unstopped().map(({ id }) => id)
-    const next = async (): Promise<void> => {
-      for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
-        await this.stop(id, { reason: 'shutdown' }).catch(error =>
-          this.kernel.log.error('a session could not be stopped', { id, error: messageOf(error) }),
-        )
-      }
+    const stop = (id: string) =>
+      this.stop(id, { reason: 'shutdown' }).catch(error =>
+        this.kernel.log.error('a session could not be stopped', { id, error: messageOf(error) }),
+      )
+    const inMemory = [...this.#live.keys()].map(stop)
+    const ids = this.context.table.unstopped().flatMap(({ id }) => (this.#live.has(id) ? [] : [id]))
+    const lane = async (): Promise<void> => {
+      for (let id = ids.pop(); id !== undefined; id = ids.pop()) await stop(id)
     }
-    await Promise.all(Array.from({ length: STOP_AT_ONCE }, next))
+    await Promise.all([...inMemory, ...Array.from({ length: STOP_AT_ONCE }, lane)])
     await closing
   }
 

@@ -95,7 +95,7 @@ export interface SessionRow {
   /** Size of the journal when last looked at. */
   readonly journal_bytes: number
   readonly cause: string | null
-  /** A {@link Usage} as JSON; null: nothing was counted yet. */
+  /** A {@link Digest} as JSON; null: nothing was counted yet. */
   readonly usage: string | null
   readonly last_activity_at: number
   readonly created_at: number
