@@ -220,7 +220,7 @@ export async function benchStoredSessions(context: Context): Promise<void> {
 }
 
 /** A home whose agent leads to the scripted one. */
-function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
+export function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
   const home = makeHome(temp, name)
   // A hundred agents that start at once on a busy machine take their time.
   const session = { startup: { initialize_timeout: '5m', new_session_timeout: '5m' } }
@@ -238,7 +238,7 @@ function homeWith(temp: string, name: string, port: number): ReturnType<typeof m
 }
 
 /** Sequence of a session's newest event. */
-async function last(socket: string, at: string): Promise<number> {
+export async function last(socket: string, at: string): Promise<number> {
   return (await call(socket, 'GET', `${at}/events?limit=1`)).events[0]?.sequence ?? 0
 }
 
@@ -248,7 +248,7 @@ function residentBytes(pid: number): number {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
-function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
+export function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = text === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
   return new Promise((resolve, reject) => {
