@@ -1,4 +1,4 @@
-import { messageOf, within } from '../../kernel/plugin.js'
+import { messageOf, type Tx, within } from '../../kernel/plugin.js'
 import { AgentBinding, type BindingOwner } from './agent-binding.js'
 import { AgentFailure } from './agent-failure.js'
 import { SessionErrors, type SessionFailure, type TurnOutcome } from './api.js'
@@ -84,7 +84,13 @@ export class LiveSession implements BindingOwner {
     const turn = this.#reserve(request)
     try {
       const planned = await this.#prepare()
-      const outcome = this.#execute(turn, request.text, planned).finally(() => this.#release(turn))
+      // What is refused is refused at once; the disk is waited for while the turn begins to be written.
+      const begun = this.#write(t => request.begins?.(t))
+      await Promise.race([begun, undefined])
+      const outcome = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
+      // Where the disk fails, the caller hears it of `begun`.
+      outcome.catch(() => {})
+      await begun
       return { turnId: turn.id, outcome }
     } catch (error) {
       this.#release(turn)
@@ -147,7 +153,7 @@ export class LiveSession implements BindingOwner {
     deal().catch(error => this.#report('a session could not be stopped after its agent ended', error))
   }
 
-  #reserve({ turnId, source, text }: TurnRequest): Turn {
+  #reserve(request: TurnRequest): Turn {
     const { state, stop_reason } = this.row
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
     if (state !== 'active' && !isRestartable(state, stop_reason ?? undefined)) {
@@ -155,7 +161,7 @@ export class LiveSession implements BindingOwner {
     }
     if (this.#turn) throw SessionErrors.session_busy()
     const { kernel, limits } = this.context
-    this.#turn = new Turn(turnId, source, text, {
+    this.#turn = new Turn(request, {
       clock: kernel.clock,
       limits,
       append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
@@ -188,17 +194,18 @@ export class LiveSession implements BindingOwner {
     return planned
   }
 
-  async #execute(turn: Turn, text: string, planned: Launch | undefined): Promise<TurnOutcome> {
+  async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {
     try {
       if (planned) await this.#bind(planned)
       const agent = this.binding.running?.agent
       if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
-      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(text)))
+      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(turn.request.text), begun))
     } catch (error) {
       const failure =
         error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
       const ended = await turn.fail(failure)
       if (this.binding.running) return this.#afterTurn(turn, ended)
+      await this.#write(t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
       if (ended.outcome.status === 'failed') await this.#startFailed(ended.outcome.failure)
       return ended.outcome
@@ -227,10 +234,14 @@ export class LiveSession implements BindingOwner {
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    await this.#change({
+    const change = {
       last_activity_at: turn.lastActivityAt,
       usage: this.log.digest?.toString() ?? null,
-      ...titleOf(this.row, this.binding.updates.title ?? turn.text),
+      ...titleOf(this.row, this.binding.updates.title ?? turn.request.text),
+    }
+    await this.#write(t => {
+      this.#put(t, change)
+      turn.request.ends?.(t, outcome.status)
     })
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
@@ -282,9 +293,16 @@ export class LiveSession implements BindingOwner {
     if (info) await stopped.call(info)
   }
 
-  async #change(change: SessionChange): Promise<void> {
-    const { kernel, table } = this.context
-    await kernel.db.tx(t => table.update(t, this.id, { ...change, updated_at: kernel.clock.now() }))
+  #change(change: SessionChange): Promise<void> {
+    return this.#write(t => this.#put(t, change))
+  }
+
+  #put(t: Tx, change: SessionChange): void {
+    this.context.table.update(t, this.id, { ...change, updated_at: this.context.kernel.clock.now() })
+  }
+
+  #write(work: (t: Tx) => void): Promise<void> {
+    return this.context.kernel.db.tx(work)
   }
 
   #warn(turnId: string, warning: string, text: string): void {
