@@ -157,6 +157,17 @@ export class SessionTable {
     return this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id])
   }
 
+  /** Reads a row again and again, from the table only after something changed there: a reader looks at it for each frame. */
+  follow(id: string): () => SessionRow | undefined {
+    let seen = -1
+    let row: SessionRow | undefined
+    return () => {
+      if (seen !== this.changes) row = this.get(id)
+      seen = this.changes
+      return row
+    }
+  }
+
   /** Those that an earlier daemon, or this one, has not stopped. */
   unstopped(): SessionRow[] {
     return this.db.all<SessionRow>("SELECT * FROM sessions_session WHERE state IN ('starting', 'active', 'stopping')")
