@@ -232,7 +232,8 @@ export class Prompting {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw SessionErrors.session_stopped('the daemon is stopping')
+    if (this.#closed)
+      throw SessionErrors.session_stopped('the daemon is stopping', { next: 'send it when the daemon is back' })
   }
 
   /** What is decided about one session is decided one after the other. */
