@@ -85,7 +85,7 @@ export class LiveSession implements BindingOwner {
     try {
       const planned = await this.#prepare()
       // What is refused is refused at once; the disk is waited for while the turn begins to be written.
-      const begun = this.#write(t => request.begins?.(t))
+      const begun = this.#change({}, request.begins)
       await Promise.race([begun, undefined])
       const outcome = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
       // Where the disk fails, the caller hears it of `begun`.
@@ -160,19 +160,9 @@ export class LiveSession implements BindingOwner {
       throw SessionErrors.session_stopped(`this session is ${state}${stop_reason ? ` (${stop_reason})` : ''}`)
     }
     if (this.#turn) throw SessionErrors.session_busy()
-    const { kernel, limits } = this.context
-    this.#turn = new Turn(request, {
-      clock: kernel.clock,
-      limits,
-      append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
-      sync: () => this.log.sync(),
-      waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
-      pulse: () => this.binding.pulse(),
-      releaseWaiting: () => this.binding.running?.permissions.endTurn(),
-      closing: id => this.binding.updates.endTurn(id),
-      failureOf: (failure, id) => this.binding.failureOf(failure, id),
-      heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
-    })
+    const heartbeat = (at: number) =>
+      void this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error))
+    this.#turn = new Turn(request, this.binding.turnContext(heartbeat))
     return this.#turn
   }
 
@@ -205,7 +195,7 @@ export class LiveSession implements BindingOwner {
         error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
       const ended = await turn.fail(failure)
       if (this.binding.running) return this.#afterTurn(turn, ended)
-      await this.#write(t => turn.request.ends?.(t, ended.outcome.status))
+      await this.#change({}, t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
       if (ended.outcome.status === 'failed') await this.#startFailed(ended.outcome.failure)
       return ended.outcome
@@ -239,10 +229,7 @@ export class LiveSession implements BindingOwner {
       usage: this.log.digest?.toString() ?? null,
       ...titleOf(this.row, this.binding.updates.title ?? turn.request.text),
     }
-    await this.#write(t => {
-      this.#put(t, change)
-      turn.request.ends?.(t, outcome.status)
-    })
+    await this.#change(change, t => turn.request.ends?.(t, outcome.status))
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
@@ -293,16 +280,13 @@ export class LiveSession implements BindingOwner {
     if (info) await stopped.call(info)
   }
 
-  #change(change: SessionChange): Promise<void> {
-    return this.#write(t => this.#put(t, change))
-  }
-
-  #put(t: Tx, change: SessionChange): void {
-    this.context.table.update(t, this.id, { ...change, updated_at: this.context.kernel.clock.now() })
-  }
-
-  #write(work: (t: Tx) => void): Promise<void> {
-    return this.context.kernel.db.tx(work)
+  /** Writes the row, and what else belongs to the same transaction. */
+  async #change(change: SessionChange, also?: (t: Tx) => void): Promise<void> {
+    const { kernel, table } = this.context
+    await kernel.db.tx(t => {
+      table.update(t, this.id, { ...change, updated_at: kernel.clock.now() })
+      also?.(t)
+    })
   }
 
   #warn(turnId: string, warning: string, text: string): void {

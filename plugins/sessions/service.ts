@@ -38,13 +38,11 @@ import { PromptTable } from './prompts.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
 import { repairSessions } from './repair.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
+import { stopSessions } from './shutdown.js'
 import { checkSessions, statusMembers } from './status.js'
 import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
-
-/** Sessions without a process that a shutdown stops at the same time. */
-const STOP_AT_ONCE = 64
 
 /** Sessions over ACP, made durable (Behaviour 6). */
 export class SessionsService implements SessionsApi {
@@ -132,8 +130,7 @@ export class SessionsService implements SessionsApi {
       this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
     })
     if (opened) return opened.stop(how)
-    const info = await recordStop(this.context, id, how, { bytes: row.journal_bytes })
-    if (info) await this.stopped.call(info)
+    await this.#stopRow(id, how)
   }
 
   // What the routes ask for.
@@ -246,23 +243,14 @@ export class SessionsService implements SessionsApi {
     )
   }
 
-  /**
-   * Part of a shutdown: all sessions are stopped, with a reason that a prompt can undo. Those in memory at once, for a
-   * process that does not want to end takes half of the time that there is, and waits for no other; there are only as many
-   * processes as `limits.max_concurrent_agents` allows.
-   */
+  /** Part of a shutdown. */
   async stopAll(): Promise<void> {
     const closing = this.prompting.close()
-    const stop = (id: string) =>
-      this.stop(id, { reason: 'shutdown' }).catch(error =>
-        this.kernel.log.error('a session could not be stopped', { id, error: messageOf(error) }),
-      )
-    const inMemory = [...this.#live.keys()].map(stop)
-    const ids = this.context.table.unstopped().flatMap(({ id }) => (this.#live.has(id) ? [] : [id]))
-    const lane = async (): Promise<void> => {
-      for (let id = ids.pop(); id !== undefined; id = ids.pop()) await stop(id)
-    }
-    await Promise.all([...inMemory, ...Array.from({ length: STOP_AT_ONCE }, lane)])
+    await stopSessions(this.context, {
+      isOpen: id => this.#opening.has(id),
+      stop: (id, how) => this.stop(id, how),
+      stopRow: (id, how) => this.#stopRow(id, how),
+    })
     await closing
   }
 
@@ -272,6 +260,12 @@ export class SessionsService implements SessionsApi {
         this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),
       )
     }
+  }
+
+  /** Of one whose journal cannot be written, or is empty. */
+  async #stopRow(id: string, how: Stop): Promise<void> {
+    const info = await recordStop(this.context, id, how, { bytes: this.find(id).journal_bytes })
+    if (info) await this.stopped.call(info)
   }
 
   async #open(id: string): Promise<LiveSession> {

@@ -102,6 +102,9 @@ export interface SessionRow {
   readonly updated_at: number
 }
 
+/** It never had a process, and so nothing is in its journal that has to be ended. */
+export const isUnused = ({ state, acp_session_id }: SessionRow) => state === 'active' && acp_session_id === null
+
 /** What of a row may change. */
 export type SessionChange = Partial<Omit<SessionRow, 'id' | 'created_at'>>
 

@@ -103,8 +103,10 @@ export class Installed {
     const text = () => out.stdout + out.stderr
     const shows = async (pattern: RegExp, ms = SHOWS_MS) => {
       const missing = () => `${pattern} in the output of svc ${args.join(' ')}:\n${text()}`
-      const seen = await until(() => pattern.test(text()) || (child.exitCode === null ? undefined : false), ms, missing)
-      if (!seen && !pattern.test((await ended, text()))) throw new Error(`it ended without ${missing()}`)
+      const over = ended.then(() => 'over' as const)
+      const shown = () => pattern.test(text()) || undefined
+      await Promise.race([until(shown, ms, missing), over])
+      if (!shown()) throw new Error(`it ended without ${missing()}`)
     }
     return { child, ended, text, shows }
   }
