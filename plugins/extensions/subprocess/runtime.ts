@@ -1,5 +1,5 @@
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import { durationMs } from '../../resources/api.js'
+import { durationMs } from '../../../schemas/duration.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../runtime.js'
