@@ -30,6 +30,7 @@ const byName: Readonly<Record<string, string>> = {
   agent_name: 'report',
   kind: 'automation.job',
   shell: 'bash',
+  every: '1h',
   since: '2030-01-31T09:00:00Z',
   text: `'Look at the tests'`,
   prompt: `'Look at the tests'`,
@@ -62,8 +63,11 @@ export function exampleOf(entry: Entry): string {
   for (const arg of entry.args) if (arg.required || arg.default !== undefined) words.push(sample(entry, wanted(arg)))
   const needed = entry.options.filter(({ required }) => required)
   const other = entry.options.find(({ required, type, values }) => !required && (values || type === 'integer'))
-  for (const option of needed.length > 0 || !other ? needed : [other])
-    words.push(...optionWords(option.option, sample(entry, wanted(option))))
+  for (const option of needed.length > 0 || !other ? needed : [other]) {
+    const short = entry.shorthands?.find(({ member }) => option.in === 'body' && member === option.name)
+    if (short) words.push(...optionWords(short.option, byName[short.option] ?? byType.text))
+    else words.push(...optionWords(option.option, sample(entry, wanted(option))))
+  }
   return words.join(' ')
 }
 

@@ -2,6 +2,7 @@ import type { CommandData } from './command-data.js'
 import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { outputModes } from './output.js'
+import { shorthandsFor } from './shorthands.js'
 import { padText, textWidth } from './text.js'
 
 type Row = readonly [left: string, right: string]
@@ -108,14 +109,22 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
       required: false,
     }))
   }
-  const rows = entry.options.map(({ option, type, values, summary = '', required, default: fallback }) => ({
-    left:
-      type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
-    right: [summary, optionNotes[type]?.(option), fallback === undefined ? '' : `(default ${fallback})`]
-      .filter(Boolean)
-      .join(' '),
-    required,
-  }))
+  const rows = entry.options.map(parameter => {
+    const { option, type, values, summary, required, default: fallback } = parameter
+    const instead = shorthandsFor(entry, parameter)
+    const notes = [
+      summary,
+      optionNotes[type]?.(option),
+      fallback === undefined ? '' : `(default ${fallback})`,
+      instead.length > 0 && `(${required ? 'required: this, ' : 'or '}${instead.join(' or ')})`,
+    ]
+    return {
+      left:
+        type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
+      right: notes.filter(Boolean).join(' '),
+      required: required && instead.length === 0,
+    }
+  })
   // The whole body stands for its members.
   if (entry.body !== 'none') {
     rows.push({

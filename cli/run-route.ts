@@ -9,7 +9,7 @@ import type { Io } from './io.js'
 import type { Output } from './output.js'
 import type { Given } from './parse-command.js'
 import { readText } from './run.js'
-import { expandShorthands } from './shorthands.js'
+import { expandShorthands, shorthandsFor } from './shorthands.js'
 import { jsonText } from './text.js'
 import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
@@ -70,7 +70,7 @@ async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: Wo
         values.body[parameter.name] = decoded
       } else if (parameter.in !== 'shorthand') values[parameter.in][parameter.name] = String(decoded)
     } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
-      throw usageFault(`${label} is missing`, usageLine(entry))
+      throw usageFault(`${[label, ...shorthandsFor(entry, parameter)].join(' or ')} is missing`, usageLine(entry))
     }
   }
   for (const parameter of entry.options) {

@@ -1,8 +1,14 @@
-import type { RouteCommand } from './command-data.js'
+import type { Parameter, RouteCommand } from './command-data.js'
 import { usageFault } from './fault.js'
 import type { Given } from './parse-command.js'
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/
+
+/** Short options that make a member of the body: `--every`. */
+export function shorthandsFor({ shorthands = [] }: Pick<RouteCommand, 'shorthands'>, parameter: Parameter): string[] {
+  const { in: at, name } = parameter
+  return at === 'body' ? shorthands.filter(({ member }) => member === name).map(({ option }) => `--${option}`) : []
+}
 
 /** The members of the body that short options make. Throws a usage fault when two make the same one. */
 export function expandShorthands(

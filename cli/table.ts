@@ -1,8 +1,10 @@
 import type { CliColumn } from '../kernel/route.js'
 import { cellText, pick } from './cells.js'
-import { cleanText, cutText, padText, textWidth } from './text.js'
+import { cleanText, cutText, padText, textWidth, wrapText } from './text.js'
 
 const gap = 2
+/** Of what stands below a row. */
+const indent = 4
 /** No column gets narrower than this while another one is wider. */
 const minWidth = 6
 /** No cell is longer, however wide the output: other rows are filled up to it. */
@@ -16,8 +18,49 @@ export interface TableStyle {
   readonly header?: (text: string) => string
 }
 
-/** Lines of a table that fits the terminal: the widest columns are cut first, the first one last; nothing wraps. */
+/**
+ * Lines of a table. One that is too wide for the terminal goes without the columns that are empty; then values that have to be
+ * read whole stand below their rows, unless there is room beside; of the other columns the widest are cut first, the first last.
+ */
 export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
+  const fits = (some: readonly CliColumn[]) => naturalWidth(rows, some, style) <= style.width
+  if (style.width === Number.POSITIVE_INFINITY || fits(columns)) return renderGrid(rows, columns, style)
+  const filled = columns.filter(column => rows.some(row => cellText(row, column, style.now) !== '-'))
+  const beside = filled.filter(({ below }) => !below)
+  if (beside.length === 0 || fits(filled)) return renderGrid(rows, filled, style)
+  const below = filled.filter(column => column.below)
+  const [header = '', ...lines] = renderGrid(rows, beside, style)
+  const edge = Math.max(...lines.map(textWidth)) + gap
+  return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], below, edge, style))]
+}
+
+/** The first value stands for itself, beside the line where there is room from `edge` on; the others say what they are. */
+function withBelow(
+  line: string,
+  row: unknown,
+  columns: readonly CliColumn[],
+  edge: number,
+  { width, now }: TableStyle,
+): string[] {
+  const values = columns.map(column => cutText(cellText(row, column, now), maxCell))
+  const [first = '-'] = values
+  const hasRoom = first !== '-' && edge + textWidth(first) <= width
+  const rest = columns.flatMap(({ header }, i) => {
+    const text = values[i] as string
+    if (text === '-' || (i === 0 && hasRoom)) return []
+    return wrapText(i === 0 ? text : `${header.toLowerCase()}: ${text}`, width - indent)
+  })
+  return [hasRoom ? padText(line, edge) + first : line, ...rest.map(text => ' '.repeat(indent) + text)]
+}
+
+function naturalWidth(rows: readonly unknown[], columns: readonly CliColumn[], { now }: TableStyle): number {
+  const widest = columns.map(column =>
+    rows.reduce<number>((most, row) => Math.max(most, textWidth(cellText(row, column, now))), textWidth(column.header)),
+  )
+  return widest.reduce((sum, one) => sum + one, 0) + gap * (columns.length - 1)
+}
+
+function renderGrid(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
   const cells = rows.map(row => columns.map(column => cutText(cellText(row, column, style.now), maxCell)))
   const headers = columns.map(column => column.header.toUpperCase())
   const widths = headers.map((header, i) =>

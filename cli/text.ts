@@ -69,6 +69,18 @@ export function cutText(text: string, width: number): string {
   return `${out}…`
 }
 
+/** Lines of at most `width` columns, broken between words; a word that is longer stands whole in a line of its own. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line !== undefined && textWidth(line) + 1 + textWidth(word) <= width)
+      lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
 /** Filled with spaces to `width` columns. */
 export function padText(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))

@@ -72,6 +72,8 @@ export interface CliColumn {
   readonly header: string
   readonly path: string
   readonly as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list'
+  /** In a table that is too wide for the terminal it stands below its row, whole, instead of being cut. */
+  readonly below?: true
 }
 
 /** A positional argument of the command made from a route. */

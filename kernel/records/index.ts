@@ -54,6 +54,8 @@ export interface RecordFilter {
   readonly source?: Party
   /** Who reads: what this actor may not read is left out, before the limit counts. Absent: the daemon itself. */
   readonly as?: Actor
+  /** Only what follows this key in the order of the list. */
+  readonly after?: { readonly kind: string; readonly id: string }
   /** Absent or 0: all. */
   readonly limit?: number
 }

@@ -24,7 +24,10 @@ export type Row = {
 export const NOT_OWNED_BY_OPERATOR = `owner_id <> '${operator.owner.id}'`
 export const NOT_FROM_OPERATOR = `source_id <> '${operator.source.id}'`
 
-/** The WHERE of a filter; it repeats the conditions of the partial indexes, or SQLite would not use them. */
+/**
+ * The WHERE of a filter; it repeats the conditions of the partial indexes, or SQLite would not use them. A page after another
+ * goes on in the order of the key: the sign before a column keeps SQLite from sorting all that an index of it finds.
+ */
 export function conditions(filter: RecordFilter): { where: string; params: SqlValue[] } {
   const where: string[] = []
   const params: SqlValue[] = []
@@ -32,17 +35,21 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
     where.push(sql)
     params.push(...values)
   }
+  const { after } = filter
+  const by = after ? '+' : ''
   if (filter.kind) add('kind = ?', nameOf(filter.kind))
+  if (after && filter.kind) add('id > ?', after.id)
+  else if (after) add('(kind, id) > (?, ?)', after.kind, after.id)
   if (filter.scope?.kind === 'workspace') {
     add("scope_kind = 'workspace'")
-    if (filter.scope.id !== undefined) add('scope_id = ?', filter.scope.id)
+    if (filter.scope.id !== undefined) add(`${by}scope_id = ?`, filter.scope.id)
   } else if (filter.scope) add("scope_kind IN ('user', 'global')")
   if (filter.owner) {
-    add('owner_kind = ? AND owner_id = ?', filter.owner.kind, filter.owner.id)
+    add(`${by}owner_kind = ? AND ${by}owner_id = ?`, filter.owner.kind, filter.owner.id)
     if (filter.owner.id !== operator.owner.id) add(NOT_OWNED_BY_OPERATOR)
   }
   if (filter.source) {
-    add('source_kind = ? AND source_id = ?', filter.source.kind, filter.source.id)
+    add(`${by}source_kind = ? AND ${by}source_id = ?`, filter.source.kind, filter.source.id)
     if (filter.source.id !== operator.source.id) add(NOT_FROM_OPERATOR)
   }
   return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }

@@ -85,7 +85,7 @@ const runColumns: readonly CliColumn[] = [
   { header: 'JOB', path: 'job_id' },
   { header: 'STARTED', path: 'started_at', as: 'ago' },
   { header: 'ENDED', path: 'ended_at', as: 'ago' },
-  { header: 'SESSION', path: 'session_id' },
+  { header: 'SESSION', path: 'session_id', below: true },
   { header: 'ERROR', path: 'error' },
 ]
 

@@ -17,7 +17,7 @@ const columns = [
   { header: 'State', path: 'auth_status.state' },
   { header: 'Version', path: 'version' },
   { header: 'Command', path: 'command' },
-  { header: 'Install', path: 'install_command' },
+  { header: 'Install', path: 'install_command', below: true },
 ] as const
 
 export default definePlugin({

@@ -69,7 +69,7 @@ export default definePlugin({
           empty: 'no records; write one: svc resource put --help',
         },
       },
-      handle: (self, { query, actor }) => ok(self.list(actor, query)),
+      handle: async (self, { query, actor }) => ok(await self.list(actor, query)),
     }),
     route({
       method: 'GET',
@@ -81,7 +81,7 @@ export default definePlugin({
       replies: { 200: ListRecordsReply },
       errors: [403, 422, 500],
       before: (self, { params }) => self.checkKind(params.kind),
-      handle: (self, { params, query, actor }) => ok(self.list(actor, query, params.kind)),
+      handle: async (self, { params, query, actor }) => ok(await self.list(actor, query, params.kind)),
     }),
     route({
       method: 'GET',

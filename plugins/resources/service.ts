@@ -6,6 +6,7 @@ import {
   type RecordScope,
   recordToWire,
   type StoredRecord,
+  turn,
 } from '../../kernel/plugin.js'
 import type {
   DeleteRecordBody,
@@ -24,6 +25,9 @@ import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
  * for the service's own when it comes (Behaviour 2.2).
  */
 const SERVICE_OWNED: readonly string[] = ['bundle.activation']
+
+/** Records that are read in one turn of the event loop. */
+const PAGE = 500
 
 /** The record routes: what the kernel's record verbs do, one transaction a request (Behaviour 2.2). */
 export class ResourcesService {
@@ -48,10 +52,20 @@ export class ResourcesService {
     }
   }
 
-  list(as: Actor, query: ListRecordsQuery, pathKind?: string): ListRecordsReply {
-    const filter = filterOf(query, pathKind)
+  /** Read page by page: a record that is written meanwhile is there as it was or as it is now, and never twice. */
+  async list(as: Actor, query: ListRecordsQuery, pathKind?: string): Promise<ListRecordsReply> {
+    const { limit: wanted = Number.POSITIVE_INFINITY, ...filter } = filterOf(query, pathKind)
     if (filter.kind !== undefined) this.checkKind(filter.kind as string)
-    return { records: this.kernel.records.list({ ...filter, as }).map(recordToWire) }
+    const records: ListRecordsReply['records'] = []
+    let after: RecordKey | undefined
+    do {
+      const limit = Math.min(PAGE, wanted - records.length)
+      const page = this.kernel.records.list({ ...filter, as, limit, ...(after && { after }) })
+      for (const record of page) records.push(recordToWire(record))
+      after = page.length === limit && records.length < wanted ? page.at(-1) : undefined
+      if (after) await turn()
+    } while (after)
+    return { records }
   }
 
   get(as: Actor, kind: string, id: string): RecordReply {

@@ -46,10 +46,14 @@ export default definePlugin({
   commands: [
     {
       path: 'session new',
-      summary: 'Start a session in the workspace that this folder belongs to',
+      summary: 'Start a session in the workspace that is meant here',
       options: [
         { name: 'agent', type: 'text', summary: 'name of an agent; default: that of the workspace' },
-        { name: 'workspace', type: 'text', summary: 'id, name or path of a workspace; default: this folder' },
+        {
+          name: 'workspace',
+          type: 'workspace',
+          summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else this folder',
+        },
         { name: 'name', type: 'text', summary: 'what to call the session' },
         { name: 'model', type: 'text', summary: 'instead of the model of the agent' },
         { name: 'prompt', type: 'text', summary: 'what to ask first' },

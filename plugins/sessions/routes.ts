@@ -53,7 +53,7 @@ const catalog = [
           { header: 'State', path: 'state' },
           { header: 'Badge', path: 'badge' },
           { header: 'Reason', path: 'stop_reason' },
-          { header: 'Workspace', path: 'workspace_path' },
+          { header: 'Workspace', path: 'workspace_path', below: true },
           { header: 'Updated', path: 'updated_at', as: 'ago' },
         ],
         empty: 'no sessions; start one: svc session new --agent report',
@@ -151,7 +151,25 @@ const reading = [
     summary: 'Session health',
     replies: { 200: schemas.SessionHealthReply },
     errors: [403, 404, 500],
-    cli: { path: 'session health', args: [id], find },
+    cli: {
+      path: 'session health',
+      args: [id],
+      find,
+      view: {
+        item: 'health',
+        fields: [
+          { header: 'ID', path: 'session_id' },
+          { header: 'Agent', path: 'agent_name' },
+          { header: 'State', path: 'state' },
+          { header: 'Health', path: 'health' },
+          { header: 'Prompt running', path: 'active_prompt' },
+          { header: 'Can be attached', path: 'attachable' },
+          { header: 'Can be woken', path: 'eligible_for_wake' },
+          { header: 'Last activity', path: 'last_activity_at', as: 'ago' },
+          { header: 'Updated', path: 'updated_at', as: 'ago' },
+        ],
+      },
+    },
     handle: (self, { params }) => ok({ health: self.health(self.find(params.session_id, params.workspace_id)) }),
   }),
   route({
@@ -290,7 +308,7 @@ const changing = [
     essential: true,
     replies: { 204: null },
     errors: [404, 500],
-    cli: { path: 'session stop', args: [id], find, done: 'stopped {session_id}' },
+    cli: { path: 'session stop', args: [id], find, done: '{session_id} is stopped' },
     handle: async (self, { params, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause })

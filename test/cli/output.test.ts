@@ -29,6 +29,42 @@ test('a table is as wide as COLUMNS says, else the terminal, and whole where the
   for (const COLUMNS of ['', '0', '-3', 'many']) assert.ok((await widest({ env: { COLUMNS } })) > 300, COLUMNS)
 })
 
+test('in a table that is too wide nothing that has to be read whole is cut, and no column is empty', () => {
+  const columns = [
+    { header: 'Level', path: 'level' },
+    { header: 'Item', path: 'item' },
+    { header: 'Since', path: 'since' },
+    { header: 'What', path: 'what', below: true },
+    { header: 'Try', path: 'next', below: true },
+  ] as const
+  const rows = [
+    {
+      level: 'warning',
+      item: 'runtime.things',
+      what: 'none of them is there, so nothing starts',
+      next: 'svc thing add',
+    },
+    { level: 'info', item: 'store', what: 'all is well' },
+  ]
+  assert.equal(renderTable(rows, columns, { width: 40, now: 0 }), [
+    'LEVEL    ITEM',
+    'warning  runtime.things',
+    '    none of them is there, so nothing',
+    '    starts',
+    '    try: svc thing add',
+    'info     store           all is well',
+  ])
+  assert.equal(
+    renderTable(rows, columns, { width: 120, now: 0 })[2],
+    'info     store           -      all is well                               -',
+  )
+  const [, hostile = ''] = renderTable([{ what: 'w'.repeat(1_000_000) }], [{ header: 'a', path: 'a' }, ...columns], {
+    width: 40,
+    now: 0,
+  })
+  assert.ok(hostile.length < 2000)
+})
+
 test('one cell without end does not fill up every other row', () => {
   const columns = [
     { header: 'a', path: 'a' },

@@ -37,6 +37,35 @@ test('lists filter by kind, scope, owner and source, in order of kind and id, up
   await host.close()
 })
 
+test('a list of many records is whole, in order, whatever its filter, and lets others have their turn', async () => {
+  const { host, inside } = await start()
+  const names = Array.from({ length: 1200 }, (_, n) => `n${String(n).padStart(4, '0')}`)
+  const workspace = { kind: 'workspace', id: 'ws_1' } as const
+  await inside.db.tx(t => {
+    for (const id of names)
+      inside.records.put(t, inside.actor, { kind: 'note', id, scope: workspace, spec: { text: id } })
+    inside.records.put(t, inside.actor, { kind: 'zebra', id: 'a', scope: { kind: 'global' }, spec: {} })
+  })
+  for (const query of [
+    '/note',
+    '?kind=note',
+    '?scope_kind=workspace&scope_id=ws_1',
+    '?kind=note&scope_kind=workspace&scope_id=ws_1',
+    '?source_kind=daemon&source_id=notes&kind=note',
+  ])
+    assert.equal(await ids(host, query), names, query)
+  assert.equal(await ids(host, '?owner_kind=daemon&owner_id=notes'), [...names, 'a'])
+  assert.equal(await ids(host), [...names, 'a'])
+  assert.equal(await ids(host, '?limit=501'), names.slice(0, 501))
+  assert.equal(await ids(host, '?limit=1000'), names.slice(0, 1000))
+  let turns = 0
+  const timer = setInterval(() => turns++, 0)
+  await ids(host)
+  clearInterval(timer)
+  assert.ok(turns >= 2, `${turns} turns`)
+  await host.close()
+})
+
 test('filters that do not bind are 422', async () => {
   const { host } = await start()
   const table = [

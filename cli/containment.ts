@@ -1,0 +1,34 @@
+import type { DaemonLog } from './daemon-log.js'
+
+/** Exit code of an exception that nothing contained (EX_SOFTWARE). */
+const exitBroken = 70
+
+/** Attributes a failure, at a place, to a plugin. */
+export type Blame = (owner: string, where: string, error: unknown) => void
+
+/** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
+export function containFailures(log: DaemonLog, blame: Blame): void {
+  process.on('unhandledRejection', reason => {
+    const { text, stack, owner } = describe(reason)
+    log({ level: 'error', msg: `unhandled rejection: ${text}`, owner, stack })
+    blame(owner, 'unhandled rejection', reason)
+  })
+  const exit = process.exit.bind(process)
+  process.on('uncaughtException', error => {
+    const { text, stack, owner, dropIn } = describe(error)
+    log({ level: 'error', msg: `uncaught exception: ${text}`, owner, stack })
+    if (!dropIn) exit(exitBroken)
+    blame(owner, 'uncaught exception', error)
+  })
+  process.exit = () => {
+    throw new Error('process.exit is not for plugins; the daemon is stopped with svc daemon stop')
+  }
+}
+
+function describe(thrown: unknown): { text: string; stack: string; owner: string; dropIn: boolean } {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const stack = error.stack ?? ''
+  const extension = /cache\/extensions\/[0-9a-f]+\/([^/]+)\//.exec(stack)?.[1]
+  const plugin = /plugins\/([a-z-]+)\//.exec(stack)?.[1]
+  return { text: error.message, stack, owner: extension ?? plugin ?? 'unknown', dropIn: extension !== undefined }
+}
