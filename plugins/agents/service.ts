@@ -28,6 +28,7 @@ import { splitCommand } from './command.js'
 import { invalid, notFound, notRunnable } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
+import { PackagedAgents } from './packaged.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
@@ -51,6 +52,7 @@ export class AgentsService implements AgentsApi {
   readonly #wire = new WireCache()
   readonly starting
   readonly prompting
+  readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {

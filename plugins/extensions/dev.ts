@@ -96,11 +96,12 @@ export class DevLinks {
     if (!linked) return
     const { db, events } = this.kernel
     const { workspace } = linked.link
-    await db.tx(t => {
-      this.#table.delete(t, linked.link)
-      events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
-    })
-    await linked.instance.disable()
+    await linked.instance.disable(() =>
+      db.tx(t => {
+        this.#table.delete(t, linked.link)
+        events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
+      }),
+    )
     this.#linked.delete(name)
   }
 

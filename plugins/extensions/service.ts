@@ -17,12 +17,12 @@ import {
   ExtensionReloadFailed,
   type ExtensionsApi,
   type InstalledExtension,
-  ResourceFamilies,
 } from './api.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type LinkRequest } from './dev.js'
+import { Families } from './families.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
@@ -51,8 +51,11 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
+  readonly #families: Families
   readonly #host: InstanceHost
   readonly #instances = new Map<string, Instance>()
+  /** By name the end of all looks so far. */
+  readonly #looks = new Map<string, Promise<void>>()
   /** Names that changed since others were told. */
   readonly #news = new Set<string>()
   #telling: Promise<void> | undefined
@@ -66,6 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.dir = home.path('extensions')
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
+    this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     this.#host = {
       clock,
@@ -73,7 +77,7 @@ export class ExtensionsService implements ExtensionsApi {
       dropIns,
       code: this.#code,
       unique: () => ids.hex(16),
-      families: () => kernel.collect(ResourceFamilies).map(({ entry }) => entry),
+      families: this.#families,
       runtime: extension => this.runtimeOf(extension),
       changed: ({ name }) => void this.#news.add(name),
       tell: () => void this.#tell(),
@@ -149,6 +153,7 @@ export class ExtensionsService implements ExtensionsApi {
   async #begin(watcher: Watcher, signal: AbortSignal): Promise<void> {
     await this.#lookAtAll(signal)
     await this.dev.restore()
+    await this.#withdrawOthers()
     await this.#tell()
     await watcher.start()
     // What changed between the two looks was not told of.
@@ -158,10 +163,25 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Looks at one folder again and makes what runs the same. */
   async look(name: string, anew = false): Promise<void> {
-    const found = await this.#catalog.read(path.join(this.dir, name))
-    if (found) await this.#take(name, found, anew)
-    else await this.#forget(name)
+    await this.#look(name, anew)
     await this.#tell()
+  }
+
+  /** One after the other for each name, so that no older look has the last word, and what goes is gone before it comes again. */
+  async #look(name: string, anew = false): Promise<void> {
+    const look = async () => {
+      const found = await this.#catalog.read(path.join(this.dir, name))
+      if (found) await this.#take(name, found, anew)
+      else await this.#forget(name)
+    }
+    const done = (this.#looks.get(name) ?? Promise.resolve()).then(look)
+    const settled = done.catch(() => {})
+    this.#looks.set(name, settled)
+    try {
+      await done
+    } finally {
+      if (this.#looks.get(name) === settled) this.#looks.delete(name)
+    }
   }
 
   /** Whether the folder has one of that name. */
@@ -185,8 +205,7 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; durable before anything is loaded. */
   async enable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
-    await this.#setFlag(instance, true, ExtensionEnabled, actor)
-    await instance.enable()
+    await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
     await this.look(name)
     return instance
   }
@@ -199,8 +218,7 @@ export class ExtensionsService implements ExtensionsApi {
     if (refused) throw refused
     if (this.dev.get(name)) await this.dev.unlink(name, actor)
     else {
-      await this.#setFlag(instance, false, ExtensionDisabled, actor)
-      await instance.disable()
+      await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
     }
     await this.#tell()
     return instance
@@ -227,9 +245,8 @@ export class ExtensionsService implements ExtensionsApi {
     const queue = [...names]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        const found = await this.#catalog.read(path.join(this.dir, name))
-        if (found) await this.#take(name, found)
-        else await this.#forget(name)
+        const looked = name
+        await this.#look(name).catch(error => this.kernel.log.error(`${looked}: ${messageOf(error)}`))
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
@@ -240,7 +257,6 @@ export class ExtensionsService implements ExtensionsApi {
 
   async #take(name: string, found: Found, anew = false): Promise<void> {
     let instance = this.#instances.get(name)
-    const known = instance !== undefined
     if (!instance) {
       instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
       this.#instances.set(name, instance)
@@ -251,8 +267,10 @@ export class ExtensionsService implements ExtensionsApi {
     const { problem, installed } = instance
     if (problem) {
       this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
-      await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
-    } else if (known) {
+      if (outcome === 'worse') {
+        await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
+      }
+    } else if (outcome === 'changed') {
       await this.#emit(ExtensionReloaded, { name, version: installed?.version }, this.kernel.actor)
     }
   }
@@ -263,6 +281,12 @@ export class ExtensionsService implements ExtensionsApi {
     this.#instances.delete(name)
     await instance.unload()
     this.#news.add(name)
+  }
+
+  /** What extensions shipped that went, were switched off or broke while no daemon ran. */
+  async #withdrawOthers(): Promise<void> {
+    const loaded = this.all().flatMap(({ name, generation }) => (generation ? [name] : []))
+    await this.#families.sweep(new Set(loaded))
   }
 
   /** Copies of code that nothing runs any more. */
@@ -277,15 +301,15 @@ export class ExtensionsService implements ExtensionsApi {
       this.#telling ??= Promise.resolve().then(async () => {
         const names = [...this.#news].sort()
         this.#news.clear()
-        await this.changed.call(names)
-        this.#telling = undefined
+        await this.changed.call(names).finally(() => {
+          this.#telling = undefined
+        })
       })
       await this.#telling
     }
   }
 
-  async #setFlag({ name, enabled, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
-    if (enabled === on) return
+  async #setFlag({ name, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
     const { db, clock, events } = this.kernel
     await db.tx(t => {
       this.#flags.set(t, name, on, clock.now())

@@ -3,8 +3,8 @@ import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
+import { shippedKeys } from './families.js'
 import type { Instance } from './instance.js'
-import { shippedKeys } from './instance.js'
 import { type Manifest, toolId, typeOf } from './manifest.js'
 import type { Binding } from './tables.js'
 
@@ -16,7 +16,7 @@ export function extensionToWire(instance: Instance, env: Env, clock: Clock): wir
   const { name, status, enabled, problem, generation, waits } = instance
   const manifest = manifestOf(instance)
   const health = generation?.runtime?.health()
-  const bundles = (generation?.items ?? []).filter(({ kind }) => kind === 'bundle')
+  const bundles = instance.items.filter(({ kind }) => kind === 'bundle')
   return {
     name,
     version: manifest?.version ?? '',
@@ -85,14 +85,13 @@ function shippedItems(instance: Instance): ShippedItem[] {
   const { generation, status } = instance
   const manifest = manifestOf(instance)
   if (!manifest) return []
-  const read = generation?.items ?? []
   const running = status === 'active'
   const code = instance.installed?.code?.surface
   const own = (kind: string, names: readonly string[] | undefined): ShippedItem[] =>
     (names ?? []).map(name => ({ kind, id: name, name, live: running && generation !== undefined }))
   return [
-    ...read,
-    ...waitingItems(manifest).filter(({ kind }) => !read.some(item => item.kind === kind || `${item.kind}s` === kind)),
+    ...instance.items,
+    ...waitingItems(manifest, instance.readKeys),
     ...own(
       'route',
       code?.routes?.map(({ method, path }) => `${method} ${path}`),
@@ -105,23 +104,23 @@ function shippedItems(instance: Instance): ShippedItem[] {
       'command',
       code?.commands?.map(({ path }) => path),
     ),
-    ...own(
-      'tool',
-      manifest.tools.map(tool => toolId(manifest.name, tool.id)),
-    ),
   ]
 }
 
 /** What the manifest names, as long as no other part of the daemon has read it. */
-function waitingItems({ resources }: Manifest): ShippedItem[] {
-  return shippedKeys(resources).flatMap(key => {
-    const value: unknown = resources[key as keyof typeof resources]
-    const names = Array.isArray(value)
-      ? value.map(entry => (typeof entry === 'string' ? entry : String((entry as { name?: unknown }).name)))
-      : Object.keys(value as object)
+function waitingItems(manifest: Manifest, read: readonly string[]): ShippedItem[] {
+  const shipped: Record<string, unknown> = { ...manifest.resources, tools: manifest.tools }
+  return shippedKeys(manifest).flatMap(key => {
+    if (read.includes(key)) return []
+    const value = shipped[key]
+    const names = Array.isArray(value) ? value.map(nameOf) : Object.keys(value as object)
     return names.map(name => ({ kind: key, id: name, name, live: false }))
   })
 }
+
+/** A path, or a table with a name or an id. */
+const nameOf = (entry: string | { readonly name?: string; readonly id?: string }): string =>
+  typeof entry === 'string' ? entry : (entry.name ?? entry.id ?? '')
 
 /** What enabling changes, or has changed. */
 export function previewOf(instance: Instance, env: Env): wire.ExtensionPreviewReply {
