@@ -1,3 +1,4 @@
+// Longer than 300 lines for its one interface: every verb of agents, from finding one to writing it, reads here.
 import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,

@@ -32,6 +32,10 @@ export const ExtensionErrors = defineErrors({
   extension_env_undeclared: { status: 400, message: 'the manifest declares no such variable' },
   extension_binding_not_found: { status: 404, message: 'nothing is bound to that variable' },
   extension_dev_invalid: { status: 400, message: 'the folder cannot be linked' },
+  extension_network_unconfirmed: {
+    status: 409,
+    message: 'the extension takes part in the network; repeat with confirm_network_digest',
+  },
   extension_dev_taken: { status: 409, message: 'another extension has this name' },
   extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
   vault_unavailable: {

@@ -1,34 +1,18 @@
-import { type Clock, type DropIns, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
+import { type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
-import { type CodeCache, hashTree } from './code.js'
+import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
-import { type Families, itemsOf, type Shipped } from './families.js'
+import { itemsOf, type Shipped } from './families.js'
 import { bringCode, type Code } from './in-process.js'
+import type { InstanceHost } from './instance-host.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
 
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
-
-/** What instances share. */
-export interface InstanceHost {
-  readonly clock: Clock
-  readonly daemonVersion: string
-  readonly dropIns: DropIns
-  readonly code: CodeCache
-  /** A name that was never used before. */
-  readonly unique: () => string
-  readonly families: Families
-  /** The process of an extension with `[subprocess]`. */
-  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
-  /** Its status, health or problem changed. */
-  readonly changed: (instance: Instance) => void
-  /** That happened by itself: others are to be told now. */
-  readonly tell: () => void
-}
 
 /** What was found in a folder. */
 interface Seen {
@@ -63,11 +47,16 @@ export class Instance {
     found: Found,
     enabled: boolean,
     private readonly host: InstanceHost,
-    /** Id of the workspace that it counts in; empty for all. */
-    readonly workspace = '',
+    /** Of one that a developer linked: id of the workspace that it counts in, empty for all. */
+    readonly link?: { readonly workspace: string },
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
+  }
+
+  /** Under what its switch is stored; a link has one of its own beside that of what is installed. */
+  get key(): string {
+    return this.link ? `${this.name}@${this.link.workspace}` : this.name
   }
 
   get status(): ExtensionStatus {
@@ -287,7 +276,7 @@ export class Instance {
       state: this.#status,
       tier: this.tier(),
       digest,
-      ...(this.workspace === '' ? {} : { workspace: this.workspace }),
+      ...(this.link?.workspace ? { workspace: this.link.workspace } : {}),
       ...(plugin ? { code: { module, surface: plugin.surface } } : {}),
     }
   }

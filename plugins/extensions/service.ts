@@ -8,7 +8,7 @@ import {
   type Notify,
   type PluginKernel,
 } from '../../kernel/plugin.js'
-import type { Check, Daemon } from '../daemon/api.js'
+import type { Check } from '../daemon/api.js'
 import {
   ExtensionDisabled,
   ExtensionEnabled,
@@ -21,17 +21,20 @@ import {
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
-import { DevLinks, type LinkRequest } from './dev.js'
+import { DevLinks, type ExtensionNeeds } from './dev.js'
 import { Families } from './families.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
-import { Instance, type InstanceHost } from './instance.js'
+import { Instance } from './instance.js'
+import type { InstanceHost } from './instance-host.js'
 import type { SourceTier } from './manifest.js'
+import { News } from './news.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
 import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
 import { FlagTable } from './tables.js'
+import { Turns } from './turns.js'
 import { Views } from './views.js'
 import { Watcher } from './watcher.js'
 
@@ -54,15 +57,13 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #families: Families
   readonly #host: InstanceHost
   readonly #instances = new Map<string, Instance>()
-  /** By name the end of all looks so far. */
-  readonly #looks = new Map<string, Promise<void>>()
-  /** Names that changed since others were told. */
-  readonly #news = new Set<string>()
-  #telling: Promise<void> | undefined
+  readonly #turns = new Turns()
+  readonly #news: News
 
-  constructor(readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+  constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
     this.changed = hooks.notify('changed')
+    this.#news = new News(names => this.changed.call(names))
     this.disabling = hooks.gate('disabling')
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
@@ -79,10 +80,13 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: extension => this.runtimeOf(extension),
-      changed: ({ name }) => void this.#news.add(name),
-      tell: () => void this.#tell(),
+      changed: ({ name }) => void this.#news.note(name),
+      tell: () => void this.#news.tell(),
     }
-    this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+    this.dev = new DevLinks(kernel, this.#catalog, this.#host, {
+      published: name => this.#instances.get(name),
+      tell: () => this.#news.tell(),
+    })
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.look(name),
@@ -121,8 +125,7 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
   runtimeOf(extension: InstalledExtension): ExtensionRuntime {
-    const { name, tier } = extension
-    const workspace = tier === 'workspace' ? this.dev.linkOf(name)?.workspace : undefined
+    const { name, workspace } = extension
     return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
       ...(workspace ? { workspace } : {}),
       bound: () => this.secrets.references(name, workspace),
@@ -154,7 +157,7 @@ export class ExtensionsService implements ExtensionsApi {
     await this.#lookAtAll(signal)
     await this.dev.restore()
     await this.#withdrawOthers()
-    await this.#tell()
+    await this.#news.tell()
     await watcher.start()
     // What changed between the two looks was not told of.
     await this.#lookAtAll(signal)
@@ -164,24 +167,16 @@ export class ExtensionsService implements ExtensionsApi {
   /** Looks at one folder again and makes what runs the same. */
   async look(name: string, anew = false): Promise<void> {
     await this.#look(name, anew)
-    await this.#tell()
+    await this.#news.tell()
   }
 
-  /** One after the other for each name, so that no older look has the last word, and what goes is gone before it comes again. */
-  async #look(name: string, anew = false): Promise<void> {
-    const look = async () => {
+  /** In turn, so that no older look has the last word, and what goes is gone before it comes again. */
+  #look(name: string, anew = false): Promise<void> {
+    return this.#turns.run(name, async () => {
       const found = await this.#catalog.read(path.join(this.dir, name))
       if (found) await this.#take(name, found, anew)
       else await this.#forget(name)
-    }
-    const done = (this.#looks.get(name) ?? Promise.resolve()).then(look)
-    const settled = done.catch(() => {})
-    this.#looks.set(name, settled)
-    try {
-      await done
-    } finally {
-      if (this.#looks.get(name) === settled) this.#looks.delete(name)
-    }
+    })
   }
 
   /** Whether the folder has one of that name. */
@@ -190,14 +185,13 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
-  async reload(name: string): Promise<Instance> {
+  async reload(name: string, confirmed?: string): Promise<Instance> {
     const instance = this.get(name)
     if (!instance.enabled) {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
     }
-    if (this.dev.get(name)) await this.dev.look(name, true)
-    else await this.look(name, true)
-    await this.#tell()
+    if (this.dev.get(name)) return this.dev.reload(name, confirmed)
+    await this.look(name, true)
     if (instance.problem) throw instance.problem
     return this.get(name)
   }
@@ -205,29 +199,20 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; durable before anything is loaded. */
   async enable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
+    if (this.dev.get(name)) this.dev.checkFree(name)
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
-    await this.look(name)
+    await (this.dev.get(name) ? this.dev.look(name) : this.look(name))
     return instance
   }
 
-  /** Idempotent; durable when it answers. What a developer linked is linked no longer. @throws Fault of what depends on it */
+  /** Idempotent; durable when it answers. @throws Fault of what depends on it */
   async disable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
     if (!instance.enabled) return instance
     const refused = await this.disabling.ask(name)
     if (refused) throw refused
-    if (this.dev.get(name)) await this.dev.unlink(name, actor)
-    else {
-      await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
-    }
-    await this.#tell()
-    return instance
-  }
-
-  /** Links a build, see {@link DevLinks.link}. */
-  async link(request: LinkRequest, actor: Actor): Promise<Instance> {
-    const instance = await this.dev.link(request, name => this.#instances.get(name), actor)
-    await this.#tell()
+    await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
+    await this.#news.tell()
     return instance
   }
 
@@ -252,7 +237,7 @@ export class ExtensionsService implements ExtensionsApi {
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     const roots = this.all().map(({ found }) => found.root)
     await this.#catalog.save(new Set(roots))
-    await this.#tell()
+    await this.#news.tell()
   }
 
   async #take(name: string, found: Found, anew = false): Promise<void> {
@@ -263,7 +248,7 @@ export class ExtensionsService implements ExtensionsApi {
     }
     const outcome = await instance.load(found, anew)
     if (outcome === 'same') return
-    this.#news.add(name)
+    this.#news.note(name)
     const { problem, installed } = instance
     if (problem) {
       this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
@@ -280,7 +265,7 @@ export class ExtensionsService implements ExtensionsApi {
     if (!instance) return
     this.#instances.delete(name)
     await instance.unload()
-    this.#news.add(name)
+    this.#news.note(name)
   }
 
   /** What extensions shipped that went, were switched off or broke while no daemon ran. */
@@ -295,24 +280,10 @@ export class ExtensionsService implements ExtensionsApi {
     await this.#code.sweep(new Set(used))
   }
 
-  /** Tells others what changed; what changes meanwhile is told of together, afterwards. */
-  async #tell(): Promise<void> {
-    while (this.#news.size > 0) {
-      this.#telling ??= Promise.resolve().then(async () => {
-        const names = [...this.#news].sort()
-        this.#news.clear()
-        await this.changed.call(names).finally(() => {
-          this.#telling = undefined
-        })
-      })
-      await this.#telling
-    }
-  }
-
-  async #setFlag({ name, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
+  async #setFlag({ name, key, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
     const { db, clock, events } = this.kernel
     await db.tx(t => {
-      this.#flags.set(t, name, on, clock.now())
+      this.#flags.set(t, key, on, clock.now())
       events.emit(t, type, { name, version: installed?.version }, { actor, subject: name })
     })
   }

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
 import { shippedKeys } from './families.js'
 import type { Instance } from './instance.js'
-import { type Manifest, toolId, typeOf } from './manifest.js'
+import { type Manifest, requirementDigest, toolId, typeOf } from './manifest.js'
 import type { Binding } from './tables.js'
 
 /** The environment that the daemon was started with. */
@@ -253,14 +252,6 @@ function flagsOf(schema: string | undefined): wire.ExtensionCommandsReply['comma
       ...optional('maximum', property.maximum),
     }
   })
-}
-
-/** Digest of a network requirement (Behaviour 3.7); empty when there is none. */
-export function requirementDigest({ network_participation: net }: Manifest): string {
-  if (!net?.required) return ''
-  const scopes = [...new Set(net.channel_scopes ?? [])].sort()
-  const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })
-  return createHash('sha256').update(body).digest('hex')
 }
 
 export const manifestOf = ({ found, generation }: Instance): Manifest | undefined =>
