@@ -45,10 +45,11 @@ export class BundleCatalog {
   }
 
   /** Reads the bundles of an extension. Throws `bundle_invalid`. */
-  async load(extension: InstalledExtension): Promise<Shipment> {
+  async load(extension: InstalledExtension): Promise<Shipment & { readonly bundles: readonly LoadedBundle[] }> {
     const { bundles, problems } = await loadBundles(extension)
     if (problems.length > 0) throw invalid(extension.name, problems)
     return {
+      bundles,
       records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
       taken: () => {
         this.#byExtension.set(extension.name, bundles)

@@ -29,7 +29,10 @@ export class BundlesService implements BundlesApi {
     return {
       name: 'bundles',
       kinds: [BundleKind],
-      load: extension => this.#catalog.load(extension),
+      load: async extension => {
+        const shipment = await this.#catalog.load(extension)
+        return { ...shipment, automationStarting: this.#activations.starting(shipment.bundles) }
+      },
       unload: name => this.#catalog.unload(name),
     }
   }

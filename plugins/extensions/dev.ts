@@ -70,7 +70,11 @@ export class DevLinks {
   /** Loads what was linked when the daemon ended; one that fails is shown as such. */
   async restore(): Promise<void> {
     for (const link of this.#table.list()) {
-      await this.#open(link).catch(error => this.kernel.log.error(`${link.name} is not linked: ${messageOf(error)}`))
+      const open = async () => {
+        this.checkFree(link.name)
+        await this.#open(link)
+      }
+      await open().catch(error => this.kernel.log.error(`${link.name} is not linked: ${messageOf(error)}`))
     }
   }
 
@@ -144,12 +148,12 @@ export class DevLinks {
     await this.others.tell()
   }
 
-  /** Ends what runs of a link and forgets it; its folder stays as it is. @returns whether there was one */
-  async unlink(name: string, actor: Actor): Promise<boolean> {
+  /** Ends what runs of a link and forgets it; its folder stays as it is. @returns that folder; undefined when there is no link */
+  async unlink(name: string, actor: Actor): Promise<string | undefined> {
     const linked = this.#linked.get(name)
-    if (!linked) return false
+    if (!linked) return undefined
     const { db, events } = this.kernel
-    const { workspace } = linked.link
+    const { workspace, origin } = linked.link
     const forget = () =>
       db.tx(t => {
         this.#table.delete(t, linked.link)
@@ -161,7 +165,7 @@ export class DevLinks {
     this.#linked.delete(name)
     await linked.close()
     await this.others.tell()
-    return true
+    return origin
   }
 
   async #open(link: DevLink): Promise<Linked> {

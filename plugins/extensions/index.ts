@@ -208,7 +208,7 @@ export default definePlugin({
       area,
       summary: 'What enabling an extension changes',
       replies: { 200: ExtensionPreviewReply },
-      errors: [404, 503],
+      errors: [404, 422, 503],
       cli: {
         path: 'extension preview',
         view: {
@@ -221,7 +221,7 @@ export default definePlugin({
           empty: 'it changes nothing',
         },
       },
-      handle: (self, { params }) => ok(self.views.preview(params.name)),
+      handle: async (self, { params }) => ok(await self.views.preview(params.name)),
     }),
     route({
       method: 'GET',

@@ -16,6 +16,8 @@ export interface InstanceHost {
   readonly families: Families
   /** The process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
+  /** Names that the configuration keeps off. */
+  readonly keptOff: ReadonlySet<string>
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
   /** That happened by itself: others are to be told now. */

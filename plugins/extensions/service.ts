@@ -4,6 +4,7 @@ import {
   type Actor,
   type EventType,
   type Gate,
+  KernelSettings,
   messageOf,
   type Notify,
   type PluginKernel,
@@ -80,6 +81,7 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: extension => this.runtimeOf(extension),
+      keptOff: new Set(kernel.setting(KernelSettings.disabled)),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }
@@ -92,7 +94,10 @@ export class ExtensionsService implements ExtensionsApi {
       look: name => this.look(name),
       sweep: () => this.#sweep(),
     })
-    this.install = new InstallDoor(this.#installer, name => this.views.toWire(this.get(name)))
+    this.install = new InstallDoor(this.#installer, {
+      show: name => this.views.toWire(this.get(name)),
+      unlink: (name, actor) => this.dev.unlink(name, actor),
+    })
   }
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
@@ -246,6 +251,8 @@ export class ExtensionsService implements ExtensionsApi {
       instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
       this.#instances.set(name, instance)
     }
+    // What is published is not displaced by what a developer has linked.
+    if (instance.enabled && this.dev.get(name)?.enabled) await this.dev.unlink(name, this.kernel.actor)
     const outcome = await instance.load(found, anew)
     if (outcome === 'same') return
     this.#news.note(name)

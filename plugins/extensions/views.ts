@@ -26,8 +26,10 @@ export class Views {
     return commandsOf(this.self.all(), extension)
   }
 
-  preview(name: string): wire.ExtensionPreviewReply {
-    return previewOf(this.self.get(name), this.self.kernel.env)
+  /** @throws why it would not load */
+  async preview(name: string): Promise<wire.ExtensionPreviewReply> {
+    const instance = this.self.get(name)
+    return previewOf(instance, await instance.plan(), this.self.kernel.env)
   }
 
   inventory(name: string): wire.ExtensionInventoryReply {

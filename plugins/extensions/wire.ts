@@ -2,7 +2,7 @@ import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
-import { shippedKeys } from './families.js'
+import { type Shipped, itemsOf as shipments, shippedKeys } from './families.js'
 import type { Instance } from './instance.js'
 import { type Manifest, requirementDigest, toolId, typeOf } from './manifest.js'
 import type { Binding } from './tables.js'
@@ -122,18 +122,30 @@ const nameOf = (entry: string | { readonly name?: string; readonly id?: string }
   typeof entry === 'string' ? entry : (entry.name ?? entry.id ?? '')
 
 /** What enabling changes, or has changed. */
-export function previewOf(instance: Instance, env: Env): wire.ExtensionPreviewReply {
+export function previewOf(instance: Instance, planned: Shipped, env: Env): wire.ExtensionPreviewReply {
   const manifest = manifestOf(instance)
   const digest = manifest ? requirementDigest(manifest) : ''
+  const keyOf = ({ kind, id }: ShippedItem) => `${kind}\n${id}`
+  const there = new Map(shippedItems(instance).map(item => [keyOf(item), item]))
+  const wanted = new Map(shipments(planned).map(item => [keyOf(item), item]))
+  // What is waiting for its family while nothing is loaded is among what the families would read.
+  const rest = [...there.values()].filter(
+    item => !wanted.has(keyOf(item)) && !planned.some(({ family }) => family.name === item.kind),
+  )
+  const isRead = (item: ShippedItem) => instance.items.includes(item)
+  const change = (item: ShippedItem) => {
+    if (!there.get(keyOf(item))?.live) return 'add'
+    return wanted.has(keyOf(item)) || !isRead(item) ? 'unchanged' : 'remove'
+  }
   return {
     extension: instance.name,
-    agent_conflicts: [],
-    automation_starting: [],
-    changes: shippedItems(instance).map(({ kind, id, name, live }) => ({
-      kind,
-      id,
-      name,
-      change: live ? 'unchanged' : 'add',
+    agent_conflicts: planned.flatMap(({ shipment }) => shipment.agentConflicts ?? []),
+    automation_starting: planned.flatMap(({ shipment }) => shipment.automationStarting ?? []),
+    changes: [...wanted.values(), ...rest].map(item => ({
+      kind: item.kind,
+      id: item.id,
+      name: item.name,
+      change: change(item),
     })),
     missing_env: manifest ? missingEnv(manifest, env) : [],
     network_confirmation_required: digest !== '',
