@@ -140,7 +140,7 @@ await import('./child.mjs')
     {
       proc: { 'extension.toml': manifest, 'main.mjs': main, 'agents/planner/AGENT.md': agent('planner') },
     },
-    { home, plugins, env: { ...process.env, MY_TOKEN: 'sesame-0123456789' } },
+    { home, plugins, env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, MY_TOKEN: 'sesame-0123456789' } },
   )
   const root = path.join(home, 'extensions', 'proc')
   await cp(CHILD, path.join(root, 'child.mjs'))
@@ -149,12 +149,13 @@ await import('./child.mjs')
   assert.equal((await get('commands')).commands, [], 'its process does not run')
   await svc.request('POST', '/api/extensions/proc/disable')
 
-  const own = { name: 'planner', scope: 'global', prompt: 'Plans.' }
-  assert.is((await svc.request('POST', '/api/agents', own)).status, 201)
+  const own = { scope: 'global', agent: { name: 'planner', prompt: 'Plans.' } }
+  const created = await svc.request('POST', '/api/agents', own)
+  assert.is(created.status, 201, JSON.stringify(created.body))
   const preview = await get('proc/preview')
   assert.equal(preview.agent_conflicts, ['planner'])
   assert.equal([preview.automation_starting, preview.missing_env], [[], ['NOT_THERE']])
-  const changes = ({ changes: all }: Wire) => all.map((item: Wire) => `${item.change} ${item.kind} ${item.name}`)
+  const changes = ({ changes: all }: Wire) => all.map((item: Wire) => `${item.change} ${item.kind} ${item.name}`).sort()
   assert.equal(changes(preview), ['add agent planner', 'add tool ext__proc__look'])
 
   const put = (bindings: object[]) => svc.request('PUT', '/api/extensions/proc/secrets', { bindings })
