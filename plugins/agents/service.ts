@@ -1,3 +1,4 @@
+// Longer than 300 lines for its one interface: every verb of agents, from finding one to writing it, reads here.
 import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,
@@ -28,6 +29,7 @@ import { invalid, notFound } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
 import { planOf } from './launch-plan.js'
+import { PackagedAgents } from './packaged.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
@@ -51,6 +53,7 @@ export class AgentsService implements AgentsApi {
   readonly #wire = new WireCache()
   readonly starting
   readonly prompting
+  readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
