@@ -27,6 +27,7 @@ import {
   ExtensionReloaded,
   ExtensionReloadFailed,
   Extensions,
+  ResourceFamilies,
 } from './api.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
@@ -67,6 +68,7 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
+  declares: [ResourceFamilies],
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
   commands: installCommands,
