@@ -8,7 +8,7 @@ import { automation, daemon, resources, workspaces } from '../plugins/index.js'
 import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
-import { pause } from './measure.js'
+import { median, pause } from './measure.js'
 
 /** Lateness of fires in milliseconds, from their instant until the run is durable; the longest gap of the event loop. */
 export interface Lateness {
@@ -141,6 +141,18 @@ const handlers = {
     const times = [...late.values()].sort((a, b) => a - b)
     const quantile = (q: number) => times[Math.min(times.length - 1, Math.floor(times.length * q))] ?? Number.NaN
     return { p50: quantile(0.5), p99: quantile(0.99), gap }
+  },
+  /** Milliseconds of a GET, median of some, and the longest gap of the event loop meanwhile. */
+  async get(url: string): Promise<{ readonly took: number; readonly gap: number }> {
+    const longest = watchLoop()
+    const times: number[] = []
+    for (let round = 0; round < 5; round++) {
+      const began = performance.now()
+      const { status, body } = await kernel.inject({ method: 'GET', url })
+      if (status !== 200) throw new Error(`GET ${url}: ${body}`)
+      times.push(performance.now() - began)
+    }
+    return { took: median(times), gap: longest() }
   },
   async close(): Promise<void> {
     await kernel.close()

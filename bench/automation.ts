@@ -10,6 +10,15 @@ const CONFIG = {
   automation: { max_concurrent_jobs: 1000, default_fire_limit: { max: 1_000_000, window: '1h' } },
 }
 
+/** What is asked of them, with the longest gap of the event loop meanwhile. */
+const REQUESTS = [
+  ['list, first page', '/api/automation/jobs'],
+  ['list, all of one scope', '/api/automation/jobs?scope=workspace'],
+  ['list, searched', '/api/automation/jobs?q=nowhere'],
+  ['status', '/api/status'],
+  ['doctor', '/api/doctor'],
+] as const
+
 /** What many jobs cost that wait, and how late those are that are due at once; beside a daemon that has only those. */
 export async function benchAutomation(context: Context): Promise<void> {
   const [jobs, fires, rounds] = context.quick ? [10_000, 200, 2] : [100_000, 1000, 5]
@@ -34,9 +43,15 @@ export async function benchAutomation(context: Context): Promise<void> {
           child.call('fire', fires),
     ),
   )
+  const beside = `with ${fires} jobs: `
+  const asked: Row[] = []
+  for (const [what, url] of REQUESTS) {
+    const [a, b] = [await many.child.call('get', url), await few.child.call('get', url)]
+    const told = ({ took, gap }: typeof a) => `${ms(took)}, gap ${ms(gap)}`
+    asked.push({ what, ours: told(a), baseline: beside + told(b) })
+  }
   await many.child.kill()
   await few.child.kill()
-  const beside = `with ${fires} jobs: `
   const late = (what: string, pick: (one: (typeof manyLate)[number]) => number): Row => {
     const [a, b] = [manyLate.map(pick), fewLate.map(pick)]
     return { what, ours: ms(median(a)), baseline: beside + ms(median(b)), ratio: ratioOf(a, b) }
@@ -66,6 +81,7 @@ export async function benchAutomation(context: Context): Promise<void> {
     late(`${instant}, p50`, one => one.p50),
     late(`${instant}, p99`, one => one.p99),
     late('longest gap of the event loop meanwhile', one => one.gap),
+    ...asked,
   ])
 }
 

@@ -28,6 +28,12 @@ const PROGRAMS = [
   'daemon-gap',
   'automation-process',
   'extension-process',
+  'bundles-process',
+  'acp-agent',
+  'acp-client',
+  'broadcast',
+  'stream-load',
+  'sessions-fill',
 ]
 
 /** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */

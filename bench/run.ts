@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.js'
 import { benchAutomation } from './automation.js'
+import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
 import { benchExtensions } from './extensions.js'
@@ -17,6 +18,7 @@ import { installNative } from './native.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
 import { Report } from './report.js'
+import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
 
@@ -28,6 +30,8 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  bundles: [benchBundles],
+  sessions: [benchSessions, benchStoredSessions],
   cli: [benchCli],
   extensions: [benchExtensions],
 }

@@ -24,10 +24,16 @@ export function cellText(row: unknown, { path, as }: CliColumn, now: number): st
 }
 
 function plainText(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(plainText).join(', ')
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(entryText).join(', ')
   if (typeof value === 'object' && value !== null) return cleanLine(JSON.stringify(value))
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return cleanLine(String(value))
+}
+
+/** An entry of a list goes by its name where it has one. */
+function entryText(value: unknown): string {
+  const { name, message } = (value ?? {}) as { name?: unknown; message?: unknown }
+  return plainText(typeof name === 'string' ? name : typeof message === 'string' ? message : value)
 }
 
 function timeText(value: unknown): string {

@@ -53,10 +53,12 @@ export class Client {
    * A server-sent stream. When it is cut, or the daemon says `closing`, it goes on after the last id; it ends when the
    * daemon ends it.
    */
-  stream(path: string, options: { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
-    return resuming(lastEventId => this.#readStream(path, lastEventId), {
+  stream(path: string, options: { lastEventId?: string; signal?: AbortSignal } = {}): AsyncGenerator<ServerEvent> {
+    const own = this.#options.signal
+    const signal = options.signal ? AbortSignal.any([own, options.signal]) : own
+    return resuming(lastEventId => this.#readStream(path, lastEventId, signal), {
       ...options,
-      signal: this.#options.signal,
+      signal,
       mayPass: mayComeBack,
       onCut: () => this.#options.notice?.('the stream was cut; waiting for the daemon'),
       givenUp: cause =>
@@ -80,8 +82,7 @@ export class Client {
     }
   }
 
-  async *#readStream(path: string, lastEventId: string | undefined): AsyncGenerator<ServerEvent> {
-    const { signal } = this.#options
+  async *#readStream(path: string, lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<ServerEvent> {
     const headers = { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
     const response = await this.#whileItLives(signal, signal => this.#send({ method: 'GET', path, headers, signal }))
     const status = response.statusCode ?? 0

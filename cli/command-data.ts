@@ -17,19 +17,22 @@ export interface Parameter {
   readonly name: string
   /** On the command line, without `--`. */
   readonly option: string
-  readonly in: 'path' | 'query' | 'body'
-  /** `file`: a path, made absolute; `list`: texts, the option is repeated; `json`: any JSON. */
-  readonly type: 'text' | 'file' | 'integer' | 'number' | 'boolean' | 'list' | 'json'
+  /** `shorthand`: makes a member of the body, see `shorthands`. */
+  readonly in: 'path' | 'query' | 'body' | 'shorthand'
+  /** `file`: a path, made absolute; `workspace`: so where it is a path; `list`: texts, the option is repeated; `json`: any JSON. */
+  readonly type: 'text' | 'file' | 'workspace' | 'integer' | 'number' | 'boolean' | 'list' | 'json'
   /** The only texts allowed. */
   readonly values?: readonly string[]
   readonly required: boolean
+  /** The caller's workspace is meant when it is not given. */
+  readonly fromContext?: true
   /** Of an argument: what is sent when it is not given. Of an option: what the daemon then takes, for help to say. */
   readonly default?: string
   readonly summary?: string
 }
 
 /** A command made from a route. */
-export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done'> {
+export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done' | 'shorthands'> {
   readonly kind: 'route'
   readonly path: string
   readonly summary: string

@@ -1,5 +1,5 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
-import type { CliArgument, Route } from '../kernel/route.js'
+import type { CliArgument, CliShorthand, Route } from '../kernel/route.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
@@ -17,12 +17,16 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
-  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')]
-  const all = [...visible, ...members]
+  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')].map(member => {
+    return { ...member, option: cli.options?.[member.name] ?? member.option }
+  })
+  const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
+  if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
+  const all = [...visible, ...members].map(parameter => inContext(parameter, cli.workspace))
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
   if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
-  const { find, follow, view, done } = cli
+  const { find, follow, view, done, shorthands } = cli
   return {
     kind: 'route',
     path: cli.path,
@@ -30,16 +34,26 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     method: route.method,
     url: route.path,
     args,
-    options: withOptionNames(
-      members.filter(({ name, in: at }) => !args.some(arg => arg.name === name && arg.in === at)),
-    ),
+    options: [
+      ...withOptionNames(
+        all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
+      ),
+      ...shorthandOptions(shorthands ?? []),
+    ],
     body: route.body === undefined ? 'none' : route.bodyOptional ? 'optional' : 'required',
     stream: route.contentType === 'text/event-stream',
     ...(find && { find }),
     ...(follow && { follow }),
     ...(view && { view }),
     ...(done !== undefined && { done }),
+    ...(shorthands && { shorthands }),
   }
+}
+
+function inContext(parameter: Parameter, workspace: string | undefined): Parameter {
+  if (parameter.name !== workspace) return parameter
+  const summary = `${parameter.summary ?? 'id, name or path'}; default: SVC_WORKSPACE, else that of this folder`
+  return { ...parameter, type: 'workspace', fromContext: true, summary }
 }
 
 function argumentOf(arg: CliArgument, all: readonly Parameter[], where: string): Parameter {
@@ -48,7 +62,7 @@ function argumentOf(arg: CliArgument, all: readonly Parameter[], where: string):
   const summary = arg.summary ?? found.summary
   return {
     ...found,
-    type: arg.type === 'path' ? 'file' : found.type,
+    type: arg.type === 'path' ? 'file' : (arg.type ?? found.type),
     // A body with several forms of one member asks for none of them by itself; as an argument it is asked for.
     required: !arg.optional && arg.default === undefined,
     ...(arg.default !== undefined && { default: arg.default }),
@@ -66,7 +80,7 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
       name,
       option: optionName(name),
       in: at,
-      type,
+      type: name === 'workspace' && type === 'text' ? 'workspace' : type,
       required: fallback === undefined && (json.required?.includes(name) ?? false),
       ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
       ...(values && { values }),
@@ -100,6 +114,14 @@ function withOptionNames(members: readonly Parameter[]): Parameter[] {
     taken.add(option)
     return [{ ...member, option }]
   })
+}
+
+function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
+  const optional = { in: 'shorthand', type: 'text', required: false } as const
+  const options = shorthands.map(({ option, summary }) => ({ ...optional, name: option, option, summary }))
+  if (!shorthands.some(({ type }) => type === 'time')) return options
+  const summary = 'of a time without one, as Europe/Paris; default: that of this machine'
+  return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
 }
 
 /** `expected_version` and `expectedVersion` are both `expected-version`; the parser takes letters and hyphens only. */

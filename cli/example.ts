@@ -17,6 +17,7 @@ const hex = '0123456789abcdef'
 const byType: Readonly<Record<Parameter['type'], string>> = {
   text: 'text',
   file: '.',
+  workspace: 'app',
   integer: '10',
   number: '1.5',
   boolean: '',

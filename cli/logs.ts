@@ -1,10 +1,10 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ColorName } from '../kernel/command.js'
 import { usageFault } from './fault.js'
 import type { LocalContext } from './local.js'
-import { backups, logPath } from './log-file.js'
+import { logFiles, logPath } from './log-file.js'
 import type { Output } from './output.js'
 import { jsonText } from './text.js'
 
@@ -62,11 +62,11 @@ function levelOf(given: unknown): number {
 /** The newest lines of the log up to a position and of what was rotated out of it, at most `count`, oldest first. */
 function lastLines(path: string, count: number, shown: (line: Line) => boolean, end?: number): Line[] {
   let lines: Line[] = []
-  for (let i = 0; i <= backups && lines.length < count; i++) {
-    const file = i === 0 ? path : `${path}.${i}`
-    if (!existsSync(file)) break
-    const bytes = readFileSync(file)
-    const text = bytes.subarray(0, i === 0 ? end : undefined).toString('utf8')
+  for (const file of logFiles(path)) {
+    if (lines.length >= count) break
+    const text = readFileSync(file)
+      .subarray(0, file === path ? end : undefined)
+      .toString('utf8')
     const found = text.split('\n').filter(Boolean).map(parseLine).filter(shown)
     lines = [...found.slice(-(count - lines.length)), ...lines]
   }

@@ -56,6 +56,10 @@ export class Output implements CommandOutput {
     if (this.mode === 'human' && !this.quiet) this.#write(cleanText(text, this.#colors))
   }
 
+  text(text: string): void {
+    if (this.mode === 'human' && !this.quiet) this.io.stdout.write(cleanText(text, this.#colors))
+  }
+
   /** A line that `quiet` does not leave out: the id that a script asked for. */
   essential(text: string): void {
     if (this.mode === 'human') this.#write(cleanLine(text))

@@ -85,11 +85,20 @@ function process(cli: Cli, input: string[], entry: Entry): Record<string, unknow
     return cli.process(input) as unknown as Record<string, unknown>
   } catch (error) {
     const [first = ''] = (error as Error).message.split('\n')
-    const text = first.startsWith('Command not found')
-      ? 'the arguments do not fit the command'
-      : first.replace(/\.$/, '')
+    const text = first.startsWith('Command not found') ? misfit(input, entry) : first.replace(/\.$/, '')
     throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}${meantOption(text, entry)}`, usageLine(entry))
   }
+}
+
+/** A value behind an option that there is not looks like one argument too many; the option is to blame. */
+function misfit(input: readonly string[], entry: Entry): string {
+  const known = new Set([...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
+  const end = input.indexOf('--')
+  const given = (end < 0 ? input : input.slice(0, end)).filter(word => word.startsWith('--'))
+  const unknown = given
+    .map(word => word.slice(2).split('=', 1)[0] as string)
+    .find(name => !known.has(name.replace(/^no-/, '')))
+  return unknown === undefined ? 'the arguments do not fit the command' : `Unsupported option name ("--${unknown}")`
 }
 
 /** The option that a mistyped one is nearest to, as the end of the message about it. */

@@ -11,6 +11,8 @@ import { type Blocked, startWatchdog } from './watchdog.js'
 const closeMs = 14_000
 /** The one before is ended by a signal; only the disk can hold it up. */
 const successionMs = 15_000
+const MIB = 1024 * 1024
+const DAY_MS = 24 * 60 * 60_000
 /** Exit code of an exception that nothing contained (EX_SOFTWARE). */
 const exitBroken = 70
 
@@ -47,6 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     log?.({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
   }
+  const file = new LogFile(logPath(home))
   try {
     const code = Promise.all([
       import('../kernel/index.js'),
@@ -54,14 +57,14 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       import('./drop-in-commands.js'),
     ])
     code.catch(() => {})
-    log = await openLogger(home, foreground)
+    log = await openLogger(file, foreground)
     contain(log, blame)
     const watch = () => startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
     // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
     const early = hasDropIns(home)
     if (early) watch()
     const suspect = readSuspect(home)
-    const [{ createKernel }, { inTree, critical, quiesceOrder }, { dropInCommands }] = await code
+    const [{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder }, { dropInCommands }] = await code
     kernel = await createKernel({
       home,
       plugins: [...inTree, dropInCommands],
@@ -81,6 +84,12 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
       blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
     }
     if (!early) watch()
+    // Not before: the lock is held from here on.
+    file.rotate({
+      maxBytes: kernel.setting(KernelSettings.logMegabytes) * MIB,
+      backups: kernel.setting(KernelSettings.logBackups),
+      maxAgeMs: kernel.setting(KernelSettings.logDays) * DAY_MS,
+    })
   } catch (error) {
     return refuse(error, foreground, log)
   }
@@ -108,9 +117,8 @@ function stopSignal(foreground: boolean): Promise<string> {
   })
 }
 
-async function openLogger(home: string, foreground: boolean): Promise<Log> {
+async function openLogger(file: LogFile, foreground: boolean): Promise<Log> {
   const { default: pino } = await import('pino')
-  const file = new LogFile(logPath(home))
   if (foreground) process.stdout.on('error', () => {})
   const write = (text: string): void => {
     file.write(text)

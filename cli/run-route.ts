@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { CliView } from '../kernel/route.js'
 import { cellText, pick } from './cells.js'
 import type { Client } from './client.js'
 import type { Parameter, RouteCommand } from './command-data.js'
@@ -8,7 +9,9 @@ import type { Io } from './io.js'
 import type { Output } from './output.js'
 import type { Given } from './parse-command.js'
 import { readText } from './run.js'
+import { expandShorthands } from './shorthands.js'
 import { jsonText } from './text.js'
+import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
 interface World {
   readonly io: Io
@@ -18,7 +21,7 @@ interface World {
 
 /** Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. */
 export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<void> {
-  const values = await decodeGiven(entry, given, world.io)
+  const values = await decodeGiven(entry, given, world)
   const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
   if (given.options.follow === true && entry.follow) {
     const query = new URLSearchParams(entry.follow.query as Record<string, string>).toString()
@@ -54,21 +57,29 @@ interface Values {
   readonly body: Record<string, unknown>
 }
 
-async function decodeGiven(entry: RouteCommand, given: Given, io: Io): Promise<Values> {
+async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: World): Promise<Values> {
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
+  const contextOf = ({ fromContext }: Parameter) => (fromContext ? currentWorkspace(io, client) : undefined)
+  const short = expandShorthands(entry, given.options)
+  Object.assign(values.body, short)
   const put = (parameter: Parameter, value: string | boolean | readonly string[] | undefined, label: string) => {
     if (value !== undefined) {
       const decoded = decodeValue(parameter, value, label, io.cwd)
-      if (parameter.in === 'body') values.body[parameter.name] = decoded
-      else values[parameter.in][parameter.name] = String(decoded)
+      if (parameter.in === 'body') {
+        if (parameter.name in short) throw usageFault(`${label} and a short form of it cannot both be given`)
+        values.body[parameter.name] = decoded
+      } else if (parameter.in !== 'shorthand') values[parameter.in][parameter.name] = String(decoded)
     } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
       throw usageFault(`${label} is missing`, usageLine(entry))
     }
   }
-  for (const parameter of entry.options) put(parameter, given.options[parameter.option], `--${parameter.option}`)
+  for (const parameter of entry.options) {
+    if (parameter.in === 'shorthand') continue
+    put(parameter, given.options[parameter.option] ?? (await contextOf(parameter)), `--${parameter.option}`)
+  }
   for (const parameter of entry.args) {
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
-    put(parameter, given.args[parameter.name] ?? chosen, parameter.name)
+    put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
   return values
 }
@@ -91,6 +102,7 @@ function decodeValue(
   if (values && !values.includes(value))
     throw usageFault(`${label} is one of ${values.join(', ')}, not ${JSON.stringify(value)}`)
   if (type === 'file') return resolve(cwd, value)
+  if (type === 'workspace') return workspaceReference(value, cwd)
   if (type === 'list') return [value]
   if (type === 'json') return parseJson(value, label)
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
@@ -172,9 +184,17 @@ function show(
   } else if (body === undefined || (done !== undefined && view === undefined)) {
     out.line(fillText(done ?? 'done', params, body))
   } else if (view && 'rows' in view) out.table(rows ?? [], view.columns, view.empty)
-  else if (view && 'item' in view) out.fields(pick(body, view.item), view.fields)
+  else if (view && 'item' in view) showItem(pick(body, view.item), view, out)
   else if (view) out.value(textOf(view.text, params, body))
   else out.value(body)
+}
+
+function showItem(item: unknown, { fields, table }: Extract<CliView, { item: string }>, out: Output): void {
+  out.fields(item, fields)
+  const rows = table && pick(item, table.path)
+  if (!table || !Array.isArray(rows) || rows.length === 0) return
+  out.line('')
+  out.table(rows, table.columns)
 }
 
 /** The rows that a view shows; without a view, the only list in the body. */

@@ -14,6 +14,7 @@ import { Output, outputModeOf } from './output.js'
 import type { Given } from './parse-command.js'
 import { Progress } from './progress.js'
 import { cleanText } from './text.js'
+import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
 /** Runs one command line; returns its exit code (decision 5) and never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -74,7 +75,7 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
     await runRoute(entry, given, world)
     return exitCodes.done
   }
-  const context = contextOf(entry, given, world)
+  const context = contextOf(entry, await withWorkspace(entry, given, world), world)
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
   try {
     return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
@@ -83,6 +84,19 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
   }
+}
+
+/** A command that takes a workspace is told the caller's when none was given. */
+async function withWorkspace(
+  entry: Exclude<Entry, { kind: 'route' }>,
+  given: Given,
+  { io, client }: World,
+): Promise<Given> {
+  const option = entry.options.find(({ type }) => type === 'workspace')
+  if (!option || given.options.everywhere === true) return given
+  const value = given.options[option.name]
+  const workspace = typeof value === 'string' ? workspaceReference(value, io.cwd) : await currentWorkspace(io, client)
+  return workspace === undefined ? given : { ...given, options: { ...given.options, [option.name]: workspace } }
 }
 
 function contextOf(
@@ -100,6 +114,8 @@ function contextOf(
     out,
     cwd: io.cwd,
     signal: io.signal,
+    onInterrupt: io.onInterrupt ?? (() => () => {}),
+    ...(io.terminal && !out.json && !out.quiet && { terminal: io.terminal }),
     stdin: () => io.stdin(),
     readFile: path => readText(path, io),
     fault: (code, text, next) => {
@@ -207,7 +223,7 @@ function show(lines: readonly string[], sink: Io['stdout']): number {
 /** Who called a command wrongly and is not told what to do instead is told where it says how it is called. */
 function withHelp(fault: CliFault, { path }: Entry): CliFault {
   const wrong = fault.exit === exitCodes.usage || fault.exit === exitCodes.invalid
-  if (!wrong || fault.more.next !== undefined) return fault
+  if (!wrong || (fault.more.next !== undefined && fault.more.next !== 'svc help')) return fault
   return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 

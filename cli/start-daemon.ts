@@ -39,14 +39,14 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
   }
   const log = logPath(home)
   const file = openLogFile(log)
-  const begin = fstatSync(file).size
+  const begin = file === undefined ? 0 : fstatSync(file).size
   const child = spawn(process.execPath, [...process.execArgv, join(io.root, daemonFile())], {
     cwd: home,
     detached: true,
     env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
-    stdio: ['ignore', file, file],
+    stdio: file === undefined ? 'ignore' : ['ignore', file, file],
   })
-  closeSync(file)
+  if (file !== undefined) closeSync(file)
   const ended = endOf(child)
   // A start at the same time may have won: then ours ends and the other one is waited for.
   const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
@@ -58,7 +58,7 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
     : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it goes on starting`
   throw new CliFault('daemon_start_failed', [what, ...tail.map(line => `  ${line}`)].join('\n'), {
     details: { log },
-    next: ended.happened ? `less ${log}` : 'svc status',
+    next: !ended.happened ? 'svc status' : file === undefined ? 'svc daemon start --foreground' : `less ${log}`,
   })
 }
 
@@ -67,12 +67,12 @@ function daemonFile(): string {
   return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.js'
 }
 
-function openLogFile(path: string): number {
+/** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */
+function openLogFile(path: string): number | undefined {
   try {
     return openLog(path)
-  } catch (cause) {
-    const text = `cannot write ${path}: ${(cause as Error).message}`
-    throw new CliFault('home_not_writable', text, { next: 'choose another home with SVC_HOME', cause })
+  } catch {
+    return undefined
   }
 }
 

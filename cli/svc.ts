@@ -1,18 +1,21 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exitCodes } from './fault.js'
+import { Interrupts } from './interrupts.js'
 import { run } from './run.js'
+import { terminalOf } from './terminal.js'
 
 /** After Ctrl-C a command has this long to end by itself. */
 const interruptMs = 100
 
 const exit = process.exit.bind(process)
-const controller = new AbortController()
-process.on('SIGINT', () => {
+const interrupts = new Interrupts(() => {
   if (controller.signal.aborted) exit(exitCodes.interrupted)
   controller.abort()
   setTimeout(() => exit(exitCodes.interrupted), interruptMs).unref()
 })
+const controller = new AbortController()
+process.on('SIGINT', () => interrupts.interrupt())
 for (const stream of [process.stdout, process.stderr]) {
   // The reader of a pipe has seen enough.
   stream.on('error', (error: NodeJS.ErrnoException) => exit(error.code === 'EPIPE' ? exitCodes.done : exitCodes.failed))
@@ -25,6 +28,8 @@ const code = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: controller.signal,
+  onInterrupt: take => interrupts.onNext(take),
+  ...(process.stdin.isTTY && process.stdout.isTTY && { terminal: terminalOf(process.stdin) }),
   stdin: async () => {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(chunk)

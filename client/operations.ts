@@ -6,6 +6,76 @@ export interface AcpCaps {
   readonly supports_load_session: boolean
 }
 
+export interface Activation {
+  readonly id: string
+  readonly extension_name: string
+  readonly bundle_name: string
+  readonly bundle_description?: string | undefined
+  readonly profile_name: string
+  readonly profile_description?: string | undefined
+  readonly scope: string
+  readonly workspace_id?: string | undefined
+  readonly version: number
+  readonly spec_drift: boolean
+  readonly network_requirement_digest?: string | undefined
+  readonly network_requirement_confirmed_at?: string | undefined
+  readonly network_requirement_confirmed_by?: string | undefined
+  readonly channels?: readonly Channel[] | undefined
+  readonly agents?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly category_path?: readonly string[] | undefined
+    readonly has_heartbeat?: boolean | undefined
+    readonly has_soul?: boolean | undefined
+    readonly model?: string | undefined
+    readonly provider?: string | undefined
+  }[] | undefined
+  readonly jobs?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly agent_name: string
+    readonly enabled: boolean
+  }[] | undefined
+  readonly triggers?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly agent_name: string
+    readonly event: string
+    readonly enabled: boolean
+  }[] | undefined
+  readonly layouts?: readonly {
+    readonly id: string
+    readonly display_name: string
+    readonly aspect_variant: string
+    readonly overflow_policy: string
+    readonly participant_slots?: readonly string[] | undefined
+  }[] | undefined
+  readonly bridges?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly display_name: string
+    readonly extension_name: string
+    readonly platform: string
+    readonly secret_slots?: readonly {
+      readonly name: string
+      readonly kind: string
+      readonly description?: string | undefined
+    }[] | undefined
+  }[] | undefined
+  readonly inventory?: readonly {
+    readonly resource_kind: string
+    readonly resource_id: string
+    readonly resource_name: string
+  }[] | undefined
+  readonly diagnostics?: readonly {
+    readonly resource_kind: string
+    readonly resource_id: string
+    readonly message: string
+  }[] | undefined
+  readonly created_at: string
+  readonly updated_at: string
+}
+
 export interface ActiveHour {
   readonly start: string
   readonly end: string
@@ -132,6 +202,12 @@ export interface Bounds {
   readonly max_wake_depth?: number | undefined
   readonly max_wake_wall_time?: string | undefined
   readonly max_wakes?: number | undefined
+}
+
+export interface Channel {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly primary?: boolean | undefined
 }
 
 export interface ConfigOption {
@@ -346,6 +422,10 @@ export interface GetAutomationJobsByIdRuns {
 
 export interface GetAutomationRunsById {
   readonly run: Run
+}
+
+export interface GetBundlesActivationsById {
+  readonly activation: Activation
 }
 
 export interface GetExtensionsByName {
@@ -718,6 +798,15 @@ export interface PermissionPolicy {
   readonly skills: readonly string[]
   readonly tools: readonly string[]
   readonly workspace_paths: readonly string[]
+}
+
+export interface PostBundlesActivations {
+  readonly extension_name: string
+  readonly bundle_name: string
+  readonly profile_name: string
+  readonly scope?: "global" | "workspace" | undefined
+  readonly workspace?: string | undefined
+  readonly confirm_network_requirement?: boolean | undefined
 }
 
 export interface PostExtensionsByNameReload {
@@ -1324,6 +1413,17 @@ export interface Operations {
       204: undefined
     }
   }
+  /** Deactivates: takes away exactly what the activation has: DELETE /api/bundles/activations/{id} */
+  deleteBundlesActivationsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
   /** Remove an extension; its records and tables stay unless it is purged: DELETE /api/extensions/{name} */
   deleteExtensionsByName: {
     input: {
@@ -1673,6 +1773,70 @@ export interface Operations {
     }
     replies: {
       200: GetAutomationRunsById
+    }
+  }
+  /** Active profiles: GET /api/bundles/activations */
+  getBundlesActivations: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly activations: readonly Activation[]
+      }
+    }
+  }
+  /** One activation with all that it has: GET /api/bundles/activations/{id} */
+  getBundlesActivationsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetBundlesActivationsById
+    }
+  }
+  /** Bundles of the loaded extensions, with their profiles: GET /api/bundles/catalog */
+  getBundlesCatalog: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly bundles: readonly {
+          readonly extension_name: string
+          readonly bundle_name: string
+          readonly description?: string | undefined
+          readonly profiles?: readonly {
+            readonly name: string
+            readonly description?: string | undefined
+            readonly channels?: readonly Channel[] | undefined
+            readonly primary_channel?: string | undefined
+            readonly agent_count?: number | undefined
+            readonly bridge_count?: number | undefined
+            readonly job_count?: number | undefined
+            readonly layout_count?: number | undefined
+            readonly trigger_count?: number | undefined
+          }[] | undefined
+        }[]
+      }
+    }
+  }
+  /** Channels that active profiles declare; nobody takes part by that: GET /api/bundles/network/settings */
+  getBundlesNetworkSettings: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly network: {
+          readonly declared_channels?: readonly {
+            readonly name: string
+            readonly description?: string | undefined
+            readonly primary?: boolean | undefined
+            readonly activation_id?: string | undefined
+            readonly extension_name?: string | undefined
+            readonly bundle_name?: string | undefined
+            readonly profile_name?: string | undefined
+            readonly workspace_id?: string | undefined
+          }[] | undefined
+        }
+      }
     }
   }
   /** The database: its files, what was written, room on the disk: GET /api/db/status */
@@ -2225,6 +2389,7 @@ export interface Operations {
             readonly kinds: readonly {
               readonly kind: string
               readonly registered: boolean
+              readonly projected: boolean
               readonly records: number
               readonly pending: number
               readonly quarantined: number
@@ -2842,6 +3007,21 @@ export interface Operations {
       200: GetAutomationJobsById
     }
   }
+  /** Takes a profile as it is now, and confirms what its extension requires of the network: PATCH /api/bundles/activations/{id} */
+  patchBundlesActivationsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly expected_version: number
+        readonly confirm_network_requirement?: boolean | undefined
+      }
+    }
+    replies: {
+      200: GetBundlesActivationsById
+    }
+  }
   /** Change name, further directories, default agent or sandbox: PATCH /api/workspaces/{id} */
   patchWorkspacesById: {
     input: {
@@ -3130,6 +3310,24 @@ export interface Operations {
     }
     replies: {
       200: GetAutomationRunsById
+    }
+  }
+  /** Activates a profile: its agents, jobs, triggers, layouts and bridges as one unit: POST /api/bundles/activations */
+  postBundlesActivations: {
+    input: {
+      readonly body: PostBundlesActivations
+    }
+    replies: {
+      201: GetBundlesActivationsById
+    }
+  }
+  /** What an activation would be; changes nothing: POST /api/bundles/preview */
+  postBundlesPreview: {
+    input: {
+      readonly body: PostBundlesActivations
+    }
+    replies: {
+      200: GetBundlesActivationsById
     }
   }
   /** Move the log of the database into it and empty the log: POST /api/db/checkpoint */
@@ -3791,6 +3989,7 @@ export const routes = {
   deleteAgentsByNameHeartbeat: { method: 'DELETE', path: '/api/agents/{name}/heartbeat' },
   deleteAgentsByNameSoul: { method: 'DELETE', path: '/api/agents/{name}/soul' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
+  deleteBundlesActivationsById: { method: 'DELETE', path: '/api/bundles/activations/{id}' },
   deleteExtensionsByName: { method: 'DELETE', path: '/api/extensions/{name}' },
   deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
@@ -3812,6 +4011,10 @@ export const routes = {
   getAutomationJobsByIdRuns: { method: 'GET', path: '/api/automation/jobs/{id}/runs' },
   getAutomationRuns: { method: 'GET', path: '/api/automation/runs' },
   getAutomationRunsById: { method: 'GET', path: '/api/automation/runs/{id}' },
+  getBundlesActivations: { method: 'GET', path: '/api/bundles/activations' },
+  getBundlesActivationsById: { method: 'GET', path: '/api/bundles/activations/{id}' },
+  getBundlesCatalog: { method: 'GET', path: '/api/bundles/catalog' },
+  getBundlesNetworkSettings: { method: 'GET', path: '/api/bundles/network/settings' },
   getDbStatus: { method: 'GET', path: '/api/db/status' },
   getDbVerify: { method: 'GET', path: '/api/db/verify' },
   getDoctor: { method: 'GET', path: '/api/doctor' },
@@ -3855,6 +4058,7 @@ export const routes = {
   getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
   getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', stream: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
+  patchBundlesActivationsById: { method: 'PATCH', path: '/api/bundles/activations/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
   postAgents: { method: 'POST', path: '/api/agents' },
@@ -3866,6 +4070,8 @@ export const routes = {
   postAgentsByNameSoulValidate: { method: 'POST', path: '/api/agents/{name}/soul/validate' },
   postAutomationJobs: { method: 'POST', path: '/api/automation/jobs' },
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
+  postBundlesActivations: { method: 'POST', path: '/api/bundles/activations' },
+  postBundlesPreview: { method: 'POST', path: '/api/bundles/preview' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
   postDrain: { method: 'POST', path: '/api/drain' },
   postExtensions: { method: 'POST', path: '/api/extensions' },

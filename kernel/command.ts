@@ -20,8 +20,12 @@ export interface CommandContext {
   /** A text file, relative to `cwd`; `-` is standard input. */
   readFile(path: string): Promise<string>
   stdin(): Promise<string>
-  /** Aborts when the caller presses Ctrl-C. */
+  /** Who types answers; absent where input or output is no terminal, and where the output is for a program. */
+  readonly terminal?: CommandTerminal
+  /** Aborts when the caller presses Ctrl-C, unless {@link onInterrupt} took it. */
   readonly signal: AbortSignal
+  /** Takes the next Ctrl-C, and that one alone, in place of the end of the command; the returned function gives it back. */
+  onInterrupt(take: () => void): () => void
   /** Ends the command with exit code 1 (4 for a code that ends in `not_found`, 2 for `usage`). `next`: what helps. */
   fault(code: string, text: string, next?: string): never
 }
@@ -31,7 +35,15 @@ export interface CommandClient {
   /** @param path absolute path and query, already encoded */
   request(method: string, path: string, body?: unknown): Promise<unknown>
   /** Goes on by itself after a cut; ends when the daemon ends the stream. */
-  stream(path: string, options?: { lastEventId?: string }): AsyncIterable<Frame>
+  stream(path: string, options?: { lastEventId?: string; signal?: AbortSignal }): AsyncIterable<Frame>
+}
+
+/** A person at a terminal. */
+export interface CommandTerminal {
+  /** Every line that is typed; undefined at the end of the input (Ctrl-D). The returned function ends it. */
+  onLine(take: (line: string | undefined) => void): () => void
+  /** Milliseconds of a clock that only goes forward: how long somebody had to read. */
+  now(): number
 }
 
 export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'
@@ -42,6 +54,8 @@ export interface CommandOutput {
   readonly json: boolean
   /** A line for people. It is cleaned of everything that could act on the terminal but colours made by `color`. */
   line(text: string): void
+  /** A piece of a line for people, shown at once. It is cleaned like a line. */
+  text(text: string): void
   /** Data: for programs in their form, for people in a readable one. */
   value(value: unknown): void
   /** A table for people, fitted to the terminal. */

@@ -41,13 +41,16 @@ export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
 
 const errorEntries: unique symbol = Symbol.for('svc.errors')
 
+/** What helps where neither the entry nor who throws knows better; the command line says which command's help. */
+const NEXT: Readonly<Record<number, string>> = { 400: 'svc help', 422: 'svc help', 500: 'svc logs', 507: 'svc doctor' }
+
 /** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */
 export function defineErrors<const E extends Readonly<Record<string, ErrorEntry>>>(entries: E): ErrorTable<E> {
   const make = Object.fromEntries(
     Object.entries(entries).map(([code, entry]) => [
       code,
       (message?: string, more: FaultMore = {}) =>
-        new Fault(code, entry.status, message ?? entry.message, { next: entry.next, ...more }),
+        new Fault(code, entry.status, message ?? entry.message, { next: entry.next ?? NEXT[entry.status], ...more }),
     ]),
   )
   return { ...make, [errorEntries]: entries } as ErrorTable<E>
@@ -76,7 +79,7 @@ export const KernelErrors = defineErrors({
   owner_only: { status: 403, message: 'records of this kind are written by the service that owns them only' },
   source_mismatch: { status: 403, message: 'this record belongs to another source and can be changed only by it' },
   route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
-  record_not_found: { status: 404, message: 'no such record' },
+  record_not_found: { status: 404, message: 'no such record', next: 'svc resource list' },
   version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
   record_exists: { status: 409, message: 'the record exists; send its version as expected_version to change it' },
   source_inactive: {

@@ -1,5 +1,6 @@
 /** `svc`: the kernel for those who embed it. */
 export { systemClock, VirtualClock } from './clock.js'
+export { KernelSettings } from './config/index.js'
 export type { InjectReply, InjectRequest } from './http/generation.js'
 export { seededIds, systemIds } from './ids.js'
 export { createKernel, type Kernel, type KernelOptions } from './kernel.js'

@@ -62,6 +62,8 @@ export interface Kernel {
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
   inject(request: InjectRequest): Promise<InjectReply>
+  /** Value of a setting, the kernel's own ones among them. */
+  setting<T>(entry: Setting<T>): T
   /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
   close(): Promise<readonly Error[]>
   /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
@@ -250,6 +252,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       }),
       home,
       inject: request => transport.inject(request),
+      setting: entry => config.get(entry),
       close: () => {
         closing ??= shutDown()
         return closing

@@ -7,7 +7,7 @@ import type { Needs, Token } from './token.js'
 export * from './actor.js'
 export type { Awaitable } from './awaitable.js'
 export { type Clock, iso, type Timer } from './clock.js'
-export type { ColorName, CommandClient, CommandContext, CommandOutput } from './command.js'
+export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './command.js'
 export type { DiskRoom } from './disk-guard.js'
 export { defineErrors, type ErrorEntry, Fault, type FaultMore, faultOf, KernelErrors, messageOf } from './errors.js'
 export {
@@ -33,6 +33,7 @@ export {
   reasonOf,
 } from './host/view.js'
 export type { InjectReply, InjectRequest } from './http/generation.js'
+export { encodeFrame } from './http/streams.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
@@ -61,6 +62,7 @@ export type { ProcessHandle, SpawnRequest } from './spawn.js'
 export type { Db, Migration, SqlValue, Tx } from './store/index.js'
 export * from './surface.js'
 export * from './token.js'
+export { mapInTurns, turn } from './turn.js'
 
 /** A unit with a name that registers things and may provide one service. Hand-written objects are as good as defined ones. */
 export interface Plugin {

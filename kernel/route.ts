@@ -39,10 +39,13 @@ export interface Frame {
   readonly data: unknown
 }
 
+/** A frame as it goes over the wire, made once for all who read the same (`encodeFrame`). */
+export type EncodedFrame = Uint8Array
+
 /** A reply whose body is an endless `text/event-stream`. It ends when the source ends, the caller or the plugin goes. */
 export interface StreamReply {
   readonly status: 200
-  readonly stream: AsyncIterable<Frame>
+  readonly stream: AsyncIterable<Frame | EncodedFrame>
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -58,8 +61,11 @@ export type RouteReply<R extends Replies> = {
 /** How the command line shows a reply to a person. Paths are dotted. */
 export type CliView =
   | { readonly rows: string; readonly columns: readonly CliColumn[]; readonly empty?: string }
-  | { readonly item: string; readonly fields: readonly CliColumn[] }
+  | { readonly item: string; readonly fields: readonly CliColumn[]; readonly table?: CliTable }
   | { readonly text: string }
+
+/** What of an item is shown as a table below its fields; nothing where it is empty. */
+export type CliTable = { readonly path: string; readonly columns: readonly CliColumn[] }
 
 /** Header and dotted path of a cell, and how it is written. */
 export interface CliColumn {
@@ -73,11 +79,20 @@ export interface CliArgument {
   /** Name of the parameter, query or top-level body member that it fills. */
   readonly name: string
   readonly in?: 'path' | 'query' | 'body'
-  /** `path`: a file-system path, made absolute by the command line. */
-  readonly type?: 'text' | 'path'
+  /** `path`: a file-system path, made absolute by the command line; `workspace`: so where it is a path. */
+  readonly type?: 'text' | 'path' | 'workspace'
   readonly optional?: boolean
   readonly default?: string
   readonly summary?: string
+}
+
+/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */
+export interface CliShorthand {
+  readonly option: string
+  readonly member: string
+  readonly value: Readonly<Record<string, string>>
+  readonly type: 'text' | 'time'
+  readonly summary: string
 }
 
 /** What the command line makes of a route: plain data, written into commands.json. */
@@ -86,6 +101,12 @@ export interface RouteCli {
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]
+  /** Options that are not called as their member: `{ thing_name: 'thing' }`. */
+  readonly options?: Readonly<Record<string, string>>
+  /** Options that make a member of the body, `value` with what was given in the place of `$`; of one member only one. */
+  readonly shorthands?: readonly CliShorthand[]
+  /** The option or optional argument that is filled with the caller's workspace when it is not given. */
+  readonly workspace?: string
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** A stream route that `--follow` reads instead; it takes the same path parameters. */
@@ -163,4 +184,4 @@ export const ok = <B>(body: B) => ({ status: 200 as const, body })
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })
-export const streamed = (stream: AsyncIterable<Frame>, headers = {}): StreamReply => ({ status: 200, stream, headers })
+export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })

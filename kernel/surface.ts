@@ -62,7 +62,8 @@ export interface CommandArgument {
 
 export interface CommandOption {
   readonly name: string
-  readonly type: 'boolean' | 'text' | 'integer'
+  /** `workspace`: a reference; the caller's workspace when it is not given. */
+  readonly type: 'boolean' | 'text' | 'integer' | 'workspace'
   readonly summary: string
 }
 

@@ -2,6 +2,8 @@
 import type { Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
+import bridges from './bridges/index.js'
+import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
 import heartbeats from './heartbeats/index.js'
@@ -19,6 +21,8 @@ import workspaces from './workspaces/index.js'
 export {
   agents,
   automation,
+  bridges,
+  bundles,
   daemon,
   extensions,
   heartbeats,
@@ -51,6 +55,8 @@ export const inTree: readonly Plugin[] = [
   skills,
   sidecars,
   heartbeats,
+  bridges,
+  bundles,
 ]
 
 /** Names of the plugins without which a boot stops. */

@@ -1,6 +1,6 @@
-// Tries sessions with real agents: `npm run test:real -- [codex] [claude]`. Installs them once, at the versions that
+// Tries sessions with real agents and a real reader: `npm run test:real -- [codex] [claude] [ai]`. Installs them once, at the versions that
 // test/real/agents.ts pins, into $SVC_REAL_CACHE (default: the user's cache folder), and runs test/real/real-agents.ts for
-// all of them at once. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong,
+// all of them at once, and test/real/ai-sdk.ts. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong,
 // with 2 when an agent cannot be installed.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import path from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type RealAgent, realAgents } from '../test/real/agents.js'
+import { realAgents } from '../test/real/agents.js'
 
 const run = promisify(execFile)
 const INSTALL_MS = 180_000
@@ -18,8 +18,18 @@ const TEST_MS = 240_000
 
 class NotInstalled extends Error {}
 
-/** Installs an agent unless it is there at its version; a folder is there whole or not at all. */
-async function install(root: string, name: string, agent: RealAgent): Promise<void> {
+/** A package that something is tried with. */
+interface Tried {
+  readonly package: string
+  readonly version: string
+}
+
+/** What reads the answer to a prompt in the form of the AI SDK. */
+const READER: Tried = { package: 'ai', version: '7.0.173' }
+const tried: Readonly<Record<string, Tried>> = { ...realAgents, ai: READER }
+
+/** Installs a package unless it is there at its version; a folder is there whole or not at all. */
+async function install(root: string, name: string, agent: Tried): Promise<void> {
   const folder = path.join(root, name)
   const manifest = path.join(folder, 'node_modules', agent.package, 'package.json')
   const has = existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).version === agent.version
@@ -44,7 +54,8 @@ async function install(root: string, name: string, agent: RealAgent): Promise<vo
 /** Runs the tests of one agent; true when all passed. */
 async function tryAgent(root: string, name: string): Promise<boolean> {
   const begun = performance.now()
-  const script = fileURLToPath(new URL('../test/real/real-agents.ts', import.meta.url))
+  const file = tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts'
+  const script = fileURLToPath(new URL(`../test/real/${file}`, import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, name], {
     detached: true,
     env: { ...process.env, SVC_REAL_AGENTS: root },
@@ -77,12 +88,12 @@ function end({ pid }: ChildProcess): void {
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
 async function main(args: readonly string[]): Promise<number> {
-  const names = args.length > 0 ? args : Object.keys(realAgents)
-  const unknown = names.find(name => !realAgents[name])
-  if (unknown) throw new NotInstalled(`no agent ${unknown}; there are ${Object.keys(realAgents).join(', ')}`)
+  const names = args.length > 0 ? args : Object.keys(tried)
+  const unknown = names.find(name => !tried[name])
+  if (unknown) throw new NotInstalled(`nothing called ${unknown}; there are ${Object.keys(tried).join(', ')}`)
   const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache')
   const root = process.env.SVC_REAL_CACHE || path.join(cache, 'svc-real-agents')
-  for (const name of names) await install(root, name, realAgents[name]!)
+  for (const name of names) await install(root, name, tried[name]!)
   const passed = await Promise.all(names.map(name => tryAgent(root, name)))
   return passed.every(Boolean) ? 0 : 1
 }

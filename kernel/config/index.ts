@@ -21,6 +21,10 @@ export const KernelSettings = {
   host: setting('http.host', 'general', HOST, 'localhost'),
   port: setting('http.port', 'general', integer(0, 65535), 2123),
   logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
+  /** The file that the embedder writes the log to: its size, how many rotated ones are kept, and how long (0: for ever). */
+  logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),
+  logBackups: setting('log.max_backups', 'observability', integer(0, 100), 5),
+  logDays: setting('log.max_age_days', 'observability', integer(0, 3650), 30),
   /** How long and how much the journal of events keeps (Behaviour 11.3). */
   retentionDays: setting('observability.retention_days', 'observability', integer(1, 3650), 7),
   maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),

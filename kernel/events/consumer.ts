@@ -1,7 +1,7 @@
 import type { Awaitable } from '../awaitable.js'
 import { backoff } from '../reconcile/backoff.js'
 import type { Scope } from '../scope.js'
-import { turn } from '../store/turn.js'
+import { turn } from '../turn.js'
 import type { EventFilter, GapEvent, StoredEvent } from './index.js'
 import type { EventLog } from './log.js'
 import { conditions } from './rows.js'

@@ -1,5 +1,5 @@
 import type { Db } from '../store/index.js'
-import { turn } from '../store/turn.js'
+import { turn } from '../turn.js'
 import type { Archive } from './archive.js'
 import type { StoredEvent } from './index.js'
 import type { EventLimits } from './log.js'

@@ -6,11 +6,12 @@ import type { Awaitable } from '../awaitable.js'
 import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
-import type { Door, Frame, Route } from '../route.js'
+import type { Door, Frame, Route, StreamReply } from '../route.js'
 import type { Admission, Call } from './admission.js'
 import { decodeBody, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
+import { jsonPayload } from './json-payload.js'
 import type { StreamHub } from './streams.js'
 
 /** What a generation needs of its transport. */
@@ -198,7 +199,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           status: number
           body?: unknown
           headers?: Record<string, string>
-          stream?: AsyncIterable<Frame>
+          stream?: StreamReply['stream']
         }>
         const result = await call.orLeaving(handled)
         if (result.stream) {
@@ -209,8 +210,9 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         await context.durable()
         reply.code(result.status)
         for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
-        if (route.contentType && result.status < 300) reply.type(route.contentType)
-        return reply.send(result.body)
+        if (route.contentType && result.status < 300) return reply.type(route.contentType).send(result.body)
+        if (result.body === undefined) return reply.send()
+        return reply.type(JSON_TYPE).send(jsonPayload(result.body))
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
         throw faultOf(call.reason ?? error)
@@ -223,7 +225,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
 
 async function openStream(
   owner: string,
-  source: AsyncIterable<Frame>,
+  source: StreamReply['stream'],
   call: Call,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -255,6 +257,7 @@ function refuseDoor(route: Route, door: Door, context: GenerationContext): void 
   if (route.privileged && door === 'tcp' && !context.privilegedOverTcp()) throw KernelErrors.privileged_only()
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const NO_HEADERS = {}
 
 function declaredHeaders(route: Route, request: FastifyRequest): Record<string, string | undefined> {
@@ -287,6 +290,6 @@ async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyRe
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
   return reply
     .code(fault.status)
-    .type('application/json; charset=utf-8')
+    .type(JSON_TYPE)
     .send(JSON.stringify(errorBody(fault)))
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../clock.js'
 import { KernelErrors } from '../errors.js'
-import type { Frame } from '../route.js'
+import type { EncodedFrame, Frame, StreamReply } from '../route.js'
 
 const HEARTBEAT_MS = 15_000
 /** Characters of one frame's data: room for the largest record of a journal and what is put around it. */
@@ -38,14 +38,18 @@ export class StreamHub {
   async serve(
     owner: string,
     response: ServerResponse,
-    source: AsyncIterable<Frame>,
+    source: StreamReply['stream'],
     failed: (error: unknown) => Frame,
   ): Promise<void> {
     let over = 'no' as 'no' | 'closing' | 'gone'
     let end: () => void = () => {}
-    const ended = new Promise<void>(resolve => {
-      end = resolve
-    })
+    // Not Promise.race: what it was called with keeps all of its calls, and a stream has many.
+    const unlessOver = <T>(work: Promise<T>) =>
+      new Promise<T | undefined>((resolve, reject) => {
+        end = () => resolve(undefined)
+        work.then(resolve, reject)
+        if (over !== 'no') end()
+      })
     const stop = (how: 'closing' | 'gone') => {
       if (over === 'no') over = how
       end()
@@ -63,16 +67,16 @@ export class StreamHub {
     const iterator = source[Symbol.asyncIterator]()
     try {
       while (over === 'no') {
-        const next = await Promise.race([iterator.next(), ended])
+        const next = await unlessOver(iterator.next())
         if (!next || next.done) break
-        const frame = encode(next.value)
-        await Promise.race([this.durable(), ended])
+        const frame = next.value instanceof Uint8Array ? next.value : encodeFrame(next.value)
+        await unlessOver(this.durable())
         // A frame after `closing` would be lost: the reader has gone to ask again for what follows the last id it has.
-        if (over === 'no' && !response.write(frame)) await Promise.race([drained(response), ended])
+        if (over === 'no' && !response.write(frame)) await unlessOver(drained(response))
       }
     } catch (error) {
       // The source may throw because it was told to stop; that is nobody's failure.
-      if (over === 'no') response.write(encode(failed(error)))
+      if (over === 'no') response.write(encodeFrame(failed(error)))
     }
     beat.stop()
     this.#open.delete(stream)
@@ -101,9 +105,10 @@ export class StreamHub {
 const drained = (response: ServerResponse) => new Promise<void>(resolve => response.once('drain', resolve))
 
 /** A frame in the wire format; line breaks cannot occur in JSON text, and are taken out of the id and the name. */
-function encode({ id, event, data }: Frame): string {
+export function encodeFrame({ id, event, data }: Frame): EncodedFrame {
   const line = (name: string, value: string) => `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`
   const text = JSON.stringify(data) ?? 'null'
   if (text.length > FRAME_LIMIT) throw KernelErrors.frame_too_large()
-  return `${id === undefined ? '' : line('id', id)}${event === undefined ? '' : line('event', event)}data: ${text}\n\n`
+  const head = (id === undefined ? '' : line('id', id)) + (event === undefined ? '' : line('event', event))
+  return Buffer.from(`${head}data: ${text}\n\n`)
 }

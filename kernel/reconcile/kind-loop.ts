@@ -4,7 +4,7 @@ import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
 import type { StoredRecord } from '../records/index.js'
 import type { RecordStore } from '../records/store.js'
-import { turn } from '../store/turn.js'
+import { turn } from '../turn.js'
 import { backoff } from './backoff.js'
 import type { Batch, KindHealth } from './types.js'
 

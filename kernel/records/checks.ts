@@ -92,14 +92,14 @@ export function checkVersion(
     if (expected) throw KernelErrors.record_not_found(`there is no ${kind} record ${id} at version ${expected}`)
     return
   }
+  const { version } = before
+  const more = { next: `svc resource get ${kind} ${id}` }
   if (expected === 0)
-    throw KernelErrors.record_exists(`${kind} ${id} exists at version ${before.version}; send that as expected_version`)
+    throw KernelErrors.record_exists(`${kind} ${id} exists at version ${version}; send that as expected_version`, more)
   checkSource(actor, before)
-  if (expected !== undefined && expected !== before.version) {
-    throw KernelErrors.version_conflict(
-      `${kind} ${id} is at version ${before.version}, not ${expected}; read it again and repeat`,
-    )
-  }
+  if (expected === undefined || expected === version) return
+  const text = `${kind} ${id} is at version ${version}, not ${expected}; read it again and repeat`
+  throw KernelErrors.version_conflict(text, more)
 }
 
 export const same = (before: StoredRecord, scope: RecordScope, owner: StoredRecord['owner'], spec: string) =>

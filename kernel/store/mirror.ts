@@ -1,10 +1,10 @@
+import { turn } from '../turn.js'
 import { type Disk, writeAll } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'
 import { type Mark, MarkFinder } from './mark.js'
 import type { Note } from './note.js'
 import { Progress } from './progress.js'
-import { turn } from './turn.js'
 
 type MirroredPart = Exclude<FilePart, 'journal'>
 /** What the mirror needs: open handles of the database, its write-ahead log and its mark. */

@@ -1,12 +1,21 @@
-import { defineErrors, type Fault, type Hook, registry, type StoredRecord, token } from '../../kernel/plugin.js'
+import {
+  defineErrors,
+  type Fault,
+  type Hook,
+  registry,
+  type StoredRecord,
+  type Tx,
+  token,
+} from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { AgentSpec } from './agent-kind.js'
 import type { AgentFolder } from './files.js'
 import type { HookInput, McpServerInput } from './frontmatter.js'
 
 export { AgentKind, AgentSpec } from './agent-kind.js'
 export { type AgentFolder, readBounded } from './files.js'
-export { AGENT_NAME } from './frontmatter.js'
+export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -28,7 +37,7 @@ export interface AgentDefinition {
   readonly mcpServers: readonly McpServerInput[]
   readonly hooks: readonly HookInput[]
   readonly origin: 'global' | 'workspace'
-  readonly source: 'workspace' | 'home' | 'record' | 'builtin'
+  readonly source: 'workspace' | 'home' | 'record' | 'contributed' | 'builtin'
   /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
   readonly digest: string
   readonly path?: string
@@ -56,6 +65,8 @@ export interface AgentsApi {
     name: string,
     workspace?: Workspace,
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
+  /** May the definition file be deleted. */
+  readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
   /** May processes of this agent be started. */
@@ -72,6 +83,14 @@ export interface AgentsApi {
 
 export const Agents = token<AgentsApi>('agents@1')
 
+/** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
+export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
+  // Loaded when it is needed: what it parses with is large.
+  const { parseFile } = await import('./definition-file.js')
+  const { fields, prompt } = parseFile(bytes)
+  return { ...fields, prompt }
+}
+
 /** Contributes what agents did and do in a workspace, for the catalog. */
 export interface ActivitySource {
   /** Names of agents that are at work. */
@@ -80,13 +99,29 @@ export interface ActivitySource {
   readonly counts: (workspaceId: string, names: readonly string[]) => ReadonlyMap<string, AgentActivity>
 }
 
+/** Contributes folders with definitions that come with something else; they come after what people and records define. */
+export interface AgentSource {
+  /** Folders with one folder an agent, the first of a name wins; links count as long as they stay inside `root`. */
+  readonly folders: (workspace: Workspace | undefined) => readonly { readonly root: string; readonly folder: string }[]
+}
+
+export const AgentSourceFolders = registry<AgentSource>('agents.sources@1')
+
 export const AgentActivities = registry<ActivitySource>('agents.activity@1')
 
 export const AgentErrors = defineErrors({
   agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },
-  agent_invalid: { status: 422, message: 'the definition of this agent is not valid' },
+  agent_invalid: {
+    status: 422,
+    message: 'the definition of this agent is not valid',
+    next: 'svc doctor --only agents',
+  },
   agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: 'svc agent list' },
-  agent_read_only: { status: 409, message: 'this definition cannot be changed here' },
+  agent_read_only: {
+    status: 409,
+    message: 'this definition cannot be changed here',
+    next: 'svc agent list',
+  },
   agent_changed: {
     status: 409,
     message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
@@ -97,10 +132,11 @@ export const AgentErrors = defineErrors({
     message: 'scope workspace needs a workspace: its id, name or path',
     next: 'svc workspace list',
   },
-  agent_unwritable: { status: 422, message: 'the definition cannot be written there' },
+  agent_unwritable: { status: 422, message: 'the definition cannot be written there', next: 'svc doctor' },
   agent_cursor_invalid: {
     status: 400,
     message: 'the cursor does not belong to this filter; start again without it',
+    next: 'svc agent list',
   },
   agent_activity_unavailable: {
     status: 503,

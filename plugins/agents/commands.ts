@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { CommandContext } from '../../kernel/plugin.js'
 import type { Agent, AgentReply } from '../../schemas/agents.js'
 
@@ -7,7 +6,7 @@ export async function runCreate(context: CommandContext): Promise<void> {
   const { args, client } = context
   const given = await fieldsOf(context)
   if (given.prompt === undefined) context.fault('usage', 'give the text of the agent with --prompt or --file')
-  const workspace = workspaceOf(context)
+  const workspace = context.options.workspace as string | undefined
   const scope = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
   const body = { agent: { name: args.name, ...given }, ...scope }
   show(context, 'created', (await client.request('POST', '/api/agents', body)) as AgentReply)
@@ -18,7 +17,7 @@ export async function runUpdate(context: CommandContext): Promise<void> {
   const { args, client } = context
   const given = await fieldsOf(context)
   if (Object.keys(given).length === 0) context.fault('usage', 'say what is to change, --model for one')
-  const workspace = workspaceOf(context)
+  const workspace = context.options.workspace as string | undefined
   const query = workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
   const url = `/api/agents/${encodeURIComponent(args.name ?? '')}`
   const { agent } = (await client.request('GET', `${url}${query}`)) as AgentReply
@@ -34,7 +33,7 @@ export async function runUpdate(context: CommandContext): Promise<void> {
 export async function runDuplicate(context: CommandContext): Promise<void> {
   const { args, options, client } = context
   const overrides = await fieldsOf(context)
-  const workspace = workspaceOf(context)
+  const workspace = context.options.workspace as string | undefined
   const body = {
     name: args.new_name,
     ...(Object.keys(overrides).length > 0 ? { overrides } : {}),
@@ -58,13 +57,6 @@ async function fieldsOf({ options, readFile, fault }: CommandContext): Promise<R
     category_path: typeof options.category === 'string' ? options.category.split('/') : undefined,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-}
-
-/** A path may be relative for a person, never for the daemon. */
-function workspaceOf({ options, cwd }: CommandContext): string | undefined {
-  const given = options.workspace
-  if (typeof given !== 'string') return undefined
-  return /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given
 }
 
 const WRITTEN = [

@@ -18,7 +18,7 @@ import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
 const route = routeOf<AgentsService>()
-const { contribute, reconciler } = surfaceOf<AgentsService>()
+const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
 const area = 'Agents'
 
 /** Options of the commands that write a definition. */
@@ -32,7 +32,12 @@ const fields = [
   { name: 'permissions', type: 'text', summary: 'deny-all, approve-reads or approve-all' },
   { name: 'category', type: 'text', summary: 'joined by slashes: Engineering/Review' },
 ] as const
-const inWorkspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const inWorkspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+} as const
+const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
 const agentName = { name: 'name', summary: 'name of an agent' }
 
 export default definePlugin({
@@ -53,14 +58,14 @@ export default definePlugin({
       path: 'agent create',
       summary: 'Write a new agent',
       args: [agentName],
-      options: [...fields, inWorkspace],
+      options: [...fields, inWorkspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runCreate })),
     },
     {
       path: 'agent update',
       summary: 'Change some fields of an agent; refused when somebody else changes it meanwhile',
       args: [agentName],
-      options: [...fields, inWorkspace],
+      options: [...fields, inWorkspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runUpdate })),
     },
     {
@@ -70,6 +75,7 @@ export default definePlugin({
       options: [
         ...fields,
         inWorkspace,
+        everywhere,
         { name: 'scope', type: 'text', summary: 'workspace or global; default: that of the original' },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runDuplicate })),
@@ -86,6 +92,7 @@ export default definePlugin({
       errors: [400, 404, 410, 500],
       cli: {
         path: 'agent list',
+        workspace: 'workspace',
         view: {
           rows: 'agents',
           columns: [
@@ -96,7 +103,7 @@ export default definePlugin({
             { header: 'PERMISSIONS', path: 'permissions' },
             { header: 'COMMAND', path: 'command' },
           ],
-          empty: 'no agents',
+          empty: 'no agents; write one: svc agent create <name> --prompt <text>',
         },
       },
       handle: async (self, request) => ok(await self.wireList(await self.workspace(request.query.workspace))),
@@ -131,6 +138,7 @@ export default definePlugin({
       errors: [400, 404, 410, 422, 500],
       cli: {
         path: 'agent info',
+        workspace: 'workspace',
         view: {
           item: 'agent',
           fields: [
@@ -178,6 +186,7 @@ export default definePlugin({
       cli: {
         path: 'agent delete',
         args: [agentName],
+        workspace: 'workspace',
         view: {
           item: '',
           fields: [
@@ -200,6 +209,13 @@ export default definePlugin({
       errors: [400, 404, 409, 410, 422, 500, 503],
       handle: async (self, { params, body }) => created({ agent: await self.duplicate(params.name, body) }),
     }),
+  ],
+  taps: [
+    tap(
+      Workspaces,
+      workspaces => workspaces.saving,
+      self => workspace => self.judgeWorkspace(workspace),
+    ),
   ],
   registries: [
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),

@@ -1,4 +1,4 @@
-import { type Batch, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,
   AgentCatalogQuery,
@@ -12,7 +12,7 @@ import type {
 } from '../../schemas/agents.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
 import type { AgentSpec } from './agent-kind.js'
 import {
   type ActivitySource,
@@ -31,17 +31,21 @@ import { AGENT_NAME } from './frontmatter.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
+import { useOf } from './uses.js'
 import type { Broken } from './view.js'
 import { agentToInput, WireCache } from './wire.js'
 import { DefinitionWriter, type Kept } from './writer.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000
+/** Definitions that are made ready for the wire in one turn of the event loop. */
+const AT_ONCE = 256
 /** Faults of files that a list tells of. */
 const DIAGNOSTICS_SHOWN = 100
 
 /** Definitions of agents: files, records and what comes with the daemon (Behaviour 4). */
 export class AgentsService implements AgentsApi {
+  readonly deleting: Guard<[definition: AgentDefinition]>
   readonly #sources: AgentSources
   readonly #writer: DefinitionWriter
   readonly #wire = new WireCache()
@@ -52,6 +56,7 @@ export class AgentsService implements AgentsApi {
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
     this.starting = kernel.hooks.gate<[AgentDefinition, Workspace?]>('starting')
     this.prompting = kernel.hooks.pipeline<string, [AgentDefinition, Workspace?]>('prompting')
+    this.deleting = kernel.hooks.guard('deleting')
     this.#sources = new AgentSources(kernel)
     this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
   }
@@ -136,7 +141,7 @@ export class AgentsService implements AgentsApi {
       .slice(0, DIAGNOSTICS_SHOWN)
       .map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path }))
     return {
-      agents: agents.map(({ definition }) => this.#wire.agent(definition, resolve(definition))),
+      agents: await mapInTurns(agents, AT_ONCE, ({ definition }) => this.#wire.agent(definition, resolve(definition))),
       ...(diagnostics.length > 0 ? { diagnostics } : {}),
     }
   }
@@ -176,7 +181,8 @@ export class AgentsService implements AgentsApi {
   }
 
   async remove(name: string, workspace: Workspace | undefined): Promise<DeleteAgentReply> {
-    const { index } = await this.#writable(name, workspace)
+    const { found, index } = await this.#writable(name, workspace)
+    if (found.ok) await this.kernel.db.tx(t => this.deleting.check(t, found.definition))
     await this.#writer.remove(index.where, name)
     await index.read(name)
     const now = (await this.#first(name, workspace))?.found
@@ -212,22 +218,27 @@ export class AgentsService implements AgentsApi {
   /** What providers are used for, for their doctor check. */
   async uses(): Promise<ProviderUse[]> {
     const resolve = await resolverOf(this.kernel.needs.providers)
-    const uses: ProviderUse[] = []
-    const add = (definition: AgentDefinition) => {
-      const { provider } = resolve(definition)
-      if (!provider) return
-      const words = definition.command === undefined ? [] : splitCommand(definition.command)
-      uses.push({ provider: provider.name, by: definition.name, command: 'wrong' in words ? undefined : words[0] })
-    }
+    const definitions: AgentDefinition[] = [...this.#sources.records.all()]
     for (const index of this.#allFolders()) {
       await index.refresh()
-      for (const found of index.found()) if (found.ok) add(found.definition)
+      for (const found of index.found()) if (found.ok) definitions.push(found.definition)
     }
-    for (const definition of this.#sources.records.all()) add(definition)
     for (const { definition } of (await this.#sources.view(undefined).listing()).agents) {
-      if (definition.source === 'builtin' && definition !== general) add(definition)
+      if (['builtin', 'contributed'].includes(definition.source) && definition !== general) definitions.push(definition)
     }
-    return uses
+    return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
+  }
+
+  /** A new default agent has to be there and valid (Behaviour 5.1); 400, as the contract has no other status there. */
+  async judgeWorkspace(workspace: Workspace): Promise<Fault | undefined> {
+    const before = this.kernel.needs.workspaces.get(workspace.id)?.defaultAgent ?? ''
+    if (workspace.defaultAgent === '' || workspace.defaultAgent === before) return undefined
+    try {
+      await this.find(workspace.defaultAgent, workspace)
+      return undefined
+    } catch (error) {
+      return WorkspaceErrors.workspace_invalid(`default_agent: ${messageOf(error)}`, { next: 'svc agent list' })
+    }
   }
 
   async #create(index: FolderIndex, agent: AgentInput, kept?: Kept): Promise<Agent> {
@@ -292,6 +303,7 @@ export class AgentsService implements AgentsApi {
 
   *#allFolders(): Iterable<FolderIndex> {
     yield* this.#sources.folders(undefined)
+    yield* this.#sources.contributed(undefined)
     for (const workspace of this.kernel.needs.workspaces.list()) {
       yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
     }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { AgentDefinition } from './api.js'
+import { type AgentDefinition, AgentSourceFolders } from './api.js'
 import { digestOf } from './definition.js'
 import type { AgentFolder } from './files.js'
 import { FolderIndex } from './folder-index.js'
@@ -38,14 +38,16 @@ export class AgentSources {
   readonly #views = new Map<string, View>()
   readonly #builtIn = fixedSource(general)
 
-  constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log'>) {}
+  constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
 
   /**
    * Behaviour 4.2: the workspace's root, its further folders in order, the home; then records of the workspace, records for
-   * everywhere, and what comes with the daemon.
+   * everywhere, what other plugins bring along, and what comes with the daemon.
    */
   view(workspace: Workspace | undefined): View {
-    const key = workspace ? JSON.stringify([workspace.id, workspace.rootDir, workspace.addDirs]) : ''
+    const contributed = this.contributed(workspace)
+    const place = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
+    const key = JSON.stringify([place, contributed.map(({ where }) => where.folder)])
     return recent(this.#views, key, MAX_VIEWS, () => {
       const records = workspace ? [this.records.scope(workspace.id)] : []
       const shared = this.#shared()
@@ -53,6 +55,7 @@ export class AgentSources {
         ...this.folders(workspace),
         ...records,
         this.records.scope(),
+        ...contributed,
         ...(shared ? [this.#index(shared)] : []),
         this.#builtIn,
       ])
@@ -62,6 +65,12 @@ export class AgentSources {
   /** Folders in which people write definitions. */
   folders(workspace: Workspace | undefined): FolderIndex[] {
     return [...(workspace ? foldersOf(workspace) : []), this.#home()].map(where => this.#index(where))
+  }
+
+  /** Folders that come with something else; read-only. */
+  contributed(workspace: Workspace | undefined): FolderIndex[] {
+    const folders = this.kernel.collect(AgentSourceFolders).flatMap(({ entry }) => entry.folders(workspace))
+    return folders.map(where => this.#index({ ...where, origin: 'global', source: 'contributed', writable: false }))
   }
 
   /** The folder that a write of a scope goes to. */

@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../kernel/plugin.js'
 import type { AgentDefinition } from './api.js'
 import type { AgentFolder, Found } from './files.js'
 
@@ -34,12 +35,15 @@ export interface Listing {
   readonly broken: readonly Broken[]
 }
 
+/** Definitions that are merged in one turn of the event loop. */
+const AT_ONCE = 1024
+
 /**
  * What is visible over several sources. The first one of a name wins, valid or not: a broken one does not uncover another
  * agent (Behaviour 4.2). Merged again only when a source changed.
  */
 export class View {
-  #merged: { readonly versions: string; readonly listing: Listing } | undefined
+  #merged: { readonly versions: string; readonly listing: Promise<Listing> } | undefined
 
   constructor(private readonly sources: readonly Source[]) {}
 
@@ -59,18 +63,18 @@ export class View {
     return undefined
   }
 
-  #merge(): Listing {
+  async #merge(): Promise<Listing> {
     const seen = new Set<string>()
     const agents: Listed[] = []
     const broken: Broken[] = []
-    for (const source of this.sources) {
-      for (const found of source.found()) {
-        if (seen.has(found.name)) continue
-        if (found.name !== '') seen.add(found.name)
-        if (found.ok) agents.push(listed(found.definition))
-        else broken.push(found)
-      }
-    }
+    // All sources at one moment: what changes while they are gone through is a later version.
+    const all = this.sources.flatMap(source => [...source.found()])
+    await mapInTurns(all, AT_ONCE, found => {
+      if (seen.has(found.name)) return
+      if (found.name !== '') seen.add(found.name)
+      if (found.ok) agents.push(listed(found.definition))
+      else broken.push(found)
+    })
     return { agents: agents.sort(byName), categories: categoriesOf(agents), broken }
   }
 }

@@ -44,13 +44,19 @@ export class Claims {
   #due(t: Tx, id: string): Claim {
     const now = this.kernel.clock.now()
     const cursor = this.cursors.get(id)
-    const due = cursor?.next_run_at
-    if (!cursor || due === null || due === undefined || due > now) return { outcome: 'idle' }
+    const planned = cursor?.next_run_at
+    if (!cursor || planned === null || planned === undefined || planned > now) return { outcome: 'idle' }
     // The record decides, not what was projected from it: it may have changed a moment ago.
     const job = decodeJob(this.kernel.records.get(JobKind, id))
     const schedule = job?.spec.schedule
     if (!job || !schedule || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
       return { outcome: 'idle' }
+    }
+    const occurrences = new Occurrences(schedule, this.limits.timezone)
+    const due = occurrences.corrected(planned, cursor.last_scheduled_at ?? undefined, now)
+    if (due === undefined || due > now) {
+      this.cursors.update(t, id, { next_run_at: due ?? null })
+      return { outcome: 'passed' }
     }
     const decision = decide(schedule, this.limits.timezone, due, now, due < this.limits.startedAt())
     const open = this.runs.open(id)
@@ -69,7 +75,7 @@ export class Claims {
     const next =
       resumes === undefined || decision.next === undefined || decision.next >= resumes
         ? decision.next
-        : new Occurrences(schedule, this.limits.timezone).after(decision.at, resumes - 1)
+        : occurrences.after(decision.at, resumes - 1)
     // What has no run of its own is named by the run that stands for it.
     const metadata = {
       ...(skip ? { reason: skip.reason } : {}),
@@ -104,17 +110,47 @@ export class Claims {
     limit: { readonly freeAt?: number | undefined },
   ): { readonly reason: string; readonly text: string } | undefined {
     if (skip) return { reason: skip, text: 'it was due while the daemon was not running' }
-    if (overlaps) return { reason: 'self_overlap', text: 'the run before it is still going on' }
+    if (overlaps) return { reason: 'self_overlap', text: 'another run of this job is going on' }
     if (limit.freeAt !== undefined) return { reason: 'fire_limit', text: 'too many runs of this job lately' }
     if (this.full()) return { reason: 'concurrency_limit', text: 'automation.max_concurrent_jobs runs are going on' }
     return undefined
   }
 
-  /** Reserves a run by hand or for another attempt. Throws 404, 409 `concurrency_limit`, 409 `fire_limit`. */
+  /**
+   * Reserves another attempt after a run that failed. One for which there is no room is recorded as `canceled`, and the last;
+   * undefined also when the job is gone.
+   */
+  retry(t: Tx, failed: RunRow): { readonly run: RunRow; readonly job: JobRecord } | undefined {
+    const job = decodeJob(this.kernel.records.get(JobKind, failed.job_id))
+    if (!job) return undefined
+    const limit = this.fireLimit(job, this.kernel.clock.now())
+    const skip = this.#skip(undefined, this.runs.open(job.id).length > 0, limit)
+    const run = this.runs.insert(t, {
+      id: this.kernel.ids.id('run'),
+      jobId: job.id,
+      status: skip ? 'canceled' : 'scheduled',
+      attempt: failed.attempt + 1,
+      fireId: failed.fire_id ?? undefined,
+      scheduledAt: failed.scheduled_at ?? undefined,
+      scope: job.scope.id,
+      cause: this.runs.get(failed.id)?.event,
+      metadata: { retry_of: failed.id, ...(skip ? { reason: skip.reason } : {}) },
+      ...(skip ? { error: `${skip.reason}: ${skip.text}` } : {}),
+    })
+    if (skip) return undefined
+    this.#ran(t, run)
+    return { run, job }
+  }
+
+  #ran(t: Tx, { job_id: job, started_at: at }: RunRow): void {
+    if (this.cursors.get(job)) this.cursors.update(t, job, { last_run_at: at })
+  }
+
+  /** Reserves a run by hand. Throws 404, 409 `concurrency_limit`, 409 `fire_limit`. */
   reserve(
     t: Tx,
     id: string,
-    more: { readonly actor?: Actor; readonly cause?: string | undefined; readonly retryOf?: RunRow },
+    more: { readonly actor: Actor; readonly cause: string },
   ): { readonly run: RunRow; readonly job: JobRecord } {
     const record = this.kernel.records.get(JobKind, id)
     if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
@@ -129,21 +165,15 @@ export class Claims {
         { retryAfter: Math.max(1, Math.ceil((limit.freeAt - this.kernel.clock.now()) / 1000)) },
       )
     }
-    const { retryOf } = more
-    const run = this.runs.insert(t, {
-      id: this.kernel.ids.id('run'),
-      jobId: id,
-      status: 'scheduled',
-      attempt: (retryOf?.attempt ?? 0) + 1,
-      fireId: retryOf?.fire_id ?? undefined,
-      scheduledAt: retryOf?.scheduled_at ?? undefined,
-      scope: job.scope.id,
-      cause: more.cause,
-      ...(retryOf ? { metadata: { retry_of: retryOf.id } } : {}),
-      ...(more.actor ? { actor: more.actor } : {}),
-    })
-    if (this.cursors.get(id)) this.cursors.update(t, id, { last_run_at: run.started_at })
+    const what = { id: this.kernel.ids.id('run'), jobId: id, status: 'scheduled', attempt: 1 } as const
+    const run = this.runs.insert(t, { ...what, scope: job.scope.id, ...more })
+    this.#ran(t, run)
     return { run, job }
+  }
+
+  /** A run of the job completed. */
+  completed(t: Tx, job: string): void {
+    this.cursors.resumed(t, job, true)
   }
 
   /** Are all slots taken? */

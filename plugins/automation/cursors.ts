@@ -45,6 +45,10 @@ export const bootColumns = `ALTER TABLE automation_cursor ADD COLUMN name_key TE
   ALTER TABLE automation_cursor ADD COLUMN timezone TEXT;
   CREATE INDEX automation_cursor_name ON automation_cursor (name_key);`
 
+/** For the counts of the status, and for runs that failed (see `RunStore.latestFailures`). */
+export const countIndexes = `CREATE INDEX automation_cursor_off ON automation_cursor (enabled) WHERE enabled = 0;
+  CREATE INDEX automation_run_failed ON automation_run (seq) WHERE status = 'failed';`
+
 /** Columns that a claim changes. */
 export type CursorChange = Partial<
   Pick<
@@ -117,8 +121,7 @@ export class CursorStore {
     const fresh = before?.schedule_hash !== hash
     const next =
       !enabled || !schedule ? null : fresh || before.enabled === 0 ? this.#first(schedule, now) : before.next_run_at
-    // An instant that is over when it is first heard of was missed.
-    const missed = fresh && enabled && schedule?.mode === 'at' && next === null
+    const missed = enabled && next === null && schedule?.mode === 'at' && this.#missed(schedule, before, fresh)
     const event = this.kernel.events.latest({ name: 'record.put', subject: `${JobKind.name}/${record.id}` })
     const values: Record<string, SqlValue> = {
       job: record.id,
@@ -175,6 +178,15 @@ export class CursorStore {
     )
   }
 
+  /** Counts runs in a row that a restart of the daemon made fail; one that did not fail for it begins anew. */
+  resumed(t: Tx, job: string, well: boolean): void {
+    t.run(
+      `UPDATE automation_cursor SET consecutive_resume_failures = ${well ? '0' : 'consecutive_resume_failures + 1'}
+       WHERE job = ? ${well ? 'AND consecutive_resume_failures > 0' : ''}`,
+      [job],
+    )
+  }
+
   remove(t: Tx, job: string): void {
     t.run('DELETE FROM automation_cursor WHERE job = ?', [job])
     t.run('DELETE FROM automation_overlay WHERE job = ?', [job])
@@ -221,16 +233,25 @@ export class CursorStore {
   }
 
   totals(): { readonly total: number; readonly enabled: number } {
-    const row = this.kernel.db.row('SELECT count(*), sum(enabled) FROM automation_cursor')
-    return { total: Number(row?.[0] ?? 0), enabled: Number(row?.[1] ?? 0) }
+    // Two statements that an index answers; one with a sum would look at every row.
+    const count = (where: string) => Number(this.kernel.db.row(`SELECT count(*) FROM automation_cursor ${where}`)?.[0])
+    const total = count('')
+    return { total, enabled: total - count('WHERE enabled = 0') }
   }
 
   /** The cursors that are due first. */
   upcoming(limit: number): CursorRow[] {
     return this.kernel.db.all<CursorRow>(
-      'SELECT * FROM automation_cursor WHERE next_run_at IS NOT NULL ORDER BY next_run_at, job LIMIT ?',
+      'SELECT * FROM automation_cursor WHERE next_run_at IS NOT NULL ORDER BY next_run_at, rowid LIMIT ?',
       [limit],
     )
+  }
+
+  /** An instant that is over when the job is heard of or switched on was missed, unless it ran or was counted before. */
+  #missed({ time }: Schedule, before: CursorRow | undefined, fresh: boolean): boolean {
+    const instant = Date.parse(time ?? '')
+    if (before?.last_scheduled_at === instant) return false
+    return fresh || (before?.enabled === 0 && (before.last_misfire_at ?? Number.NEGATIVE_INFINITY) < instant)
   }
 
   #first(schedule: Schedule, now: number): number | null {

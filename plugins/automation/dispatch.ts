@@ -1,7 +1,7 @@
 import { Fault, type Gate, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { AutomationErrors, type Fire, type RunStatus } from './api.js'
+import { AutomationErrors, type Fire } from './api.js'
 import type { Claims } from './claim.js'
 import { parseDuration } from './duration.js'
 import { isLoop, type JobRecord } from './job-kind.js'
@@ -73,7 +73,7 @@ export class Dispatcher {
       if (status !== 'failed' || retry?.strategy !== 'backoff' || run.attempt > retry.max_retries) return
       const delay = (parseDuration(retry.base_delay) ?? 0) * 2 ** (run.attempt - 1)
       if (!(await this.#pause(delay))) return
-      const again = await this.#again(run, status)
+      const again = await this.#again(run)
       if (!again) return
       run = again.run
       job = again.job
@@ -87,13 +87,11 @@ export class Dispatcher {
   }
 
   /** Reserves the next attempt; limits or a job that is gone end the tries. */
-  async #again(run: RunRow, status: RunStatus): Promise<{ run: RunRow; job: JobRecord } | undefined> {
+  async #again(run: RunRow): Promise<{ run: RunRow; job: JobRecord } | undefined> {
     try {
-      if (this.runs.open(run.job_id).length > 0) return undefined
-      const cause = this.runs.get(run.id)?.event
-      return await this.kernel.db.tx(t => this.claims.reserve(t, run.job_id, { cause, retryOf: run }))
+      return await this.kernel.db.tx(t => this.claims.retry(t, run))
     } catch (error) {
-      this.kernel.log.warn(`run ${run.id} is ${status} and is not tried again: ${messageOf(error)}`, { run: run.id })
+      this.kernel.log.warn(`run ${run.id} failed and is not tried again: ${messageOf(error)}`, { run: run.id })
       return undefined
     }
   }
@@ -108,7 +106,9 @@ export class Dispatcher {
     await this.kernel.db.tx(t => {
       // Whoever deletes a job does not end its runs, so the row is there; a run that is over stays as it is.
       const now = this.runs.get(run.id)
-      if (now && !isFinal(now.status)) this.runs.move(t, run.id, ending.status, { error: ending.error })
+      if (!now || isFinal(now.status)) return
+      this.runs.move(t, run.id, ending.status, { error: ending.error })
+      if (ending.status === 'completed') this.claims.completed(t, run.job_id)
     })
     return ending
   }

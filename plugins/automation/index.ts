@@ -1,4 +1,13 @@
-import { type CliColumn, created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  type CliColumn,
+  type CliShorthand,
+  created,
+  definePlugin,
+  noContent,
+  ok,
+  routeOf,
+  surfaceOf,
+} from '../../kernel/plugin.js'
 import {
   CreateJobBody,
   JobReply,
@@ -13,8 +22,8 @@ import {
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted } from './api.js'
-import { bootColumns, cursorTables } from './cursors.js'
+import { Automation, AutomationErrors, JobKind, RunCreated, RunEnded, RunStarted, TriggerKind } from './api.js'
+import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { deliveryColumns, runTable } from './runs.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
@@ -45,6 +54,31 @@ const jobFields: readonly CliColumn[] = [
   { header: 'Missed', path: 'scheduler.misfire_count' },
 ]
 
+/** Beside `--schedule` with JSON. */
+const schedules: readonly CliShorthand[] = [
+  {
+    option: 'every',
+    member: 'schedule',
+    value: { mode: 'every', interval: '$' },
+    type: 'text',
+    summary: '1h, 90s, 1h30m',
+  },
+  {
+    option: 'cron',
+    member: 'schedule',
+    value: { mode: 'cron', expr: '$' },
+    type: 'text',
+    summary: "five fields: '0 9 * * 1-5'",
+  },
+  {
+    option: 'at',
+    member: 'schedule',
+    value: { mode: 'at', time: '$' },
+    type: 'time',
+    summary: 'once: 2030-01-31T09:00',
+  },
+]
+
 const runColumns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
   { header: 'STATUS', path: 'status' },
@@ -68,7 +102,11 @@ const runFields: readonly CliColumn[] = [
 ]
 
 const jobItem = { item: 'job', fields: jobFields } as const
-const runRows = { rows: 'runs', columns: runColumns, empty: 'no runs' } as const
+const runRows = {
+  rows: 'runs',
+  columns: runColumns,
+  empty: 'no runs; start one: svc automation jobs trigger <id>',
+} as const
 
 export default definePlugin({
   name: 'automation',
@@ -77,7 +115,7 @@ export default definePlugin({
   provides: Automation,
   service: () => import('./service.js').then(m => m.AutomationService),
 }).surface({
-  kinds: [JobKind],
+  kinds: [JobKind, TriggerKind],
   events: [RunCreated, RunStarted, RunEnded],
   errors: [AutomationErrors],
   settings: Object.values(AutomationSettings),
@@ -86,6 +124,7 @@ export default definePlugin({
     { id: '002-run', sql: runTable },
     { id: '003-delivery', sql: deliveryColumns },
     { id: '004-boot', sql: bootColumns },
+    { id: '005-counts', sql: countIndexes },
   ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
@@ -115,10 +154,10 @@ export default definePlugin({
             { header: 'STATUS', path: 'last_run.status' },
             { header: 'REASON', path: 'last_run.error' },
           ],
-          empty: 'no jobs; svc automation jobs create --help tells how to make one',
+          empty: 'no jobs; make one: svc automation jobs create --help',
         },
       },
-      handle: (self, { query }) => ok(self.listJobs(query)),
+      handle: async (self, { query }) => ok(await self.listJobs(query)),
     }),
     route({
       method: 'POST',
@@ -128,7 +167,7 @@ export default definePlugin({
       body: CreateJobBody,
       replies: { 201: JobReply },
       errors: [400, 409, 422, 500, 503],
-      cli: { path: 'automation jobs create', view: jobItem },
+      cli: { path: 'automation jobs create', view: jobItem, shorthands: schedules },
       handle: async (self, { actor, body }) => created({ job: await self.jobs.create(actor, body) }),
     }),
     route({
@@ -149,7 +188,7 @@ export default definePlugin({
       body: PatchJobBody,
       replies: { 200: JobReply },
       errors: [400, 404, 409, 422, 500, 503],
-      cli: { path: 'automation jobs update', view: jobItem },
+      cli: { path: 'automation jobs update', view: jobItem, shorthands: schedules },
       handle: async (self, { actor, params, body }) => ok({ job: await self.jobs.patch(actor, params.id, body) }),
     }),
     route({

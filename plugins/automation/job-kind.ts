@@ -33,43 +33,66 @@ export interface JobProblem {
   readonly text: string
 }
 
+/** Members that jobs and triggers have alike. */
+type Definition = Partial<
+  Pick<
+    JobSpec,
+    'id' | 'scope' | 'workspace_id' | 'target_kind' | 'agent_name' | 'prompt' | 'fire_limit' | 'retry' | 'loop_target'
+  >
+> & { readonly task?: JobSpec['task'] }
+
+/** What is wrong with the fire limit or the retries of a definition. */
+export function limitsProblem({ fire_limit: limit, retry }: Definition): string | undefined {
+  if (limit && !(limit.max > 0)) return 'fire_limit.max: more than 0'
+  if (limit && !parseDuration(limit.window)) return 'fire_limit.window: a duration like 1h, more than 0'
+  if (retry?.strategy === 'none' && (retry.max_retries !== 0 || retry.base_delay !== '')) {
+    return 'retry: strategy none takes max_retries 0 and base_delay ""'
+  }
+  if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && parseDuration(retry.base_delay))) {
+    return 'retry: strategy backoff needs max_retries and base_delay, both more than 0'
+  }
+  return undefined
+}
+
 /** The rules of Behaviour 7.2 that the schema cannot say; `undefined` when all hold. */
 export function jobProblem(spec: JobSpec, scope: RecordScope): JobProblem | undefined {
   const job = (text: string): JobProblem => ({ of: 'job', text })
-  const limit = spec.fire_limit
-  if (limit && !(limit.max > 0)) return job('fire_limit.max: more than 0')
-  if (limit && !parseDuration(limit.window)) return job('fire_limit.window: a duration like 1h, more than 0')
-  const retry = spec.retry
-  if (retry?.strategy === 'none' && (retry.max_retries !== 0 || retry.base_delay !== '')) {
-    return job('retry: strategy none takes max_retries 0 and base_delay ""')
-  }
-  if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && parseDuration(retry.base_delay))) {
-    return job('retry: strategy backoff needs max_retries and base_delay, both more than 0')
-  }
-  const schedule = spec.schedule ? scheduleProblem(spec.schedule) : undefined
-  if (schedule) return job(schedule)
-  if (isLoop(spec)) return loopProblem(spec, scope)
+  const wrong = limitsProblem(spec) ?? (spec.schedule ? scheduleProblem(spec.schedule) : undefined)
+  if (wrong) return job(wrong)
+  if (isLoop(spec)) return loopProblem(spec, scope, 'job')
   if (spec.loop_target) return job('loop_target: not possible with target_kind agent')
   if (spec.task)
-    return retry?.strategy === 'backoff' ? job('retry: a job with a task cannot be tried again') : undefined
+    return spec.retry?.strategy === 'backoff' ? job('retry: a job with a task cannot be tried again') : undefined
   if (!spec.agent_name) return job('agent_name: required')
   if (!spec.prompt?.trim()) return job('prompt: required')
   return undefined
 }
 
-/** A loop is the target when the job says so, or names one and no other target. */
-export const isLoop = (spec: JobSpec) => spec.target_kind === 'loop' || (!spec.target_kind && Boolean(spec.loop_target))
+/** A loop is the target when the definition says so, or names one and no other target. */
+export const isLoop = (spec: Definition) =>
+  spec.target_kind === 'loop' || (!spec.target_kind && Boolean(spec.loop_target))
 
-function loopProblem(spec: JobSpec, scope: RecordScope): JobProblem | undefined {
+/** What is wrong with a definition whose target is a loop. */
+export function loopProblem(spec: Definition, scope: RecordScope, of: 'job' | 'trigger'): JobProblem | undefined {
   const loop = (text: string): JobProblem => ({ of: 'loop', text })
   const target = spec.loop_target
   if (!target?.loop_name.trim()) return loop('loop_target.loop_name: required')
   if (spec.agent_name || spec.prompt || spec.task) return loop('loop_target: agent_name, prompt and task must be empty')
-  if (target.input_mapping) return loop('loop_target.input_mapping: triggers alone have it')
+  if (target.input_mapping && of === 'job') return loop('loop_target.input_mapping: triggers alone have it')
   if (!target.workspace_id) return loop('loop_target.workspace_id: required')
   if (scope.kind === 'workspace' && target.workspace_id !== scope.id) {
-    return loop('loop_target.workspace_id: must be the workspace of the job')
+    return loop(`loop_target.workspace_id: must be the workspace of the ${of}`)
   }
+  return undefined
+}
+
+/** What a definition says of its own id and scope is what its record has. */
+export function identityProblem(id: string, scope: RecordScope, spec: Definition): string | undefined {
+  if (spec.id !== undefined && spec.id !== id) return `id: ${JSON.stringify(spec.id)} is not the id of the record`
+  if (spec.scope !== undefined && (spec.scope === 'workspace') !== (scope.kind === 'workspace')) {
+    return `scope: ${spec.scope}, but the record has scope ${scope.kind}`
+  }
+  if (spec.workspace_id && spec.workspace_id !== scope.id) return 'workspace_id: not that of the scope of the record'
   return undefined
 }
 
@@ -78,17 +101,7 @@ export const JobKind = kind<JobSpec>({
   name: 'automation.job',
   spec: JobSpec,
   maxBytes: 256 * 1024,
-  check({ id, scope, spec }) {
-    if (spec.id !== undefined && spec.id !== id) return `id: ${JSON.stringify(spec.id)} is not the id of the record`
-    const workspace = scope.kind === 'workspace'
-    if (spec.scope !== undefined && (spec.scope === 'workspace') !== workspace) {
-      return `scope: ${spec.scope}, but the record has scope ${scope.kind}`
-    }
-    if (spec.workspace_id && spec.workspace_id !== scope.id) {
-      return 'workspace_id: not that of the scope of the record'
-    }
-    return jobProblem(spec, scope)?.text
-  },
+  check: ({ id, scope, spec }) => identityProblem(id, scope, spec) ?? jobProblem(spec, scope)?.text,
 })
 
 /** Who wrote a job (decision 13). Those of `package` and `config` are read-only at the door of jobs, but for `enabled`. */

@@ -13,11 +13,15 @@ import type { CreateJobBody, FireLimit, Job, PatchJobBody } from '../../schemas/
 import { AutomationErrors } from './api.js'
 import { type CursorStore, cursorToWire, nameKey } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
-import type { ListedJob } from './job-list.js'
+import type { JobReader } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import { lastRunToWire, type RunStore } from './runs.js'
+import { TriggerKind } from './trigger-kind.js'
 
 type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
+
+/** Kinds with a prompt that runs by itself. */
+const DEFINITIONS = new Set([JobKind.name, TriggerKind.name])
 
 /** The door of jobs: it reads and writes their records (decision 13). */
 export class Jobs {
@@ -87,13 +91,17 @@ export class Jobs {
     await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
   }
 
-  /** What lists filter and sort by. */
-  listed(records: readonly StoredRecord[]): ListedJob[] {
+  /** For one list. */
+  reader(): JobReader {
     const overlays = this.cursors.overlays()
-    return records.flatMap(stored => {
-      const record = decodeJob(stored)
-      return record ? [{ ...facts(record, this.cursors.enabled(record, overlays)), record }] : []
-    })
+    const read = <T>(id: string, show: (record: JobRecord) => T) => {
+      const record = decodeJob(this.kernel.records.get(JobKind, id))
+      return record && show(record)
+    }
+    return {
+      facts: id => read(id, record => facts(record, this.cursors.enabled(record, overlays))),
+      wire: id => read(id, record => this.toWire(record)),
+    }
   }
 
   /** A job as the contract has it: from its record and its cursor. */
@@ -121,13 +129,14 @@ export class Jobs {
 
   /** Refuses, inside the transaction of a write at any door, a name that is taken and a prompt that ends the daemon. */
   guard(change: RecordChange): Fault | undefined {
-    if (change.verb !== 'put' || change.after.kind !== JobKind.name) return undefined
+    if (change.verb !== 'put' || !DEFINITIONS.has(change.after.kind)) return undefined
     const { after } = change
     const spec = after.spec as JobSpec
     if (jobSource(after) === 'dynamic') {
       const found = lifecycleCommand(`${spec.prompt ?? ''}\n${spec.task?.description ?? ''}`)
       if (found) return AutomationErrors.lifecycle_command(undefined, { details: { class: found } })
     }
+    if (after.kind !== JobKind.name) return undefined
     const key = nameKey(after)
     for (const id of [this.#named.get(key) ?? after.id, ...this.cursors.named(key)]) {
       const other = id === after.id ? undefined : this.kernel.records.get(JobKind, id)
@@ -173,8 +182,6 @@ function facts(record: JobRecord, enabled: boolean) {
     ...(spec.loop_target ? { loop_target: spec.loop_target } : {}),
   }
 }
-
-/** Names are unique among the jobs of one workspace, and among those of all workspaces. */
 
 function scopeOf(kind: 'global' | 'workspace', workspace: string | undefined): RecordScope {
   if (kind === 'workspace') {

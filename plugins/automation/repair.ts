@@ -1,12 +1,17 @@
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { SessionInfo, Sessions } from '../sessions/api.js'
+import type { CursorStore } from './cursors.js'
 import type { RunRow, RunStore } from './runs.js'
 
 /**
  * Ends the runs that an earlier daemon left: one that was claimed is not dispatched again (Behaviour 7.5), one that was
  * going on ends as its session did. Sessions have repaired themselves before. Returns how many there were.
  */
-export async function repairRuns(kernel: PluginKernel<{ sessions: typeof Sessions }>, runs: RunStore): Promise<number> {
+export async function repairRuns(
+  kernel: PluginKernel<{ sessions: typeof Sessions }>,
+  runs: RunStore,
+  cursors: CursorStore,
+): Promise<number> {
   const { sessions } = kernel.needs
   const left = runs
     .open()
@@ -18,7 +23,11 @@ export async function repairRuns(kernel: PluginKernel<{ sessions: typeof Session
     await sessions.stop(session.id, { reason: 'error', detail: 'the run that it worked for is over' })
   }
   await kernel.db.tx(t => {
-    for (const { run, session } of left) runs.move(t, run.id, ...endingOf(run, session))
+    for (const { run, session } of left) {
+      const [status, more] = endingOf(run, session)
+      runs.move(t, run.id, status, more)
+      cursors.resumed(t, run.job_id, status !== 'failed')
+    }
   })
   return left.length
 }

@@ -137,9 +137,11 @@ export class RunStore {
   /** Runs that failed and are the latest of their job, of jobs that are there; newest first. */
   latestFailures(limit: number): RunRow[] {
     return this.kernel.db.all<RunRow>(
-      `SELECT r.* FROM automation_cursor c JOIN automation_run r
-         ON r.seq = (SELECT max(seq) FROM automation_run WHERE job_id = c.job AND status <> 'canceled')
-       WHERE r.status = 'failed' ORDER BY r.seq DESC LIMIT ?`,
+      `SELECT r.* FROM automation_run r WHERE r.status = 'failed'
+         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
+         AND NOT EXISTS
+           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
+       ORDER BY r.seq DESC LIMIT ?`,
       [limit],
     )
   }

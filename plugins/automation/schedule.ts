@@ -4,6 +4,9 @@ import { canonicalJson } from '../../kernel/plugin.js'
 import type { Schedule } from '../../schemas/automation.js'
 import { parseDuration } from './duration.js'
 
+/** Epoch milliseconds: a clock that says less has not been set yet, as on a machine that lost its battery. */
+const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
+
 /** Two instants of one schedule are never in the same second: ids of runs are made of seconds (Behaviour 7.5). */
 const SHORTEST_INTERVAL_MS = 1000
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
@@ -105,6 +108,16 @@ export class Occurrences {
   /** The first one after `now`, which lies before a cursor that points at `due`: the clock was set back. */
   again(due: number | undefined, now: number): number | undefined {
     return due === undefined || this.schedule.mode === 'at' ? this.first(now) : this.after(due, now)
+  }
+
+  /**
+   * Where a cursor stands that an unset clock planned, now that the clock is right: behind the last occurrence that was
+   * claimed by a right one, else behind now. Between the two times lie decades of occurrences that never were.
+   */
+  corrected(due: number, last: number | undefined, now: number): number | undefined {
+    if (due >= CLOCK_IS_SET || now < CLOCK_IS_SET) return due
+    const known = last !== undefined && last >= CLOCK_IS_SET && last <= now
+    return known ? this.after(last, last) : this.again(due, now)
   }
 
   /** The latest one from `due` up to `now`. */

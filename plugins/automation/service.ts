@@ -16,9 +16,12 @@ import { repairRuns } from './repair.js'
 import { type RunRow, RunStore, runToWire } from './runs.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
+import { TriggerKind } from './trigger-kind.js'
 
 const DEFAULT_RUNS = 100
 const MAX_RUNS = 1000
+/** Jobs that are planned anew in one transaction. */
+const REPLANNED_AT_ONCE = 200
 /** Jobs that the status names, the next ones to be due. */
 const SHOWN_JOBS = 50
 
@@ -70,20 +73,21 @@ export class AutomationService implements AutomationApi {
     await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
     await this.#replan()
     for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)
-    const left = await repairRuns(this.kernel, this.#runs)
+    const left = await repairRuns(this.kernel, this.#runs, this.#cursors)
     if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
   }
 
   /** Plans anew what was planned by a clock that was ahead of the present one. */
   async #replan(): Promise<readonly string[]> {
     const ahead = this.#cursors.ahead()
-    if (ahead.length === 0) return ahead
-    await this.kernel.db.tx(t => {
-      for (const id of ahead) {
-        const job = decodeJob(this.kernel.records.get(JobKind, id))
-        if (job) this.#cursors.replan(t, job)
-      }
-    })
+    for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
+      await this.kernel.db.tx(t => {
+        for (const id of ahead.slice(from, from + REPLANNED_AT_ONCE)) {
+          const job = decodeJob(this.kernel.records.get(JobKind, id))
+          if (job) this.#cursors.replan(t, job)
+        }
+      })
+    }
     return ahead
   }
 
@@ -127,10 +131,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): ListJobsReply {
-    const scope = query.workspace_id ? { scope: { kind: 'workspace', id: query.workspace_id } } : {}
-    const records = this.kernel.records.list({ kind: JobKind, ...scope })
-    return pageJobs(this.jobs.listed(records), query, job => this.jobs.toWire(job))
+  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.db, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
@@ -170,12 +172,19 @@ export class AutomationService implements AutomationApi {
     return {
       enabled: this.#enabled,
       jobs: this.#cursors.totals(),
-      triggers: { enabled: 0, total: 0 },
+      triggers: this.#triggerTotals(),
       next_fire: next === undefined ? null : iso(next),
       scheduler_running: this.running,
       scheduled_jobs: this.#cursors.upcoming(SHOWN_JOBS).map(cursorToWire),
       status: this.running || !this.#enabled ? 'ok' : 'degraded',
     }
+  }
+
+  #triggerTotals(): StatusAutomation['triggers'] {
+    const sql =
+      "SELECT count(*) AS total, sum(CASE WHEN json_valid(spec) THEN spec ->> '$.enabled' ELSE 0 END) AS enabled FROM kernel_record WHERE kind = ?"
+    const row = this.kernel.db.get<{ total: number; enabled: number | null }>(sql, [TriggerKind.name])
+    return { total: row?.total ?? 0, enabled: row?.enabled ?? 0 }
   }
 
   /** Doctor: the scheduler, and jobs whose latest run failed. */

@@ -1,4 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
 import type { Home } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
@@ -39,6 +40,31 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   judge(vault, await modeOf(vault), 0o600, 'secrets_perms_wrong')
   if (items.length > 0) return items
   return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
+}
+
+/** Whether the log can be written; the daemon goes on without it. */
+export async function logItems(home: Home): Promise<DiagnosticItem[]> {
+  const log = home.path('logs', 'svc.log')
+  const isFile = (await stat(log).catch(() => undefined))?.isFile()
+  const problem = isFile === false ? 'is no file' : await refusal(isFile ? log : home.logs)
+  if (problem === undefined) return [fine('home.log', 'home', 'log_ok', 'Log', `${log} is written`)]
+  return [
+    finding({
+      id: 'home.log',
+      code: 'log_unwritable',
+      category: 'home',
+      severity: 'warning',
+      title: 'The log cannot be written',
+      message: `${log} ${problem}; what the daemon would log is lost`,
+    }),
+  ]
+}
+
+async function refusal(path: string): Promise<string | undefined> {
+  return access(path, constants.W_OK).then(
+    () => undefined,
+    error => `cannot be written (${(error as NodeJS.ErrnoException).code})`,
+  )
 }
 
 /** The verdict on so many free bytes on the file system of the home; throws when that is not known. */

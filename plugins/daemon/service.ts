@@ -36,7 +36,7 @@ import {
 import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems } from './checks.js'
 import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
-import { diskItem, permissionItems } from './home-checks.js'
+import { diskItem, logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
 
@@ -177,6 +177,7 @@ export class DaemonService implements DaemonApi {
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
+      { id: 'home.log', category: 'home', run: () => logItems(home) },
       { id: 'home.disk', category: 'home', run: () => this.#diskItems() },
     ]
   }

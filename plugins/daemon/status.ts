@@ -184,6 +184,7 @@ export function reconcileStatus(
     return {
       kind: name,
       registered,
+      projected: entry !== undefined,
       records: count,
       pending: entry?.pending ?? 0,
       quarantined: entry?.quarantined.length ?? 0,

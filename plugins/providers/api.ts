@@ -59,6 +59,14 @@ export const BUILT_IN_PROVIDER = 'local'
 
 export const ProviderErrors = defineErrors({
   provider_not_found: { status: 404, message: 'no such provider', next: 'svc provider list' },
-  provider_probe_unavailable: { status: 422, message: 'whether this provider is logged in cannot be asked' },
-  provider_cli_missing: { status: 422, message: 'the command of this provider is not on the PATH of the daemon' },
+  provider_probe_unavailable: {
+    status: 422,
+    message: 'whether this provider is logged in cannot be asked',
+    next: 'svc provider list',
+  },
+  provider_cli_missing: {
+    status: 422,
+    message: 'the command of this provider is not on the PATH of the daemon',
+    next: 'svc provider list',
+  },
 })

@@ -37,10 +37,10 @@ export const catalog: readonly Provider[] = [
   builtIn,
   nativeCli('claude', 'Claude', ['claude-agent-acp'], {
     install: 'npm install -g @agentclientprotocol/claude-agent-acp',
-    login: 'claude',
+    login: 'claude-agent-acp --cli auth login --claudeai',
   }),
   nativeCli('codex', 'Codex', ['codex-acp'], {
-    install: 'npm install -g @zed-industries/codex-acp',
+    install: 'npm install -g @zed-industries/codex-acp @openai/codex',
     login: 'codex login',
     loginCheck: ['codex', 'login', 'status'],
   }),
@@ -60,6 +60,13 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @qwen-code/qwen-code',
     login: 'qwen',
   }),
-  nativeCli('kimi', 'Kimi CLI', ['kimi', 'acp'], { install: 'uv tool install kimi-cli', login: 'kimi login' }),
-  nativeCli('pi', 'Pi', ['pi-acp'], { harness: 'pi_acp', install: 'npm install -g pi-acp', login: 'pi' }),
+  nativeCli('kimi', 'Kimi Code CLI', ['kimi', 'acp'], {
+    install: 'npm install -g @moonshot-ai/kimi-code',
+    login: 'kimi login',
+  }),
+  nativeCli('pi', 'Pi', ['pi-acp'], {
+    harness: 'pi_acp',
+    install: 'npm install -g pi-acp @earendil-works/pi-coding-agent',
+    login: 'pi-acp --terminal-login',
+  }),
 ]

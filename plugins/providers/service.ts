@@ -8,12 +8,15 @@ import type {
   Provider as WireProvider,
   WorkspaceProvider,
 } from '../../schemas/providers.js'
-import { type Provider, ProviderErrors, type ProvidersApi, type ProviderUse, ProviderUsers } from './api.js'
+import { type Provider, ProviderErrors, type ProvidersApi, ProviderUsers } from './api.js'
 import { builtIn, catalog } from './catalog.js'
 import { findExecutable, packageVersion } from './detect.js'
 import { environmentOf, searchPath } from './environment.js'
 import { type Probe, runProbe } from './probe.js'
 import { DefaultProvider } from './settings.js'
+
+/** Definitions that a doctor item names. */
+const USERS_NAMED = 10
 
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {
@@ -150,28 +153,52 @@ export class ProvidersService implements ProvidersApi {
     }))
   }
 
+  /** What can run an agent that has no command of its own; nothing can on a fresh machine. */
+  async #installedItems(): Promise<DiagnosticItem[]> {
+    const programs = catalog.filter(provider => provider !== builtIn)
+    const there = await Promise.all(programs.map(provider => this.detected(provider)))
+    const names = programs.filter((_, at) => there[at]).map(provider => provider.displayName)
+    const item = { id: 'runtime.providers', category: 'providers', data_freshness: 'live' } as const
+    if (names.length > 0) {
+      const message = `installed: ${names.join(', ')}`
+      return [{ ...item, code: 'provider_ready', severity: 'info', title: 'Agent programs', message }]
+    }
+    const [first] = programs
+    return [
+      {
+        ...item,
+        code: 'provider_cli_missing',
+        severity: 'warning',
+        title: 'no agent program is installed',
+        message: `none of ${programs.map(({ argv: [command] }) => command).join(', ')} is on the PATH of the daemon; until one is, only agents with a command of their own run, as report does`,
+        ...(first?.install ? { suggested_command: first.install } : {}),
+      },
+    ]
+  }
+
   /** Doctor: the commands of definitions in use that are not there, each once. */
   async check(): Promise<DiagnosticItem[]> {
     const uses = (await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))).flat()
-    const byCommand = new Map<string, ProviderUse[]>()
+    const byCommand = new Map<string, Set<string>>()
     for (const use of uses) {
       const command = use.command ?? this.get(use.provider)?.argv[0]
       // One that is relative to a workspace can be judged only there, when it is started.
       if (command === undefined || (command.includes('/') && !command.startsWith('/'))) continue
-      byCommand.set(command, [...(byCommand.get(command) ?? []), use])
+      byCommand.set(command, (byCommand.get(command) ?? new Set()).add(use.by))
     }
-    const items: DiagnosticItem[] = []
+    const items = await this.#installedItems()
     for (const [command, users] of byCommand) {
       if (await this.executable(command)) continue
       const install = catalog.find(provider => provider.argv[0] === command)?.install
-      const names = [...new Set(users.map(use => use.by))].sort()
+      const names = [...users].sort().slice(0, USERS_NAMED)
+      const more = users.size > names.length ? ` and ${users.size - names.length} more` : ''
       items.push({
         id: `runtime.providers:${command}`,
         code: 'provider_cli_missing',
         category: 'providers',
         severity: 'warning',
         title: `${command} is not installed`,
-        message: `${missing(command)}; used by ${names.join(', ')}`,
+        message: `${missing(command)}; used by ${names.join(', ')}${more}`,
         data_freshness: 'live',
         ...(install ? { suggested_command: install } : {}),
         evidence: { command, used_by: names },

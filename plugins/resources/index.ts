@@ -66,7 +66,7 @@ export default definePlugin({
             { header: 'Version', path: 'version' },
             { header: 'Updated', path: 'updated_at', as: 'ago' },
           ],
-          empty: 'no records',
+          empty: 'no records; write one: svc resource put --help',
         },
       },
       handle: (self, { query, actor }) => ok(self.list(actor, query)),

@@ -4,7 +4,7 @@ import type { SessionFailure } from './api.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
-import { type Pulse, pulseOf } from './pulse.js'
+import { isStopped, type Pulse, pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
@@ -14,6 +14,8 @@ import { Updates } from './updates.js'
 import { infoOf } from './wire.js'
 
 const SUMMARY_CHARACTERS = 16_000
+/** Milliseconds without a sign of life after which a process that waits is stale (Behaviour 6.1). */
+const STALE_AFTER_MS = 2 * 60_000
 
 /** What a binding needs of its session. */
 export interface BindingOwner {
@@ -41,6 +43,8 @@ export class AgentBinding {
   #lastCalls = new ToolCalls()
   #lastTurnId = ''
   #toldFull = false
+  /** Monotonic; of the last sign of life between turns. */
+  #seenAt = 0
 
   constructor(
     private readonly context: SessionsContext,
@@ -56,6 +60,16 @@ export class AgentBinding {
   /** What the system tells of the process; undefined without one. */
   pulse(): Pulse | undefined {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
+  }
+
+  /** The process that waits for a prompt has shown no life for long. Asks the system, never the agent. */
+  get isStale(): boolean {
+    const running = this.#running
+    if (!running) return false
+    const { handle } = running.agent
+    const now = this.context.kernel.clock.monotonic()
+    if (handle.alive && !isStopped(handle.pid)) this.#seenAt = now
+    return now - this.#seenAt > STALE_AFTER_MS
   }
 
   /** Texts of a prompt: before the first one what the agent has to know. */
@@ -83,6 +97,7 @@ export class AgentBinding {
       activity: () => owner.turn?.touch(),
     })
     this.#running = running
+    this.#seenAt = this.context.kernel.clock.monotonic()
     const { session } = running.agent
     this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
     if (load !== undefined) {
@@ -109,6 +124,7 @@ export class AgentBinding {
   /** A turn is over: what comes now belongs to it still, until the next one begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
+    this.#seenAt = this.context.kernel.clock.monotonic()
     this.#lastCalls = turn.calls
     this.#lastTurnId = turn.id
   }

@@ -218,8 +218,9 @@ export class AgentProcess {
 
   async #watch(linkFailure: () => Error | undefined): Promise<AgentFailure> {
     const { handle, clock } = this.start
+    const stderrRead = new Promise(resolve => handle.stderr.once('close', resolve))
     const exit = handle.exited.then(async ({ code, signal }) => {
-      await within(clock, DRAIN_MS, this.#connection.closed).catch(() => {})
+      await within(clock, DRAIN_MS, Promise.all([this.#connection.closed, stderrRead])).catch(() => {})
       this.#connection.close(new Error('the agent ended'))
       const how = signal ? `by ${signal}` : `with code ${code}`
       return this.#failure('process_exit', this.#withLastWords(`the agent process ended ${how}`))

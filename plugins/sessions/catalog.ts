@@ -46,6 +46,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
     epoch: 0,
     journal_bytes: 0,
     cause: null,
+    usage: null,
     last_activity_at: now,
     created_at: now,
     updated_at: now,

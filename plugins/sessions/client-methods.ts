@@ -1,5 +1,6 @@
 import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
+import { issueText } from '../../kernel/plugin.js'
 import { notPossible, refusalOf } from './acp-error.js'
 import * as schemas from './acp-schemas.js'
 import { readTextFile, writeTextFile } from './files.js'
@@ -71,7 +72,7 @@ export class ClientMethods {
 function decode<T>(schema: v.GenericSchema<unknown, T>, params: unknown): T {
   const result = v.safeParse(schema, params ?? {})
   if (result.success) return result.output
-  const { message, path } = result.issues[0]
-  const at = path?.map(({ key }) => String(key)).join('.')
-  throw notPossible('invalid_params', `${at ? `${at}: ` : ''}${message}`)
+  const [issue] = result.issues
+  const at = issue.path?.map(({ key }) => String(key)).join('.')
+  throw notPossible('invalid_params', `${at ? `${at}: ` : ''}${issueText(issue)}`)
 }

@@ -1,7 +1,11 @@
 import path from 'node:path'
 import type { CommandContext } from '../../kernel/plugin.js'
 import type { SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
+import { eventOf } from './conversation.js'
 import { EventLines } from './event-lines.js'
+import { sessionPath } from './session-path.js'
+
+export { runAttach, runPrompt, runWait } from './talk-commands.js'
 
 /** `svc session new` */
 export async function runNew({ options, client, out, cwd }: CommandContext): Promise<void> {
@@ -33,13 +37,11 @@ export async function runEvents(context: CommandContext): Promise<void> {
   const lines = new EventLines(String(args.session_id), out)
   if (options.follow === true) {
     const limit = options.limit === undefined ? '' : `&limit=${options.limit}`
-    for await (const { event, data } of client.stream(`${base}/stream?frames=raw${limit}`)) {
-      if (event === 'error') return streamFault(context, data)
-      if (event === 'closing') continue
-      const stored = data as SessionEvent
-      if (!wanted(stored, options)) continue
-      if (out.json) out.value(stored)
-      else lines.show(stored)
+    for await (const frame of client.stream(`${base}/stream?frames=raw${limit}`)) {
+      const event = eventOf(frame, context)
+      if (!event || !wanted(event, options)) continue
+      if (out.json) out.value(event)
+      else lines.show(event)
     }
     lines.end()
     return
@@ -122,13 +124,6 @@ export async function runResume(context: CommandContext): Promise<void> {
   else out.line(`resumed ${args.session_id}`)
 }
 
-/** Path of the session's routes: the workspace is found, never typed. */
-async function sessionPath({ args, client }: CommandContext): Promise<string> {
-  const id = encodeURIComponent(String(args.session_id))
-  const owner = (await client.request('GET', `/api/sessions/${id}/owner`)) as { workspace_id: string }
-  return `/api/workspaces/${encodeURIComponent(owner.workspace_id)}/sessions/${id}`
-}
-
 /** Requests without an answer, the oldest first. */
 function pendingRequests(events: readonly SessionEvent[]) {
   const pending = new Map<string, { id: string; turnId: string; kind: string; what: string }>()
@@ -153,9 +148,4 @@ function queryOf(values: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
   return text === '' ? '' : `?${text}`
-}
-
-function streamFault({ fault }: CommandContext, data: unknown): never {
-  const { error, code } = (data ?? {}) as { error?: string; code?: string }
-  return fault(code ?? 'stream', error ?? 'the stream failed')
 }

@@ -78,7 +78,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     cli: { path: 'session repair', args: [id], find },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ repair: await repairTranscript(self.context, row, query.dry_run ?? false) })
+      return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
     },
   }),
   route({

@@ -5,24 +5,24 @@ type Content = Readonly<Record<string, unknown>>
 
 const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
 
-/** Events as lines for a person: the running text of the agent, and one line for what else happens. */
+/** Events for a person: the text of the agent as it comes, and one line for what else happens. */
 export class EventLines {
-  /** Text that has not come to the end of its line. */
-  #text = ''
-  #kind = ''
+  /** Whose text the unfinished line is. */
+  #open: 'agent_message' | 'thought' | undefined
   readonly #calls = new Set<unknown>()
 
+  /** @param answerable the reader is asked, so that it needs no command to answer with */
   constructor(
     private readonly sessionId: string,
     private readonly out: CommandOutput,
+    private readonly answerable = false,
   ) {}
 
   show(event: SessionEvent): void {
-    const content = (typeof event.content === 'object' && event.content !== null ? event.content : {}) as Content
+    const content = contentOf(event)
     if (event.type === 'agent_message' || event.type === 'thought') {
-      if (this.#kind !== event.type) this.end()
-      this.#kind = event.type
-      this.#write(String(content.text ?? ''))
+      if (this.#open !== event.type) this.end()
+      this.#text(event.type, String(content.text ?? ''))
       return
     }
     this.end()
@@ -30,20 +30,16 @@ export class EventLines {
     if (line !== undefined) this.out.line(line)
   }
 
-  /** Writes what is left of an unfinished line. */
+  /** Ends an unfinished line. */
   end(): void {
-    if (this.#text !== '') this.#emit(this.#text)
-    this.#text = ''
+    if (this.#open) this.out.text('\n')
+    this.#open = undefined
   }
 
-  #write(text: string): void {
-    const lines = (this.#text + text).split('\n')
-    this.#text = lines.pop() ?? ''
-    for (const line of lines) this.#emit(line)
-  }
-
-  #emit(line: string): void {
-    this.out.line(this.#kind === 'thought' ? this.out.color('dim', line) : line)
+  #text(type: 'agent_message' | 'thought', text: string): void {
+    if (text === '') return
+    this.out.text(type === 'thought' ? this.out.color('dim', text) : text)
+    this.#open = text.endsWith('\n') ? undefined : type
   }
 
   #line(event: SessionEvent, content: Content): string | undefined {
@@ -57,14 +53,14 @@ export class EventLines {
         const known = this.#calls.has(content.tool_call_id)
         this.#calls.add(content.tool_call_id)
         if (known) return undefined
-        return out.color('cyan', `• ${content.title} [${content.kind}] ${content.status}`)
+        return out.color('cyan', `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${oneLine(content.status)}`)
       }
       case 'tool_result': {
         const mark = MARKS[String(content.status)] ?? ''
-        const why = typeof content.error === 'string' ? `: ${content.error}` : ''
+        const why = typeof content.error === 'string' ? `: ${oneLine(content.error)}` : ''
         return out.color(
           content.status === 'failed' ? 'red' : 'cyan',
-          `• ${content.title} [${content.kind}] ${mark}${why}`,
+          `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}`,
         )
       }
       case 'permission':
@@ -74,11 +70,11 @@ export class EventLines {
       case 'usage':
         return undefined
       case 'error':
-        return out.color('red', `✗ ${content.error}`)
+        return out.color('red', `✗ ${oneLine(content.error)}`)
       case 'done':
-        return out.color('dim', `— ${content.status === 'completed' ? content.stop_reason : content.status}`)
+        return out.color('dim', `— ${oneLine(content.status === 'completed' ? content.stop_reason : content.status)}`)
       case 'session_stopped': {
-        const detail = event.stop_detail ? `: ${event.stop_detail}` : ''
+        const detail = event.stop_detail ? `: ${oneLine(event.stop_detail)}` : ''
         return out.color(event.failure ? 'red' : 'dim', `session stopped (${event.stop_reason ?? 'unknown'})${detail}`)
       }
       case 'transcript_marker.created':
@@ -87,26 +83,47 @@ export class EventLines {
           `session restarted${content.loaded === true ? '' : ', with a summary of what was before'}`,
         )
       default:
-        return out.color('dim', `${event.type}: ${content.text ?? content.warning ?? content.note ?? ''}`)
+        return out.color(
+          'dim',
+          `${oneLine(event.type)}: ${oneLine(content.text ?? content.warning ?? content.note ?? '')}`,
+        )
     }
   }
 
   #permission(content: Content): string {
     const { out } = this
     if (content.status === 'pending') {
-      const verb = content.kind === 'execute' ? 'run' : String(content.kind ?? 'do')
-      const what = content.command ?? content.title
-      return out.color('yellow', `? ${verb}: ${what} (svc session approve ${this.sessionId})`)
+      const how = this.answerable ? '' : ` (svc session approve ${this.sessionId})`
+      return out.color('yellow', `? ${wantedOf(content)}${how}`)
     }
-    const by = content.resolved_by === 'person' ? '' : ` (${content.resolved_by})`
-    const what = content.title === undefined ? '' : ` ${content.title}`
-    return out.color('yellow', `  ${content.decision}${by}${what}`)
+    const by = content.resolved_by === 'person' ? '' : ` (${oneLine(content.resolved_by)})`
+    const what = content.title === undefined ? '' : ` ${oneLine(content.title)}`
+    return out.color('yellow', `  ${oneLine(content.decision)}${by}${what}`)
   }
+}
+
+/** The content of an event; empty where it is no object. */
+export function contentOf({ content }: SessionEvent): Content {
+  return (typeof content === 'object' && content !== null ? content : {}) as Content
+}
+
+/** What permission is asked for, in one line: the command, or the title with the paths that it is about. */
+export function wantedOf({ kind, command, title, paths }: Content): string {
+  const what = oneLine(command ?? title)
+  const others =
+    command === undefined && Array.isArray(paths) ? paths.map(oneLine).filter(path => !what.includes(path)) : []
+  const verb = kind === 'execute' ? 'run' : oneLine(kind ?? 'do')
+  return `${verb}: ${what}${others.length > 0 ? ` — ${others.join(', ')}` : ''}`
+}
+
+/** A value of an agent in one line: with a line break it could pass for something that this command says. */
+function oneLine(value: unknown): string {
+  return String(value).replace(/\s*[\n\u2028\u2029]\s*/g, ' ⏎ ')
 }
 
 function planOf(entries: unknown): string {
   if (!Array.isArray(entries)) return ''
   const done = entries.filter(entry => (entry as Content | null)?.status === 'completed').length
   const current = entries.find(entry => (entry as Content | null)?.status === 'in_progress') as Content | undefined
-  return `${done}/${entries.length}${current ? ` ${current.content}` : ''}`
+  return `${done}/${entries.length}${current ? ` ${oneLine(current.content)}` : ''}`
 }

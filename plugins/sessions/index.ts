@@ -95,6 +95,34 @@ export default definePlugin({
       load: () => import('./commands.js').then(module => ({ run: module.runApprove })),
     },
     {
+      path: 'session prompt',
+      summary: 'Ask something and see what comes of it; questions are answered at the terminal',
+      args: [session, { name: 'text', optional: true, summary: 'what to ask; - is standard input' }],
+      options: [
+        { name: 'no-wait', type: 'boolean', summary: 'send it and return' },
+        { name: 'mode', type: 'text', summary: 'while a turn runs: queue (default), interrupt or steer' },
+        { name: 'idempotency-key', type: 'text', summary: 'the same prompt with the same key is sent once' },
+        { name: 'message-id', type: 'text', summary: 'id of the message, instead of one that is made' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runPrompt })),
+    },
+    {
+      path: 'session attach',
+      summary: 'Follow a session, answer its questions and type prompts',
+      args: [session],
+      load: () => import('./commands.js').then(module => ({ run: module.runAttach })),
+    },
+    {
+      path: 'session wait',
+      summary: 'Wait until no turn of a session runs any more',
+      args: [session],
+      options: [
+        { name: 'until', type: 'text', summary: 'states, with commas: idle, prompting, active, stopped …' },
+        { name: 'timeout', type: 'integer', summary: 'seconds; default: as long as it takes' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runWait })),
+    },
+    {
       path: 'session resume',
       summary: 'Start a session again that the daemon or its agent interrupted',
       args: [session],

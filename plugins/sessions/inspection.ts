@@ -3,6 +3,7 @@ import type { PendingInteraction } from '../../schemas/sessions/runtime.js'
 import type {
   InspectSessionReply,
   InteractionStatus,
+  RepairSessionQuery,
   RepairSessionReply,
   SessionUsageReply,
 } from '../../schemas/sessions.js'
@@ -12,37 +13,16 @@ import type { StoredSessionEvent } from './events.js'
 import type { LiveSession } from './live-session.js'
 import { closeTurn, findGaps } from './repair.js'
 import type { SessionRow } from './table.js'
+import { storedUsage, usageToWire } from './usage.js'
 import { healthToWire } from './wire.js'
 
 const MAX_INTERACTIONS = 200
 
 type Repair = RepairSessionReply['repair']
 
-/** Tokens and cost as far as the agent told of them; what it did not tell is null, never guessed. */
+/** Tokens and cost as far as the agent told of them. */
 export async function usageOf({ logs }: SessionsContext, row: SessionRow): Promise<SessionUsageReply['usage']> {
-  return logs.use(row.id, async log => {
-    let turns = 0
-    let total: number | null = null
-    let cost: { amount: number; currency: string } | undefined
-    for await (const { type, content } of log.range(1)) {
-      if (type === 'user_message') turns++
-      if (type !== 'usage') continue
-      const usage = (content.usage ?? {}) as { used?: unknown; cost?: { amount?: unknown; currency?: unknown } | null }
-      if (Number.isSafeInteger(usage.used)) total = usage.used as number
-      const { amount, currency } = usage.cost ?? {}
-      if (typeof amount === 'number') cost = { amount, currency: typeof currency === 'string' ? currency : 'USD' }
-    }
-    return {
-      turn_count: turns,
-      input_tokens: null,
-      output_tokens: null,
-      total_tokens: total,
-      total_cost: cost?.amount ?? null,
-      ...(cost && { cost_currency: cost.currency }),
-      cost_source: cost ? ('agent_reported' as const) : ('none' as const),
-      cost_status: cost ? ('actual' as const) : ('unknown' as const),
-    }
-  })
+  return usageToWire(await logs.use(row.id, log => log.countUsage(storedUsage(row.usage))))
 }
 
 /** What an agent asked a person, the newest in ascending order; what a mode decided by itself was no question. */
@@ -114,16 +94,29 @@ export async function inspectionOf(
   }
 }
 
-/** Finds what the transcript of a stopped session lacks, and appends it unless it is only to be told. */
-export async function repairTranscript({ logs }: SessionsContext, row: SessionRow, dryRun: boolean): Promise<Repair> {
+/**
+ * Finds what the transcript of a session lacks, and appends it unless it is only to be told. One that is not stopped is
+ * left alone unless `force` is given, and then as well while a turn runs.
+ */
+export async function repairTranscript(
+  { logs }: SessionsContext,
+  row: SessionRow,
+  live: LiveSession | undefined,
+  { dry_run: dryRun = false, force = false }: RepairSessionQuery,
+): Promise<Repair> {
   const nothing = { session_id: row.id, actions: [], persisted: false }
-  if (row.state !== 'stopped') {
-    const detail = `the session is ${row.state}: what is open may still end`
-    return { ...nothing, issues: [{ code: 'session_active', severity: 'info', detail }] }
+  const active = (detail: string) => ({ ...nothing, issues: [{ code: 'session_active', severity: 'info', detail }] })
+  if (live?.turn) return active('a turn runs: what is open may still end')
+  if (row.state !== 'stopped' && !(force && row.state === 'active')) {
+    return active(
+      `the session is ${row.state}: what is open may still end${row.state === 'active' ? '; force looks at it nevertheless' : ''}`,
+    )
   }
   return logs
     .use(row.id, async (log): Promise<Repair> => {
+      const { last } = log
       const left = await findGaps(log)
+      if (log.last !== last || live?.turn) return active('a turn began meanwhile')
       const turn_id = left.turnId ?? ''
       const persisted = !dryRun
       const actions = [
@@ -137,7 +130,7 @@ export async function repairTranscript({ logs }: SessionsContext, row: SessionRo
         ...(left.turnId === undefined ? [] : [{ code: 'turn_ended', persisted, turn_id }]),
       ]
       if (actions.length === 0) return { ...nothing, issues: [] }
-      if (!dryRun) {
+      if (persisted) {
         closeTurn(log, left, { reason: row.stop_reason ?? 'error', detail: 'repaired on demand' })
         await log.sync()
       }

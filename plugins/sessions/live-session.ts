@@ -8,15 +8,11 @@ import { type Launch, planLaunch } from './launch.js'
 import type { HeldLog } from './logs.js'
 import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
-import { NOT_STOPPED, recordStop, type Stop, stopEvent } from './stopping.js'
+import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, type Stop, stopEvent } from './stopping.js'
 import type { SessionChange, SessionRow } from './table.js'
+import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
-
-/** Milliseconds that a turn has to end by itself when its session is stopped. */
-const STOP_CANCEL_MS = 1500
-/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
-const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
-const END_PROCESS = { graceMs: 0, termMs: 1000 }
+import { storedUsage } from './usage.js'
 
 /** What a session tells whoever holds it. */
 export interface LiveListener {
@@ -33,11 +29,12 @@ export interface LiveListener {
 export class LiveSession implements BindingOwner {
   readonly binding: AgentBinding
   readonly #abort = new AbortController()
-  /** Of the journal: written through the log before this session was opened, and in all by the row. */
+  /** Bytes of the journal that were not written through this log. */
   readonly #bytesBefore: number
-  readonly #bytesStored: number
   #turn: Turn | undefined
   #stopping: Promise<void> | undefined
+  /** The process ended during a turn: to be called when that is released. */
+  #dealWithEnd: (() => unknown) | undefined
 
   private constructor(
     readonly id: string,
@@ -45,13 +42,16 @@ export class LiveSession implements BindingOwner {
     private readonly held: HeldLog,
     private readonly listener: LiveListener,
   ) {
-    this.#bytesBefore = held.log.bytes
-    this.#bytesStored = context.table.get(id)?.journal_bytes ?? 0
+    this.#bytesBefore = (context.table.get(id)?.journal_bytes ?? 0) - held.log.bytes
     this.binding = new AgentBinding(context, this)
   }
 
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
-    return new LiveSession(id, context, await context.logs.hold(id), listener)
+    const held = await context.logs.hold(id)
+    const session = new LiveSession(id, context, held, listener)
+    const counting = held.log.countUsage(storedUsage(session.row.usage))
+    await counting.catch(error => session.#report('the use of tokens cannot be counted', error))
+    return session
   }
 
   get row(): SessionRow {
@@ -74,11 +74,7 @@ export class LiveSession implements BindingOwner {
 
   /** The journal is as large as one may become: what an agent tells is no longer kept. */
   get isFull(): boolean {
-    return this.#bytesStored + this.#journalBytes > this.context.limits.journalBytes
-  }
-
-  get #journalBytes(): number {
-    return this.log.bytes - this.#bytesBefore
+    return this.#bytesBefore + this.log.bytes > this.context.limits.journalBytes
   }
 
   /**
@@ -132,9 +128,15 @@ export class LiveSession implements BindingOwner {
     this.listener.toolEnded()
   }
 
-  /** The process ended by itself between two turns; during one, the end of the turn deals with it. */
+  /** The process ended by itself. Of one that did so during a turn the turn tells, unless it was over but for its writing. */
   agentEnded(failure: AgentFailure, code: number | null): void {
-    if (this.#turn || this.#stopping) return
+    if (this.#stopping) return
+    this.#dealWithEnd = undefined
+    if (this.#turn) {
+      const { running } = this.binding
+      this.#dealWithEnd = () => this.binding.running === running && this.agentEnded(failure, code)
+      return
+    }
     const deal = async () => {
       if (code === 0) {
         await this.binding.end(END_PROCESS)
@@ -173,6 +175,7 @@ export class LiveSession implements BindingOwner {
     if (this.#turn === turn) this.#turn = undefined
     turn.close()
     this.log.wake()
+    if (!this.#turn) this.#dealWithEnd?.()
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
 
@@ -182,8 +185,7 @@ export class LiveSession implements BindingOwner {
     this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
-    const { state } = this.row
-    if (state === 'stopped') await this.#change({ state: walk(state, 'starting') })
+    if (this.row.state === 'stopped') await this.#change({ state: walk('stopped', 'starting') })
     return planned
   }
 
@@ -226,7 +228,12 @@ export class LiveSession implements BindingOwner {
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    await this.#change({ last_activity_at: turn.lastActivityAt, ...this.#title(turn) })
+    const usage = JSON.stringify(this.log.usage)
+    await this.#change({
+      last_activity_at: turn.lastActivityAt,
+      usage,
+      ...titleOf(this.row, this.binding.updates.title ?? turn.text),
+    })
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
@@ -243,14 +250,6 @@ export class LiveSession implements BindingOwner {
     this.#release(turn)
     await stopped
     return outcome
-  }
-
-  /** An unnamed session of a person is called what its agent calls it, or what it was first asked. */
-  #title(turn: Turn): SessionChange {
-    const { name, type } = this.row
-    if (name !== '' || type !== 'user') return {}
-    const title = (this.binding.updates.title ?? turn.text).trim().split('\n')[0]!.slice(0, 80)
-    return title === '' ? {} : { name: title }
   }
 
   #crashed(failure: AgentFailure, plain: SessionFailure): Promise<void> {
@@ -276,7 +275,8 @@ export class LiveSession implements BindingOwner {
     } catch (error) {
       this.#report('the end of a session could not be written to its journal', error)
     }
-    const info = await recordStop(this.context, this.id, how, { bytes: this.#journalBytes })
+    const bytes = this.#bytesBefore + this.log.bytes
+    const info = await recordStop(this.context, this.id, how, { bytes, usage: this.log.usage })
     this.context.slots.give(this)
     this.listener.gone()
     this.log.wake()

@@ -105,6 +105,8 @@ export class Permissions {
       const verdict = automatic.decision.startsWith('allow') ? await this.#gated(action, automatic) : automatic
       return this.#conclude(turnId, head, action, places, options, verdict).reply
     }
+    // Looking at its paths took a moment: what ended the turn meanwhile has answered all that waited then.
+    if (this.context.turnId() !== turnId) return CANCELLED
     const waiting = this.#wait(turnId, requestId, action, options, signal, async verdict => {
       const decided = verdict.decision.startsWith('allow') ? await this.#gated(action, verdict) : verdict
       return this.#conclude(turnId, { request_id: requestId }, action, places, options, decided)

@@ -3,7 +3,7 @@ import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
 import { SessionErrors, type SessionPrompt, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
-import { digestOf, type PromptRow } from './prompts.js'
+import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
 import { isRestartable } from './states.js'
 import type { BegunTurn } from './turn.js'
 
@@ -164,6 +164,7 @@ export class Prompting {
       )
     }
     const generation = prompts.generation(live.id) + (interrupts ? 1 : 0)
+    const stale = interrupts ? prompts.queued(live.id) : []
     const prompt = await kernel.db.tx(t => {
       const dropped = interrupts ? prompts.dropQueued(t, live.id, 'dropped') : 0
       const receipt: PromptReceipt = {
@@ -183,6 +184,7 @@ export class Prompting {
       prompts.insert(t, { ...request, status: 'queued', generation, reply: JSON.stringify(receipt) })
       return receipt
     })
+    for (const { turn_id } of stale) live.log.append(droppedEvent(turn_id))
     if (interrupts) live.turn?.cancel('user')
     if (!live.turn) this.#continue(live.id)
     return { status: 202, prompt }

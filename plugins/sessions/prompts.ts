@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Db, Tx } from '../../kernel/plugin.js'
 import type { PromptReply } from '../../schemas/sessions.js'
 import { SessionErrors } from './api.js'
+import type { NewEvent } from './events.js'
 
 /** What becomes of a prompt; the first two are alive, the others final. */
 export type PromptStatus = 'queued' | 'running' | 'completed' | 'failed' | 'canceled' | 'dropped' | 'indeterminate'
@@ -35,6 +36,11 @@ export function digestOf(text: string, mode: string, runtime: unknown): string {
   return `sha256:${createHash('sha256')
     .update(JSON.stringify([text, mode, runtime ?? null]))
     .digest('hex')}`
+}
+
+/** Tells whoever waits for a turn that its prompt left the queue without running. */
+export function droppedEvent(turnId: string): NewEvent {
+  return { type: 'system', turnId, content: { note: 'prompt_dropped', text: 'a prompt that waited was dropped' } }
 }
 
 /** The prompts of all sessions: those that wait, the one that runs, and answered ones by their key (Behaviour 6.4). */

@@ -36,6 +36,11 @@ export function pulseOf(group: number): Pulse | undefined {
   }
 }
 
+/** Was this process stopped (state `T`); false where that cannot be known. */
+export function isStopped(pid: number): boolean {
+  return readStat(pid).some(({ state }) => state === 'T' || state === 't')
+}
+
 function readStats(): Stat[] {
   try {
     return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? readStat(Number(name)) : []))

@@ -2,7 +2,7 @@ import { iso } from '../../kernel/plugin.js'
 import type { PromptReceipt, PutQueuedPromptBody, QueuedPrompt } from '../../schemas/sessions.js'
 import { SessionErrors } from './api.js'
 import type { SessionsContext } from './context.js'
-import { digestOf, type PromptRow } from './prompts.js'
+import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
 import type { SessionRow } from './table.js'
 
 /** The prompts that wait, first in first out. */
@@ -12,21 +12,23 @@ export function listQueue({ prompts }: SessionsContext, row: SessionRow): Queued
 
 /** Takes a prompt out of the queue. Throws `prompt_not_queued` (404), also when it runs already. */
 export async function dropFromQueue(
-  { kernel, prompts }: SessionsContext,
+  { kernel, prompts, logs }: SessionsContext,
   row: SessionRow,
   id: string,
 ): Promise<PromptReceipt> {
-  return kernel.db.tx(t => {
-    const entry = find(prompts.queued(row.id), id)
-    prompts.finish(t, entry, 'canceled')
-    return {
-      status: 'canceled',
-      queue_entry_id: id,
-      queue_generation: entry.generation,
-      canceled_queued_entries: 1,
-      message_id: entry.message_id,
-    }
+  const entry = await kernel.db.tx(t => {
+    const found = find(prompts.queued(row.id), id)
+    prompts.finish(t, found, 'canceled')
+    return found
   })
+  await logs.use(row.id, async log => void log.append(droppedEvent(entry.turn_id)))
+  return {
+    status: 'canceled',
+    queue_entry_id: id,
+    queue_generation: entry.generation,
+    canceled_queued_entries: 1,
+    message_id: entry.message_id,
+  }
 }
 
 /** Gives a prompt that waits another text, under new identities. Throws `prompt_not_queued` (404). */

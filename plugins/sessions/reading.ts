@@ -1,4 +1,4 @@
-import type { Frame } from '../../kernel/plugin.js'
+import type { EncodedFrame, Frame } from '../../kernel/plugin.js'
 import type {
   ListSessionEventsQuery,
   SessionEvent,
@@ -76,7 +76,7 @@ export async function openStream(
   query: SessionStreamQuery,
   lastEventId: string | undefined,
   caller: AbortSignal,
-): Promise<AsyncIterable<Frame>> {
+): Promise<AsyncIterable<Frame | EncodedFrame>> {
   const { log, release } = await logs.hold(row.id)
   const signal = AbortSignal.any([caller, kernel.scope.signal])
   const source = { log, clock: kernel.clock, row: () => table.get(row.id), signal }
@@ -93,7 +93,10 @@ export async function openStream(
   return releasing(frames, release)
 }
 
-async function* releasing(frames: AsyncGenerator<Frame>, release: () => void): AsyncGenerator<Frame> {
+async function* releasing(
+  frames: AsyncGenerator<Frame | EncodedFrame>,
+  release: () => void,
+): AsyncGenerator<Frame | EncodedFrame> {
   try {
     yield* frames
   } finally {

@@ -6,6 +6,7 @@ import type { SessionLog } from './session-log.js'
 import { recordStop, type Stop, stopEvent } from './stopping.js'
 import type { SessionRow } from './table.js'
 import { syntheticResult } from './tool-calls.js'
+import { storedUsage } from './usage.js'
 
 /** Sessions that are repaired at the same time. */
 const AT_ONCE = 8
@@ -42,17 +43,17 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
   const result = await logs
     .use(row.id, async log => {
       const left = await findLeftover(log)
-      if (left.stop) return { how: stopOf(left.stop, how), repaired: 0, bytes: log.bytes }
-      const repaired = close(log, left, how)
+      const repaired = left.stop ? 0 : close(log, left, how)
       await log.sync()
-      return { how, repaired, bytes: log.bytes }
+      const usage = await log.countUsage(storedUsage(row.usage))
+      return { how: left.stop ? stopOf(left.stop, how) : how, repaired, usage, bytes: row.journal_bytes + log.bytes }
     })
     .catch(error => {
       kernel.log.error('the journal of a session cannot be repaired', { id: row.id, error: messageOf(error) })
-      return { how, repaired: 0, bytes: 0 }
+      return { how, repaired: 0, usage: undefined, bytes: row.journal_bytes }
     })
   await logs.close(row.id)
-  await recordStop(context, row.id, result.how, { bytes: result.bytes, repaired: result.repaired })
+  await recordStop(context, row.id, result.how, result)
 }
 
 /** Appends what is missing; never changes or renumbers what is there. Returns how many events. */

@@ -246,12 +246,6 @@ const changing = [
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
     errors: [400, 404, 409, 413, 422, 500, 503],
-    cli: {
-      path: 'session prompt',
-      args: [id, { name: 'text', in: 'body', summary: 'what to ask' }],
-      find,
-      view: { text: '{prompt.status} {prompt.new_turn_id}: svc session events {session_id} --follow' },
-    },
     handle: async (self, { params, body, headers, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']

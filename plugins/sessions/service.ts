@@ -132,7 +132,7 @@ export class SessionsService implements SessionsApi {
       this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
     })
     if (opened) return opened.stop(how)
-    const info = await recordStop(this.context, id, how, { bytes: 0 })
+    const info = await recordStop(this.context, id, how, { bytes: row.journal_bytes })
     if (info) await this.stopped.call(info)
   }
 

@@ -1,5 +1,6 @@
 import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent } from './events.js'
+import { NO_USAGE, type Usage, withEvent } from './usage.js'
 
 /** Milliseconds that pieces of one text are gathered for. */
 const GATHER_MS = 50
@@ -9,6 +10,9 @@ const GATHER_BYTES = 16 * 1024
 const BACKLOG_BYTES = 1024 * 1024
 /** Events read from the journal at once. */
 const PAGE = 500
+/** Newest events, and bytes of them, that readers find in memory: who follows a session reads no files. */
+const RECENT_EVENTS = 512
+const RECENT_BYTES = 512 * 1024
 
 type TextType = 'agent_message' | 'thought'
 
@@ -24,6 +28,17 @@ export interface EventQuery {
   readonly limit: number
 }
 
+interface RecentEvent {
+  readonly sequence: number
+  readonly payload: Uint8Array
+  event?: StoredSessionEvent
+}
+
+function decodeRecent(recent: RecentEvent): StoredSessionEvent {
+  recent.event ??= decodeEvent(recent.sequence, recent.payload)
+  return recent.event
+}
+
 /** The events of one session: a journal with types, gathered texts, and readers that are told of what is written. */
 export class SessionLog {
   #visible: number
@@ -34,6 +49,10 @@ export class SessionLog {
   #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
   #timer: { cancel(): void } | undefined
   #readers = new Set<() => void>()
+  #usage: Usage | undefined
+  /** The newest events, without a gap; decoded when somebody reads them. */
+  readonly #recent: RecentEvent[] = []
+  #recentBytes = 0
 
   constructor(
     private readonly journal: Journal,
@@ -128,6 +147,10 @@ export class SessionLog {
     const start = Math.max(from, this.journal.first, 1)
     const count = Math.min(limit, this.#visible - start + 1)
     if (count <= 0) return []
+    const first = this.#recent[0]?.sequence
+    if (first !== undefined && start >= first) {
+      return this.#recent.slice(start - first, start - first + count).map(decodeRecent)
+    }
     const records = await this.journal.read(start, count)
     return records.map(record => decodeEvent(record.sequence, record.payload))
   }
@@ -165,6 +188,25 @@ export class SessionLog {
     return found.reverse()
   }
 
+  /** Counts on from what was counted before; from then on it costs nothing. */
+  async countUsage(known: Usage): Promise<Usage> {
+    // What was counted of a journal that was cut since is not there any more.
+    let usage = known.sequence > this.journal.last ? NO_USAGE : known
+    while (!this.#usage) {
+      const to = this.#visible
+      for await (const event of this.range(usage.sequence + 1, to)) usage = withEvent(usage, event.sequence, event)
+      usage = { ...usage, sequence: Math.max(usage.sequence, to) }
+      if (usage.sequence >= this.journal.last) this.#usage ??= usage
+      else await this.journal.written()
+    }
+    return this.#usage
+  }
+
+  /** Undefined until somebody counted. */
+  get usage(): Usage | undefined {
+    return this.#usage
+  }
+
   async close(): Promise<void> {
     this.#flushLate()
     this.#closed = true
@@ -184,10 +226,20 @@ export class SessionLog {
   #write(event: NewEvent, sync: boolean): number {
     const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
     const [sequence] = this.journal.append([payload], { sync })
+    if (this.#usage) this.#usage = withEvent(this.#usage, sequence!, event)
+    this.#remember({ sequence: sequence!, payload })
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength
     void this.#tell()
     return sequence!
+  }
+
+  #remember(event: RecentEvent): void {
+    this.#recent.push(event)
+    this.#recentBytes += event.payload.byteLength
+    while (this.#recent.length > RECENT_EVENTS || this.#recentBytes > RECENT_BYTES) {
+      this.#recentBytes -= this.#recent.shift()!.payload.byteLength
+    }
   }
 
   /** Tells readers when the file has what was appended, once for all that was appended meanwhile. */

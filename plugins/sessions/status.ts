@@ -3,7 +3,7 @@ import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { StatusMember } from '../daemon/api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
-import type { SessionRow } from './table.js'
+import type { SessionRow, SessionTable } from './table.js'
 import { activityOf } from './wire.js'
 
 const RECENT_FAILURES = 10
@@ -76,7 +76,19 @@ function failures(context: SessionsContext): DiagnosticItem[] {
   ]
 }
 
-function countSessions({ kernel }: SessionsContext): Counts {
+const counted = new WeakMap<SessionTable, { readonly changes: number; readonly counts: Counts }>()
+
+/** Counted once for all members of a status that nothing changed in between. */
+function countSessions(context: SessionsContext): Counts {
+  const { table } = context
+  const known = counted.get(table)
+  if (known?.changes === table.changes) return known.counts
+  const counts = count(context)
+  counted.set(table, { changes: table.changes, counts })
+  return counts
+}
+
+function count({ kernel }: SessionsContext): Counts {
   const rows = kernel.db.all<{ state: string; n: number; failed: number; bytes: number }>(
     `SELECT state, count(*) AS n, sum(failure_kind IS NOT NULL) AS failed, sum(journal_bytes) AS bytes
       FROM sessions_session GROUP BY state`,

@@ -5,7 +5,14 @@ import type { NewEvent } from './events.js'
 import { walk, wayToStopped } from './states.js'
 import type { SessionChange, SessionRow } from './table.js'
 import type { Turn } from './turn.js'
+import type { Usage } from './usage.js'
 import { infoOf } from './wire.js'
+
+/** Milliseconds that a turn has to end by itself when its session is stopped. */
+export const STOP_CANCEL_MS = 1500
+/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
+export const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
+export const END_PROCESS = { graceMs: 0, termMs: 1000 }
 
 /** How a session is to stop. */
 export interface Stop {
@@ -51,14 +58,15 @@ export async function recordStop(
   context: SessionsContext,
   id: string,
   how: Stop,
-  journal: { readonly bytes: number; readonly repaired?: number },
+  journal: { readonly bytes: number; readonly usage?: Usage | undefined; readonly repaired?: number },
 ): Promise<SessionInfo | undefined> {
   const { kernel, table, prompts } = context
   return kernel.db.tx(t => {
     const row = table.get(id)
     if (!row || row.state === 'stopped') return undefined
     const change = stopColumns(row, how, kernel.clock.now())
-    table.update(t, id, { ...change, journal_bytes: row.journal_bytes + journal.bytes })
+    const usage = journal.usage ? JSON.stringify(journal.usage) : row.usage
+    table.update(t, id, { ...change, usage, journal_bytes: journal.bytes })
     prompts.abandonRunning(t, id)
     if (how.reason !== 'shutdown' && how.reason !== 'agent_crashed') prompts.dropQueued(t, id, 'canceled')
     const info = infoOf({ ...row, ...change })

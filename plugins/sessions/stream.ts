@@ -1,12 +1,11 @@
-import type { Clock, Frame } from '../../kernel/plugin.js'
-import type { SessionEvent, TranscriptEntry } from '../../schemas/sessions.js'
+import { type Clock, type EncodedFrame, encodeFrame, type Frame } from '../../kernel/plugin.js'
+import type { SessionEvent } from '../../schemas/sessions.js'
 import { eventToWire, type StoredSessionEvent } from './events.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
-import { readPage, startOfLastEntry, TranscriptFolder } from './transcript.js'
+import { readPage } from './transcript.js'
+import { TranscriptFeed } from './transcript-feed.js'
 
-/** Events that go into one delta. */
-const BATCH = 500
 const DEFAULT_ENTRIES = 50
 const MAX_ENTRIES = 200
 /** Entries go to readers whole: of long ones that grow, fewer versions are sent. Bytes for one millisecond of pause. */
@@ -35,7 +34,7 @@ export interface StreamSource {
 export type ResetReason = 'fence_missing' | 'epoch_mismatch' | 'generation_mismatch' | 'sequence_reset'
 
 /** Stored events as they are: `id` is the sequence, `event` the type. From the beginning unless told otherwise. */
-export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame> {
+export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame | EncodedFrame> {
   const { log, signal } = source
   const first = source.row()
   if (!first) return
@@ -47,7 +46,7 @@ export async function* rawFrames(source: StreamSource, request: StreamRequest): 
   let type = ''
   for (;;) {
     for await (const event of log.range(next)) {
-      yield { id: String(event.sequence), event: event.type, data: eventToWire(event, first) }
+      yield encodedOnce(event, first)
       if (signal.aborted) return
       next = event.sequence + 1
       type = event.type
@@ -63,7 +62,10 @@ export async function* rawFrames(source: StreamSource, request: StreamRequest): 
 }
 
 /** The transcript: a snapshot, then entries that are new or changed; `id` is the sequence up to which a reader knows all. */
-export async function* transcriptFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame> {
+export async function* transcriptFrames(
+  source: StreamSource,
+  request: StreamRequest,
+): AsyncGenerator<Frame | EncodedFrame> {
   const { log, signal, clock } = source
   const first = source.row()
   if (!first) return
@@ -84,21 +86,17 @@ export async function* transcriptFrames(source: StreamSource, request: StreamReq
     }
     yield { id: String(cursor), event: 'transcript_snapshot', data }
   }
-  const folder = await folderAt(log, cursor)
+  const reader = TranscriptFeed.of(log).reader(cursor)
   for (;;) {
-    const changed = new Map<string, TranscriptEntry>()
-    for await (const event of log.range(cursor + 1, Math.min(log.last, cursor + BATCH))) {
-      const entry = folder.take(event)
-      if (entry) changed.set(entry.message.id, entry)
-      cursor = event.sequence
-    }
+    const delta = await reader.next(place(first, log))
     if (signal.aborted) return
-    if (changed.size > 0) {
-      const entries = [...changed.values()]
-      const data = { ...place(first, log), entries, cursor, has_more: log.last > cursor, max_sequence: log.last }
-      yield { id: String(cursor), event: 'transcript_delta', data }
-      const pause = Math.min(LONGEST_PAUSE_MS, JSON.stringify(entries).length / BYTES_PER_MS)
-      if (pause >= 5) await clock.sleep(pause, signal).catch(() => {})
+    if (delta) {
+      cursor = delta.cursor
+      if (delta.frame) {
+        yield delta.frame
+        const pause = Math.min(LONGEST_PAUSE_MS, delta.frame.byteLength / BYTES_PER_MS)
+        if (pause >= 5) await clock.sleep(pause, signal).catch(() => {})
+      }
     }
     const row = source.row()
     if (!row || signal.aborted) return
@@ -108,6 +106,18 @@ export async function* transcriptFrames(source: StreamSource, request: StreamReq
     }
     await log.changed(cursor, signal)
   }
+}
+
+const encoded = new WeakMap<StoredSessionEvent, EncodedFrame>()
+
+/** The frame of an event; of one that many read at the same time it is encoded once. */
+function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
+  let frame = encoded.get(event)
+  if (!frame) {
+    frame = encodeFrame({ id: String(event.sequence), event: event.type, data: eventToWire(event, row) })
+    encoded.set(event, frame)
+  }
+  return frame
 }
 
 /** Where the reader is; undefined for one that comes for the first time. */
@@ -132,13 +142,6 @@ function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetR
   if (request.epoch !== undefined && request.epoch !== row.epoch) return 'epoch_mismatch'
   if (request.generation !== undefined && request.generation !== log.generation) return 'generation_mismatch'
   return undefined
-}
-
-/** A folder that knows the entry which the event at `cursor` belongs to. */
-async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
-  const folder = new TranscriptFolder()
-  for await (const event of log.range(await startOfLastEntry(log, cursor + 1), cursor)) folder.take(event)
-  return folder
 }
 
 function place(row: SessionRow, log: SessionLog) {

@@ -60,6 +60,13 @@ CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempote
     id: '002-agent',
     sql: 'CREATE INDEX sessions_session_agent ON sessions_session (workspace_id, agent_name, state)',
   },
+  {
+    id: '003-lists',
+    sql: `
+CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at, id);
+CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, journal_bytes);`,
+  },
+  { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
 ] as const
 
 /** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */
@@ -88,6 +95,8 @@ export interface SessionRow {
   /** Size of the journal when last looked at. */
   readonly journal_bytes: number
   readonly cause: string | null
+  /** A {@link Usage} as JSON; null: nothing was counted yet. */
+  readonly usage: string | null
   readonly last_activity_at: number
   readonly created_at: number
   readonly updated_at: number
@@ -131,6 +140,7 @@ const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
   'epoch',
   'journal_bytes',
   'cause',
+  'usage',
   'last_activity_at',
   'created_at',
   'updated_at',
@@ -138,6 +148,9 @@ const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
 
 /** Reads and writes rows of sessions_session. */
 export class SessionTable {
+  /** Rises with every write: what was counted before may not hold. */
+  changes = 0
+
   constructor(private readonly db: Db) {}
 
   get(id: string): SessionRow | undefined {
@@ -150,18 +163,21 @@ export class SessionTable {
   }
 
   insert(t: Tx, row: SessionRow): void {
+    this.changes++
     const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
     const values = names.map(name => row[name as keyof SessionRow])
     t.run(`INSERT INTO sessions_session (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
   }
 
   update(t: Tx, id: string, change: SessionChange): void {
+    this.changes++
     const names = Object.keys(change).filter(name => COLUMNS.has(name))
     const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
     t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])
   }
 
   remove(t: Tx, id: string): void {
+    this.changes++
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_session WHERE id = ?', [id])
   }
@@ -170,10 +186,10 @@ export class SessionTable {
   list(filter: SessionFilter, limit: number): SessionRow[] {
     const { where, values } = conditions(filter)
     const { sort, after } = filter
-    const from = after ? ` AND (${sort} < ? OR (${sort} = ? AND id < ?))` : ''
+    const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
     return this.db.all<SessionRow>(
       `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT ?`,
-      [...values, ...(after ? [after[0], after[0], after[1]] : []), limit],
+      [...values, ...(after ?? []), limit],
     )
   }
 

@@ -1,4 +1,4 @@
-import type { Frame } from '../../kernel/plugin.js'
+import type { EncodedFrame, Frame } from '../../kernel/plugin.js'
 import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
 import type { PromptAnswer } from './prompting.js'
@@ -7,6 +7,9 @@ import type { SessionRow } from './table.js'
 
 /** Tells a client of the AI SDK what it reads (Behaviour 6.4). */
 export const UI_STREAM_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
+
+/** What clients of the AI SDK take for the end of a stream. */
+const LAST = Buffer.from('data: [DONE]\n\n')
 
 /** A chunk of a message as the AI SDK takes them. */
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
@@ -17,7 +20,7 @@ export async function promptStream(
   row: SessionRow,
   submit: () => Promise<PromptAnswer>,
   caller: AbortSignal,
-): Promise<{ readonly answer: PromptAnswer; readonly frames?: AsyncIterable<Frame> }> {
+): Promise<{ readonly answer: PromptAnswer; readonly frames?: AsyncIterable<Frame | EncodedFrame> }> {
   const { log, release } = await logs.hold(row.id)
   try {
     const from = log.last + 1
@@ -43,14 +46,18 @@ async function* turnFrames(
   turnId: string,
   signal: AbortSignal,
   release: () => void,
-): AsyncGenerator<Frame> {
+): AsyncGenerator<Frame | EncodedFrame> {
   const message = new UiMessage(turnId)
   try {
     for (let next = from; !signal.aborted; ) {
       for await (const event of log.range(next)) {
         next = event.sequence + 1
         for (const data of event.turnId === turnId ? message.take(event) : []) yield { data }
-        if (message.isOver || event.type === 'session_stopped') return
+        if (event.type === 'session_stopped') for (const data of message.cut(event)) yield { data }
+        if (message.isOver) {
+          yield LAST
+          return
+        }
       }
       await log.changed(next - 1, signal)
     }
@@ -103,6 +110,14 @@ export class UiMessage {
         break
     }
     return chunks
+  }
+
+  /** The session stopped before the turn told its end. */
+  cut({ stopReason, stopDetail }: StoredSessionEvent): Chunk[] {
+    if (this.isOver) return []
+    this.isOver = true
+    const why = stopDetail ? `${stopReason}: ${stopDetail}` : (stopReason ?? 'stopped')
+    return [...this.#close(), { type: 'error', errorText: `the session stopped (${why})` }]
   }
 
   #text({ id, type }: StoredSessionEvent, delta: string): Chunk[] {

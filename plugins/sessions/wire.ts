@@ -120,13 +120,20 @@ export function detailToWire(row: SessionRow, live: LiveSession | undefined, now
 export function healthToWire(row: SessionRow, live: LiveSession | undefined): SessionHealth {
   const active = row.state === 'active'
   const prompting = active && live?.turn !== undefined
-  const ineligible = !active ? 'session_not_attachable' : prompting ? 'session_prompt_active' : undefined
+  const stale = isStale(live)
+  const ineligible = !active
+    ? 'session_not_attachable'
+    : prompting
+      ? 'session_prompt_active'
+      : stale
+        ? 'session_health_stale'
+        : undefined
   return {
     session_id: row.id,
     agent_name: row.agent_name,
     workspace_id: row.workspace_id,
     state: row.state === 'stopped' ? 'stopped' : prompting ? 'prompting' : 'idle',
-    health: row.state === 'stopped' ? (failureOf(row) ? 'dead' : 'unknown') : live?.turn?.stalled ? 'stale' : 'healthy',
+    health: row.state === 'stopped' ? (failureOf(row) ? 'dead' : 'unknown') : stale ? 'stale' : 'healthy',
     active_prompt: prompting,
     attachable: active,
     eligible_for_wake: ineligible === undefined,
@@ -137,11 +144,16 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
   }
 }
 
+/** It looks as if nothing more will come: of the turn that runs, or of the process that waits for one. */
+function isStale(live: LiveSession | undefined): boolean {
+  return live?.turn ? live.turn.stalled : (live?.binding.isStale ?? false)
+}
+
 /** One word about a session; the first that holds (Behaviour 6.1). */
 export function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
-  if (live?.turn?.stalled) return 'hung'
+  if (isStale(live)) return 'hung'
   if (row.state === 'starting' || row.state === 'stopping' || live?.turn) return 'running'
   return row.state === 'active' ? 'idle' : 'unknown'
 }

@@ -35,6 +35,8 @@ export interface WorkspacesApi {
   find(reference: string): Promise<Workspace>
   /** Like `find`, and registers an absolute path that no root encloses. */
   resolve(reference: string): Promise<Workspace>
+  /** May the workspace be registered or changed to this; asked before it is stored, its `id` is empty until it has one. */
+  readonly saving: Hook<(workspace: Workspace) => Promise<Fault | undefined>>
   /** May the workspace be deleted, decided in the transaction. */
   readonly deleting: Hook<(t: Tx, workspace: Workspace) => Fault | undefined>
 }
@@ -56,15 +58,23 @@ export const WorkspaceDeleted = event('workspace.deleted', payload)
 
 export const WorkspaceErrors = defineErrors({
   workspace_not_found: { status: 404, message: 'no such workspace', next: 'svc workspace list' },
-  workspace_invalid: { status: 400, message: 'the workspace is not valid' },
-  workspace_path_relative: { status: 400, message: 'a workspace path must be absolute' },
-  workspace_root_invalid: { status: 400, message: 'the root is not an existing directory' },
+  workspace_invalid: { status: 400, message: 'the workspace is not valid', next: 'svc workspace add --help' },
+  workspace_path_relative: {
+    status: 400,
+    message: 'a workspace path must be absolute',
+    next: 'svc workspace add <dir>',
+  },
+  workspace_root_invalid: {
+    status: 400,
+    message: 'the root is not an existing directory',
+    next: 'svc workspace add <dir>',
+  },
   workspace_root_missing: {
     status: 410,
     message: 'the root directory of this workspace is gone',
     next: 'svc workspace list',
   },
   workspace_exists: { status: 409, message: 'this directory is registered already', next: 'svc workspace list' },
-  workspace_name_taken: { status: 409, message: 'another workspace has this name' },
+  workspace_name_taken: { status: 409, message: 'another workspace has this name', next: 'svc workspace list' },
   workspace_in_use: { status: 409, message: 'the workspace is in use', next: 'svc session list' },
 })

@@ -1,7 +1,7 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
 import type { Workspace } from './api.js'
-import { directoryAt } from './paths.js'
+import { advice, directoryAt } from './paths.js'
 
 /** Items of one report; what is more is told of in the last one. */
 const LISTED = 50
@@ -29,11 +29,11 @@ async function rootItem({ id, name, rootDir }: Workspace): Promise<DiagnosticIte
     category: 'workspaces',
     severity: 'warning',
     title: `Workspace ${name} has no root`,
-    message: `the root ${rootDir} ${why}; put it back, or remove the workspace`,
+    message: `the root ${rootDir} ${why}; ${advice(found)}`,
   }
   return [
     gone
       ? finding({ ...item, code: 'workspace_root_missing', suggested_command: `svc workspace remove ${id}` })
-      : finding({ ...item, code: 'workspace_root_unreachable', suggested_command: `svc workspace info ${id}` }),
+      : finding({ ...item, code: 'workspace_root_unreachable' }),
   ]
 }

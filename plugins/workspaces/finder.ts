@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
-import { ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
+import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Finds workspaces by the forms of a reference: id, then unique name, then absolute path (Behaviour 5.1). */
@@ -37,8 +37,9 @@ export class WorkspaceFinder {
     const found = await directoryAt(rootDir)
     if (found.is !== 'directory') {
       const why = found.is === 'gone' ? found.why : 'is not a directory any more'
-      throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}`, {
-        next: `svc workspace remove ${id}`,
+      const help = advice(found)
+      throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}; ${help}`, {
+        next: 'svc doctor --only workspaces',
       })
     }
     if (found.real === rootDir) return workspace

@@ -104,7 +104,8 @@ export default definePlugin({
       errors: [400, 404, 410, 500],
       cli: {
         path: 'workspace info',
-        args: [{ name: 'id', summary: 'id, name or absolute path' }],
+        workspace: 'id',
+        args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }],
         view: { item: 'workspace', fields },
       },
       handle: async (self, { params, actor }) => ok(await self.detail(params.id, actor)),
@@ -119,7 +120,7 @@ export default definePlugin({
       errors: [400, 404, 409, 500],
       cli: {
         path: 'workspace edit',
-        args: [{ name: 'id', summary: 'id, name or root' }],
+        args: [{ name: 'id', type: 'workspace', summary: 'id, name or root' }],
         view: { item: 'workspace', fields },
       },
       handle: async (self, { params, body, actor }) =>
@@ -135,7 +136,7 @@ export default definePlugin({
       errors: [400, 404, 409, 500],
       cli: {
         path: 'workspace remove',
-        args: [{ name: 'id', summary: 'id, name or root' }],
+        args: [{ name: 'id', type: 'workspace', summary: 'id, name or root' }],
         done: 'removed {id}; its files are untouched',
       },
       handle: async (self, { params, actor }) => {

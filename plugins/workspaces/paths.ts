@@ -53,14 +53,23 @@ export type PathState =
 
 export async function directoryAt(wanted: string): Promise<PathState> {
   try {
-    // Only a directory has this entry, so one call of the system tells both.
-    return { is: 'directory', real: await realpath(`${wanted}/.`) }
+    const real = await realpath(wanted)
+    // Only a directory has this entry, and only who may enter it finds it.
+    await stat(`${real}/.`)
+    return { is: 'directory', real }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOTDIR' && (await stat(wanted).catch(() => undefined))) return { is: 'other' }
     const missing = code === 'ENOENT' || code === 'ENOTDIR'
     return { is: 'gone', missing, why: missing ? 'does not exist' : `cannot be reached (${code ?? 'unknown error'})` }
   }
+}
+
+/** What a person does about a root in that state. */
+export function advice(found: Exclude<PathState, { is: 'directory' }>): string {
+  return found.is === 'gone' && !found.missing
+    ? 'give the user of the daemon access to it'
+    : 'put it back, register the place that it was moved to (svc workspace add <dir>), or remove the workspace'
 }
 
 /** An absolute path with its symbolic links followed, as far as it exists; the rest need not. */

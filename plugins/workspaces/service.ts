@@ -2,12 +2,12 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import {
   type Actor,
+  type Gate,
   type Guard,
   iso,
   KernelErrors,
   messageOf,
   type PluginKernel,
-  type StoredRecord,
   type Tx,
   within,
 } from '../../kernel/plugin.js'
@@ -31,6 +31,7 @@ import {
 import { rootItems } from './checks.js'
 import { WorkspaceFinder } from './finder.js'
 import { ensureIdentity } from './identity.js'
+import { inUse, type Members, payloadOf, withoutAbsent } from './members.js'
 import { checkLabel, checkName, freeName } from './names.js'
 import { canonicalDirectories, canonicalDirectory, directoryAt, shown } from './paths.js'
 import { type StoredWorkspace, WorkspaceTable } from './table.js'
@@ -40,11 +41,13 @@ const MEMBER_DEADLINE_MS = 5000
 
 /** Registered root directories (Behaviour 5.1). */
 export class WorkspacesService implements WorkspacesApi {
+  readonly saving: Gate<[workspace: Workspace]>
   readonly deleting: Guard<[workspace: Workspace]>
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+    this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
     this.#finder = new WorkspaceFinder(kernel, this.#table)
@@ -99,8 +102,10 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** `null` sets a member back to its default: no agent, no sandbox, no further directories, the name of the folder. */
   async update(reference: string, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
-    const { id, rootDir } = await this.#finder.registered(reference)
+    const known = await this.#finder.registered(reference)
+    const { id, rootDir } = known
     const given = await this.#membersOf(body, rootDir)
+    await this.#ask({ ...known, ...withoutAbsent(given) })
     return this.kernel.db.tx(t => {
       const current = this.#table.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found()
@@ -177,6 +182,17 @@ export class WorkspacesService implements WorkspacesApi {
     const before = this.#table.byRoot(rootDir)
     if (before) return known(before)
     this.#checkFree(given.name)
+    const fresh = {
+      id: '',
+      name: '',
+      rootDir,
+      addDirs: [],
+      defaultAgent: '',
+      sandboxRef: '',
+      createdAt: 0,
+      updatedAt: 0,
+    }
+    await this.#ask({ ...fresh, ...withoutAbsent(given) })
     const identity = await this.#identify(rootDir)
     const moved = identity === '' ? undefined : await this.#movedHere(identity)
     const { clock, ids, db } = this.kernel
@@ -186,15 +202,19 @@ export class WorkspacesService implements WorkspacesApi {
       const now = clock.now()
       const old = moved && this.#table.get(moved.id)
       if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
-      const fresh = { id: ids.id('ws'), name: '', rootDir, addDirs: [], defaultAgent: '', sandboxRef: '' }
       const named = this.#withMembers(
-        { ...fresh, identity, createdAt: now, updatedAt: now },
+        { ...fresh, id: ids.id('ws'), identity, createdAt: now, updatedAt: now },
         { ...given, name: given.name ?? null },
       )
       this.#table.insert(t, named)
       this.kernel.events.emit(t, WorkspaceCreated, payloadOf(named), { actor, scope: named.id, subject: named.id })
       return named
     })
+  }
+
+  async #ask(wanted: Workspace): Promise<void> {
+    const refused = await this.saving.ask(wanted)
+    if (refused) throw refused
   }
 
   async #membersOf(body: PatchWorkspaceBody, rootDir: string): Promise<Members> {
@@ -259,21 +279,4 @@ export class WorkspacesService implements WorkspacesApi {
     }
     return undefined
   }
-}
-
-/** Members as a body gave them, checked; `null` asks for the default name. */
-interface Members {
-  readonly name: string | null | undefined
-  readonly addDirs: readonly string[] | undefined
-  readonly defaultAgent: string | undefined
-  readonly sandboxRef: string | undefined
-}
-
-const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root_dir: rootDir })
-
-function inUse(workspace: Workspace, record: StoredRecord) {
-  return WorkspaceErrors.workspace_in_use(
-    `the workspace ${workspace.name} holds ${record.kind} ${record.id} of the activation ${record.owner.id}`,
-    { next: `svc resource get ${record.owner.kind} ${record.owner.id}` },
-  )
 }

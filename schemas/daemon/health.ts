@@ -110,6 +110,8 @@ export const KindStatus = v.object({
   kind: v.string(),
   /** False: no plugin knows the kind, its records are stored as they are. */
   registered: v.boolean(),
+  /** False: nothing runs by these records; they are stored and listed, and at most read when somebody asks. */
+  projected: v.boolean(),
   records: Integer,
   pending: Integer,
   quarantined: Integer,

@@ -17,6 +17,14 @@ test('the data of a command is plain: it survives JSON', () => {
   assert.ok(thingsData.routes.length > 0)
 })
 
+test('an option is called as its route says; a name of no member is an error of the route', () => {
+  const body = v.strictObject({ thing_name: v.string(), size: v.optional(v.string()) })
+  const named = (options: Record<string, string>) =>
+    describe(route({ ...base, path: '/api/x', body, cli: { path: 'x', options } }))
+  assert.equal(optionsOf(named({ thing_name: 'thing' })), ['body thing text', 'body size text'])
+  assert.throws(() => named({ other: 'thing' }), /POST \/api\/x \(svc x\): no query or body member is named other/)
+})
+
 test('every schema of a member becomes a kind of option', () => {
   const body = v.strictObject({
     text: v.string(),

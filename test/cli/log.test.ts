@@ -1,9 +1,23 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { transformSync } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { LogFile, logPath, logTail } from '../../cli/log-file.js'
+import { LogFile, type LogLimits, logFiles, logPath, logTail, openLog } from '../../cli/log-file.js'
 import { redact } from '../../cli/redact.js'
 
 const test = suite<{ home: string; path: string }>('log')
@@ -13,7 +27,13 @@ test.before.each(context => {
 })
 test.after.each(({ home }) => rmSync(home, { recursive: true, force: true }))
 
-const full = 10 * 1024 * 1024
+const limits = { maxBytes: 1000, backups: 5, maxAgeMs: 30 * 24 * 60 * 60_000 }
+const rotating = (path: string, more: Partial<LogLimits> = {}, now?: () => number) => {
+  const log = new LogFile(path, now)
+  log.rotate({ ...limits, ...more })
+  return log
+}
+const names = (path: string) => logFiles(path).map(file => file.slice(path.length))
 
 test('lines are on the disk at once, closed to others', ({ path }) => {
   const log = new LogFile(path)
@@ -25,17 +45,104 @@ test('lines are on the disk at once, closed to others', ({ path }) => {
   assert.is(readFileSync(path, 'utf8'), 'one\ntwo\n')
 })
 
-test('a full log is rotated, and five old ones are kept', ({ path }) => {
-  const log = new LogFile(path)
-  for (let i = 1; i <= 7; i++) log.write(`${i}${'x'.repeat(full)}\n`)
+test('a full log is rotated, and as many old ones are kept as the limits say', ({ path }) => {
+  const log = rotating(path)
+  for (let i = 1; i <= 7; i++) log.write(`${i}${'x'.repeat(1000)}\n`)
   log.write('new\n')
   assert.is(readFileSync(path, 'utf8'), 'new\n')
   const first = (n: number) => readFileSync(`${path}.${n}`, 'utf8').slice(0, 1)
   assert.equal([1, 2, 3, 4, 5].map(first), ['7', '6', '5', '4', '3'])
-  assert.not(existsSync(`${path}.6`))
-  writeFileSync(path, 'x'.repeat(full))
-  new LogFile(path).write('fresh\n')
-  assert.is(readFileSync(path, 'utf8'), 'fresh\n')
+  assert.equal(names(path), ['', '.1', '.2', '.3', '.4', '.5'])
+  rotating(path, { backups: 2 })
+  assert.equal(names(path), ['', '.1', '.2'])
+  rotating(path, { backups: 0, maxBytes: 3 }).write('last\n')
+  assert.equal(names(path), [''])
+})
+
+test('what was rotated long ago goes, at a start and while the daemon runs', ({ path }) => {
+  const day = 24 * 60 * 60_000
+  let now = Date.now()
+  const log = rotating(path, {}, () => now)
+  for (const text of ['a', 'b', 'c']) log.write(`${text.repeat(1000)}\n`)
+  const aged = (n: number, days: number) => utimesSync(`${path}.${n}`, new Date(now), new Date(now - days * day))
+  aged(3, 31)
+  rotating(path, {}, () => now)
+  assert.equal(names(path), ['', '.1', '.2'])
+  now += 31 * day
+  log.write('later\n')
+  assert.equal(names(path), [''])
+  writeFileSync(`${path}.1`, 'old')
+  aged(1, 400)
+  rotating(path, { maxAgeMs: 0 }, () => now)
+  assert.equal(names(path), ['', '.1'])
+})
+
+test('only the daemon that holds the lock rotates: a start that finds it held leaves the file where it is', ({
+  path,
+}) => {
+  const winner = rotating(path)
+  winner.write(`${'x'.repeat(990)}\n`)
+  const loser = new LogFile(path)
+  loser.write('the daemon cannot start: daemon: already running with pid 1\n')
+  closeSync(openLog(path))
+  assert.equal(names(path), [''])
+  winner.write('go on\n')
+  assert.match(readFileSync(path, 'utf8'), /already running with pid 1\ngo on\n$/)
+})
+
+test('a log that is taken away is begun anew, and one that was cut in the middle of a line goes on with the next', ({
+  path,
+}) => {
+  let now = 0
+  const log = rotating(path, {}, () => now)
+  log.write('one\n')
+  renameSync(path, `${path}.by-hand`)
+  now += 60_000
+  log.write('two\n')
+  assert.is(readFileSync(path, 'utf8'), 'two\n')
+  writeFileSync(path, '{"level":"info","msg":"cut')
+  new LogFile(path).write('three\n')
+  assert.is(readFileSync(path, 'utf8'), '{"level":"info","msg":"cut\nthree\n')
+})
+
+test('a log that cannot be written stops nobody, and says later what is missing', ({ path }) => {
+  let now = 0
+  mkdirSync(path, { recursive: true })
+  const log = rotating(path, {}, () => now)
+  log.write('lost\n')
+  log.write('lost as well\n')
+  rmSync(path, { recursive: true })
+  now += 60_000
+  log.write('there\n')
+  log.write('again\n')
+  const [told = '', ...rest] = readFileSync(path, 'utf8').split('\n')
+  assert.match(JSON.parse(told).msg, /; 2 lines are missing$/)
+  assert.equal(rest, ['there', 'again', ''])
+})
+
+test('a daemon that is killed while it writes and rotates leaves every line once and in order', async ({ path }) => {
+  const program = join(path, '..', '..', 'writer.mjs')
+  const source = readFileSync(new URL('../../cli/log-file.ts', import.meta.url), 'utf8')
+  const write = `
+    const log = new LogFile(process.argv[2])
+    log.rotate({ maxBytes: 300, backups: 9999, maxAgeMs: 0 })
+    for (let n = Number(process.argv[3]); ; n++) log.write(n + ' '.repeat(20) + n + '\\n')`
+  writeFileSync(program, transformSync(source, { loader: 'ts', format: 'esm' }).code + write)
+  let next = 0
+  for (let kills = 1; kills <= 6; kills++) {
+    const child = spawn(process.execPath, [program, path, String(next)], { stdio: 'inherit' })
+    const ended = once(child, 'exit')
+    const grown = () => logFiles(path).length > 20 * kills
+    while (!grown()) await sleep(2)
+    await sleep(kills)
+    child.kill('SIGKILL')
+    assert.equal(await ended, [null, 'SIGKILL'])
+    const lines = logFiles(path)
+      .reverse()
+      .flatMap(file => readFileSync(file, 'utf8').split('\n').filter(Boolean))
+    for (const [at, line] of lines.entries()) assert.is(line, `${at}${' '.repeat(20)}${at}`)
+    next = lines.length
+  }
 })
 
 test('the tail is readable, and only of what came after a position', ({ path }) => {

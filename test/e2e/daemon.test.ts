@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -26,10 +26,30 @@ test('start and stop, for programs', async ({ at }) => {
   for (const line of log(at).trim().split('\n')) assert.type(JSON.parse(line).msg, 'string')
 })
 
-test('several starts at once make one daemon', async ({ at }) => {
+test('several starts at once make one daemon, which alone rotates the log', async ({ at }) => {
+  at.writeHome('config.json', JSON.stringify({ http: { port: 0 }, log: { max_size_mb: 1 } }))
+  at.writeHome('logs/svc.log', `${'x'.repeat(2 ** 20)}\n`)
   const started = await Promise.all([1, 2, 3].map(() => at.json<{ status: string; pid: number }>('daemon', 'start')))
   assert.is(new Set(started.map(({ pid }) => pid)).size, 1)
   assert.ok(started.some(({ status }) => status === 'started'))
+  assert.equal(
+    readdirSync(join(at.home, 'logs'))
+      .filter(name => name.startsWith('svc.log'))
+      .sort(),
+    ['svc.log', 'svc.log.1'],
+  )
+  await at.json('daemon', 'stop')
+  assert.match(log(at), 'daemon stopped')
+})
+
+test('a log that cannot be written keeps no daemon from starting, and the doctor names it', async ({ at }) => {
+  mkdirSync(join(at.home, 'logs', 'svc.log'), { recursive: true })
+  assert.is((await at.json<{ status: string }>('daemon', 'start')).status, 'started')
+  const { items } = await at.json<{ items: { code: string }[] }>('doctor', '--only', 'home.log')
+  assert.equal(
+    items.map(({ code }) => code),
+    ['log_unwritable'],
+  )
 })
 
 test('a start that fails says why and where the log is', async ({ at }) => {

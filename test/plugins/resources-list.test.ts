@@ -142,12 +142,20 @@ test('svc resource put sends the spec of a file or an option, and says what is w
           throw new Error('no stream here')
         },
       },
-      out: { json: false, line: text => said.push(text), value: () => {}, table: () => {}, color: (_, text) => text },
+      out: {
+        json: false,
+        line: text => said.push(text),
+        text: () => {},
+        value: () => {},
+        table: () => {},
+        color: (_, text) => text,
+      },
       cwd: '/',
       home: host.home,
       readFile: async () => file,
       stdin: async () => file,
       signal: new AbortController().signal,
+      onInterrupt: () => () => {},
       fault: (code, text) => {
         throw new Error(`${code}: ${text}`)
       },

@@ -22,12 +22,12 @@ class CommandFault extends Error {}
 
 /** Runs a command as the command line would; returns what it printed. */
 async function run(
-  command: (context: CommandContext) => Promise<void>,
+  command: (context: CommandContext) => Promise<unknown>,
   args: Record<string, string>,
   options: CommandContext['options'] = {},
   json = false,
 ): Promise<string> {
-  const printed: string[] = []
+  let printed = ''
   await command({
     path: '',
     args,
@@ -44,19 +44,29 @@ async function run(
     },
     out: {
       json,
-      line: text => void printed.push(text),
-      value: value => void printed.push(JSON.stringify(value)),
-      table: rows => void printed.push(JSON.stringify(rows)),
+      line: text => {
+        printed += `${text}\n`
+      },
+      text: text => {
+        printed += text
+      },
+      value: value => {
+        printed += `${JSON.stringify(value)}\n`
+      },
+      table: rows => {
+        printed += `${JSON.stringify(rows)}\n`
+      },
       color: (_name, text) => text,
     },
     readFile: async () => '',
     stdin: async () => '',
     signal: new AbortController().signal,
+    onInterrupt: () => () => {},
     fault(code, text) {
       throw new CommandFault(`${code}: ${text}`)
     },
   })
-  return printed.join('\n')
+  return printed.trimEnd()
 }
 
 const ask = (kind: string, rawInput: object) =>

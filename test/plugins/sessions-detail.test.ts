@@ -1,5 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
+import { encodeEvent } from '../../plugins/sessions/events.js'
+import { SessionLog } from '../../plugins/sessions/session-log.js'
+import { NO_USAGE } from '../../plugins/sessions/usage.js'
 import { eventually, openWorld, said, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 
@@ -29,6 +33,47 @@ test('usage is what the agent told, and nothing is guessed', async () => {
   const told = { turn_count: 2, total_tokens: 25, total_cost: 0.5, cost_currency: 'EUR' }
   await eventually(async () => (await usage()).total_cost === 0.5, 'the cost')
   assert.equal(await usage(), { ...none, ...told, cost_source: 'agent_reported', cost_status: 'actual' })
+})
+
+test('usage is counted on from what was counted, however long the journal is, and anew when it was cut', async () => {
+  const read: number[] = []
+  const payload = encodeEvent({ type: 'user_message', turnId: 't', content: { text: 'x' } }, 'evt_0', 0)
+  const journal = (last: number) =>
+    ({
+      generation: 1,
+      first: 1,
+      last,
+      read: async (from: number, limit: number) => {
+        const sequences = Array.from({ length: Math.min(limit, last - from + 1) }, (_, i) => from + i)
+        read.push(...sequences)
+        return sequences.map(sequence => ({ sequence, payload }))
+      },
+      written: async () => {},
+      append: () => [++last],
+    }) as unknown as Journal
+  const clock = { now: () => 0 } as Clock
+  const log = (last: number) =>
+    new SessionLog(journal(last), clock, { id: (prefix: string) => `${prefix}_0` } as Ids, () => assert.unreachable())
+  const known = { ...NO_USAGE, sequence: 999_998, turns: 400_000, tokens: 7 }
+  const long = log(1_000_000)
+  assert.equal(await long.countUsage(known), { ...known, sequence: 1_000_000, turns: 400_002 })
+  assert.equal(read, [999_999, 1_000_000])
+  long.append({ type: 'usage', turnId: 't', content: { usage: { used: 9 } } })
+  assert.equal(
+    [long.usage?.tokens, long.usage?.turns, read.length],
+    [9, 400_002, 2],
+    'what is appended is counted as it comes',
+  )
+  assert.is((await log(3).countUsage(known)).turns, 3)
+})
+
+test('usage is told after a stop and a restart', async () => {
+  const { at } = await world.session('plain')
+  await world.prompt(at, update({ sessionUpdate: 'usage_update', used: 7, size: 100 }))
+  await request('POST', `${at}/stop`)
+  await world.restart()
+  const { usage } = (await request('GET', `${at}/usage`)).body
+  assert.equal([usage.turn_count, usage.total_tokens], [1, 7])
 })
 
 test('interactions: what waits, what was answered, what nobody answered, what was canceled or left', async () => {
@@ -89,11 +134,16 @@ test('wait: for the end of a turn, for a stop, until the time is over and on fro
   )
 })
 
-test('repair finds nothing in a whole transcript and leaves an active session alone', async () => {
+test('repair finds nothing in a whole transcript and leaves an active session alone unless it is forced', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say x')
-  const repair = async () => (await request('POST', `${at}/repair?dry_run=true`)).body.repair
+  const repair = async (force = '') => (await request('POST', `${at}/repair?dry_run=true${force}`)).body.repair
   assert.equal([(await repair()).issues[0].code, (await repair()).actions], ['session_active', []])
+  await request('POST', `${at}/wait`, { timeout_ms: 10_000 })
+  assert.equal((await repair('&force=true')).issues, [], 'no turn runs')
+  const running = await request('POST', `${at}/prompt`, { text: 'sleep 100' })
+  assert.is((await repair('&force=true')).issues[0].code, 'session_active', 'what is open may still end')
+  await ended(at, running.body.prompt.new_turn_id)
   await request('POST', `${at}/stop`)
   assert.equal([(await repair()).issues, (await repair()).actions, (await repair()).persisted], [[], [], false])
 })

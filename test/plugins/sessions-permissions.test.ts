@@ -2,8 +2,9 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { defineErrors, definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { type Clock, defineErrors, definePlugin, type Ids, surfaceOf } from '../../kernel/plugin.js'
 import { Sessions } from '../../plugins/sessions/api.js'
+import { Permissions } from '../../plugins/sessions/permissions.js'
 import { openWorld, said, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 
@@ -330,6 +331,30 @@ test('terminals: arguments are no shell, output is limited from its front, kill 
   assert.match(lines[13]!, /MINE=1/)
   assert.not.match(lines[13]!, /SVC_SESSION_ID=x/)
   assert.match(lines[14]!, /error/)
+})
+
+test('a request whose turn ended while it was judged is canceled, and nobody waits for it', async () => {
+  let turn: string | undefined = 'trn_1'
+  const recorded: unknown[] = []
+  const permissions = new Permissions({
+    mode: 'approve-reads',
+    territory: { roots: [world.root], forbidden: world.home },
+    clock: { now: () => 0, timeout: () => ({ cancel() {} }) } as unknown as Clock,
+    ids: { id: (prefix: string) => `${prefix}_1` } as Ids,
+    timeoutMs: 1000,
+    turnId: () => turn,
+    known: () => undefined,
+    gate: async () => undefined,
+    record: (_turn, content) => recorded.push(content),
+  })
+  const asked = permissions.request(
+    { toolCall: { toolCallId: 'c', title: 'rm', kind: 'delete' } as never, options: [option('allow_once')] },
+    new AbortController().signal,
+  )
+  permissions.endTurn()
+  turn = 'trn_2'
+  assert.equal(await asked, { outcome: { outcome: 'cancelled' } })
+  assert.equal([permissions.pending, recorded], [[], []])
 })
 
 test.run()

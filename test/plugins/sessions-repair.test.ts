@@ -3,124 +3,115 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { killedDaemon } from '../fixtures/session-daemon.js'
+import { type Killed, killedDaemon, type Sabotage } from '../fixtures/session-daemon.js'
 import { isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 
 const types = (events: readonly Reply[]) => events.map(event => event.type)
 
-async function withWorld(run: (world: World) => Promise<void>, options?: Parameters<typeof openWorld>[0]) {
-  const world = await openWorld(options)
-  try {
-    await run(world)
-  } finally {
-    await world.close()
+/** One daemon that was killed, with all that the tests look at. */
+const scenario = async (world: World, sabotage: Sabotage) => {
+  await world.agent('loads', { flags: '--load --ignore-stdin-end --ignore-term' })
+  await world.agent('plain')
+  const { id, at } = await world.session('loads')
+  await world.prompt(at, 'say first')
+  const call = {
+    sessionUpdate: 'tool_call',
+    toolCallId: 'c9',
+    title: 'Long work',
+    kind: 'execute',
+    status: 'in_progress',
   }
+  await world.kernel.request('POST', `${at}/prompt`, {
+    text: `update ${JSON.stringify(call)}\npid\nhang`,
+    idempotency_key: 'lost',
+  })
+  await world.until(at, event => event.type === 'agent_message' && event.content.text.startsWith('pid'))
+  const idle = await world.session('loads')
+  const half = await world.session('plain')
+  await world.prompt(half.at, 'say x')
+  sabotage.failStops()
+  const { status } = await world.kernel.request('POST', `${half.at}/stop`)
+  return { id, at, idle: idle.id, half, status, state: (await world.row(half.id)).state as string }
 }
 
-test('after kill -9: sessions are repaired, nothing is left running, the key of the lost prompt is a conflict', async () => {
-  const daemon = await killedDaemon(async world => {
-    await world.agent('loads', { flags: '--load --ignore-stdin-end --ignore-term' })
-    const { id, at } = await world.session('loads')
-    await world.prompt(at, 'say first')
-    const call = {
-      sessionUpdate: 'tool_call',
-      toolCallId: 'c9',
-      title: 'Long work',
-      kind: 'execute',
-      status: 'in_progress',
-    }
-    await world.kernel.request('POST', `${at}/prompt`, {
-      text: `update ${JSON.stringify(call)}\npid\nhang`,
-      idempotency_key: 'lost',
-    })
-    await world.until(at, event => event.type === 'agent_message' && event.content.text.startsWith('pid'))
-    const idle = await world.session('loads')
-    return { id, at, idle: idle.id }
-  })
-  const { id, at, idle } = daemon.result
-  const world = await openWorld({ home: daemon.home, root: daemon.root })
-  try {
-    await world.agent('loads', { flags: '--load' })
-    const events = await world.events(at)
-    const pid = Number(/pid (\d+)/.exec(said(events))![1])
-    assert.not(isAlive(pid))
-    const row = await world.row(id)
-    assert.equal([row.state, row.stop_reason, row.failure.kind], ['stopped', 'agent_crashed', 'process_exit'])
-    assert.match(row.stop_detail, /daemon crashed while session active/)
-    assert.equal(types(events).slice(-3), ['tool_result', 'error', 'session_stopped'])
-    assert.equal(
-      [events.at(-3).content.tool_call_id, events.at(-3).content.synthetic, events.at(-3).content.status],
-      ['c9', true, 'failed'],
-    )
-    assert.equal(
-      events.map(event => event.sequence),
-      events.map((_, index) => index + 1),
-      'nothing is renumbered',
-    )
-    assert.is((await world.row(idle)).stop_reason, 'agent_crashed')
-    const lost = { text: 'update x', idempotency_key: 'lost' }
-    assert.is((await world.kernel.request('POST', `${at}/prompt`, lost)).status, 409)
+let daemon: Killed<Awaited<ReturnType<typeof scenario>>>
+let world: World
 
-    await world.restart()
-    assert.is((await world.events(at)).length, events.length, 'a repaired session is not repaired again')
-    assert.match(said(await world.prompt(at, 'say on')), /on/)
-  } finally {
-    await world.close()
-    await daemon.remove()
-  }
+test.before(async () => {
+  daemon = await killedDaemon(scenario)
+  world = await openWorld({ home: daemon.home, root: daemon.root })
+})
+test.after(async () => {
+  await world.close()
+  await daemon.remove()
+})
+
+test('after kill -9: sessions are repaired, nothing is left running, the key of the lost prompt is a conflict', async () => {
+  const { id, at, idle } = daemon.result
+  await world.agent('loads', { flags: '--load' })
+  const events = await world.events(at)
+  const pid = Number(/pid (\d+)/.exec(said(events))![1])
+  assert.not(isAlive(pid))
+  const row = await world.row(id)
+  assert.equal([row.state, row.stop_reason, row.failure.kind], ['stopped', 'agent_crashed', 'process_exit'])
+  assert.match(row.stop_detail, /daemon crashed while session active/)
+  assert.equal(types(events).slice(-3), ['tool_result', 'error', 'session_stopped'])
+  assert.equal(
+    [events.at(-3).content.tool_call_id, events.at(-3).content.synthetic, events.at(-3).content.status],
+    ['c9', true, 'failed'],
+  )
+  assert.equal(
+    events.map(event => event.sequence),
+    events.map((_, index) => index + 1),
+    'nothing is renumbered',
+  )
+  assert.is((await world.row(idle)).stop_reason, 'agent_crashed')
+  const lost = { text: 'update x', idempotency_key: 'lost' }
+  assert.is((await world.kernel.request('POST', `${at}/prompt`, lost)).status, 409)
+  const { usage } = (await world.kernel.request('GET', `${at}/usage`)).body
+  assert.is(usage.turn_count, 2, 'the turn that was cut is counted')
+
+  await world.restart()
+  assert.is((await world.events(at)).length, events.length, 'a repaired session is not repaired again')
+  assert.match(said(await world.prompt(at, 'say on')), /on/)
 })
 
 test('the gap between the journal and the row of a stop is closed, not doubled', async () => {
-  const daemon = await killedDaemon(async (world, sabotage) => {
-    await world.agent('plain')
-    const { id, at } = await world.session('plain')
-    await world.prompt(at, 'say x')
-    sabotage.failStops()
-    const { status } = await world.kernel.request('POST', `${at}/stop`)
-    return { id, at, status, state: (await world.row(id)).state }
-  })
-  assert.equal([daemon.result.status, daemon.result.state], [500, 'stopping'])
-  const world = await openWorld({ home: daemon.home, root: daemon.root })
-  try {
-    const row = await world.row(daemon.result.id)
-    assert.equal([row.state, row.stop_reason], ['stopped', 'user_canceled'], 'the journal knows why')
-    assert.is(types(await world.events(daemon.result.at)).filter(type => type === 'session_stopped').length, 1)
-  } finally {
-    await world.close()
-    await daemon.remove()
-  }
+  const { half, status, state } = daemon.result
+  assert.equal([status, state], [500, 'stopping'])
+  const row = await world.row(half.id)
+  assert.equal([row.state, row.stop_reason], ['stopped', 'user_canceled'], 'the journal knows why')
+  assert.is(types(await world.events(half.at)).filter(type => type === 'session_stopped').length, 1)
 })
 
-test('a damaged journal quarantines its session only; leftovers of a removal go', () =>
-  withWorld(async world => {
-    await world.agent('plain')
-    const bad = await world.session('plain')
-    const good = await world.session('plain')
-    for (const { at } of [bad, good]) await world.prompt(at, 'say x\nsay y')
-    const trash = path.join(world.home, 'sessions', '.removed-ses_1')
-    await mkdir(trash)
-    await world.kernel.close()
-    const file = path.join(world.home, 'sessions', bad.id, 'events-1.log')
-    const bytes = readFileSync(file)
-    bytes[60] = bytes[60]! ^ 0xff
-    await writeFile(file, bytes)
-    await world.restart()
-    const events = await world.kernel.request('GET', `${bad.at}/events`)
-    assert.equal([events.status, events.body.code], [500, 'session_journal_damaged'])
-    assert.is((await world.row(bad.id)).state, 'stopped')
-    assert.match(said(await world.events(good.at)), /x\ny/)
-    const named = async () => {
-      const { body } = await world.kernel.request('GET', '/api/doctor?only=sessions')
-      return body.items.filter((item: Reply) => item.code === 'session_journal_damaged')
-    }
-    assert.equal(
-      (await named()).map((item: Reply) => [item.severity, item.evidence.session_id]),
-      [['error', bad.id]],
-    )
-    assert.not(existsSync(trash))
-    assert.is((await world.kernel.request('DELETE', bad.at)).status, 204)
-    assert.equal(await named(), [])
-  }))
+test('a damaged journal quarantines its session only; leftovers of a removal go', async () => {
+  const bad = await world.session('plain')
+  const good = await world.session('plain')
+  for (const { at } of [bad, good]) await world.prompt(at, 'say x\nsay y')
+  const trash = path.join(world.home, 'sessions', '.removed-ses_1')
+  await mkdir(trash)
+  await world.kernel.close()
+  const file = path.join(world.home, 'sessions', bad.id, 'events-1.log')
+  const bytes = readFileSync(file)
+  bytes[60] = bytes[60]! ^ 0xff
+  await writeFile(file, bytes)
+  await world.restart()
+  const events = await world.kernel.request('GET', `${bad.at}/events`)
+  assert.equal([events.status, events.body.code], [500, 'session_journal_damaged'])
+  assert.is((await world.row(bad.id)).state, 'stopped')
+  assert.match(said(await world.events(good.at)), /x\ny/)
+  const named = async () => {
+    const { body } = await world.kernel.request('GET', '/api/doctor?only=sessions')
+    return body.items.filter((item: Reply) => item.code === 'session_journal_damaged')
+  }
+  assert.equal(
+    (await named()).map((item: Reply) => [item.severity, item.evidence.session_id]),
+    [['error', bad.id]],
+  )
+  assert.not(existsSync(trash))
+  assert.is((await world.kernel.request('DELETE', bad.at)).status, 204)
+  assert.equal(await named(), [])
+})
 
 test.run()

@@ -17,7 +17,7 @@ async function withWorld(run: (world: World) => Promise<void>, options?: Paramet
 test('a clean shutdown stops all sessions with reason shutdown; a prompt starts one again, loaded', () =>
   withWorld(async world => {
     await world.agent('loads', { flags: '--load' })
-    await world.agent('stubborn', { flags: '--ignore-stdin-end --ignore-term' })
+    await world.agent('stubborn')
     const { id, at } = await world.session('loads')
     const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'say before\npid')))![1])
     const unused = await world.session('loads')
@@ -46,8 +46,6 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt starts 
     assert.is((await world.row(unused.id)).state, 'active')
     assert.is((await world.kernel.request('POST', `${unused.at}/prompt`, {})).status, 400, 'nothing to resume')
 
-    // It has become well-behaved meanwhile.
-    await world.agent('stubborn')
     // What waited in the queue comes before what is asked now.
     const next = await world.kernel.request('POST', `${busy.at}/prompt`, { text: 'say next' })
     assert.is(next.body.prompt.queue_position, 2)
@@ -57,22 +55,26 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt starts 
 
 test('an agent that cannot load gets a summary; one that says it can and fails, or ends, as well', () =>
   withWorld(async world => {
-    for (const [name, flags] of [
-      ['cannot', ''],
-      ['fails', '--fail-load'],
-      ['ends', '--exit-on-load'],
-    ] as const) {
+    const agents = { cannot: '', fails: '--fail-load', ends: '--exit-on-load' }
+    const all = <T>(work: (name: string, flags: string) => Promise<T>) =>
+      Promise.all(Object.entries(agents).map(([name, flags]) => work(name, flags)))
+    const started = await all(async (name, flags) => {
       await world.agent(name, { flags })
       const { id, at } = await world.session(name)
       await world.prompt(at, 'say the answer is 42')
-      await world.restart()
+      return [name, { id, at }] as const
+    })
+    const sessions = new Map<string, { id: string; at: string }>(started)
+    await world.restart()
+    await all(async name => {
+      const { id = '', at = '' } = sessions.get(name) ?? {}
       const text = said(await world.prompt(at, 'echo'))
       assert.match(text, /The conversation so far/, name)
       assert.match(text, /the answer is 42/, name)
       const marker = (await world.events(at)).find(event => event.type === 'transcript_marker.created')
       assert.is(marker.content.loaded, false, name)
       assert.is((await world.row(id)).state, 'active', name)
-    }
+    })
   }))
 
 test('a restart that fails leaves the session as restartable as it was', () =>

@@ -9,7 +9,7 @@ let world: World
 
 const SHORT = {
   session: {
-    startup: { initialize_timeout: '700ms', new_session_timeout: '700ms' },
+    startup: { initialize_timeout: '2s', new_session_timeout: '2s' },
   },
 }
 
@@ -36,19 +36,23 @@ test('starts that fail say why', async () => {
     assert.is(row.failure.kind, kind)
     return row
   }
-  await failing('missing', '', 'startup_failure', /command not found/, 'svc-no-such-agent --acp')
-  await failing('slow', '--slow-init=5000', 'handshake_failure', /initialize/)
-  await failing('slow-new', '--slow-new=5000', 'startup_failure', /session\/new/)
-  await failing('future', '--version=7', 'handshake_failure', /version 7/)
-  await failing('login', '--login', 'startup_failure', /wants a login/)
-  await failing('gone', '--exit-at-once=0', 'startup_failure', /ended with code 0/)
-  await failing('gone-wrong', '--exit-at-once=9', 'startup_failure', /ended with code 9/)
-  await failing('mute', '--mute', 'handshake_failure', /initialize/)
-  await failing('text', '--initialize=42', 'handshake_failure', /no object/)
-  await failing('no-id', '--new={}', 'startup_failure', /no sessionId/)
-  await failing('shell', '', 'startup_failure', /ended with code/, '/bin/sh -c true')
-  await failing('cat', '', 'handshake_failure', /initialize/, '/bin/cat')
-  const row = await failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
+  const early = failing('early', '--exit-at-start=4', 'startup_failure', /cannot find my configuration/)
+  await Promise.all([
+    early,
+    failing('missing', '', 'startup_failure', /command not found/, 'svc-no-such-agent --acp'),
+    failing('slow', '--slow-init=60000', 'handshake_failure', /initialize/),
+    failing('slow-new', '--slow-new=60000', 'startup_failure', /session\/new/),
+    failing('future', '--version=7', 'handshake_failure', /version 7/),
+    failing('login', '--login', 'startup_failure', /wants a login/),
+    failing('gone', '--exit-at-once=0', 'startup_failure', /ended with code 0/),
+    failing('gone-wrong', '--exit-at-once=9', 'startup_failure', /ended with code 9/),
+    failing('mute', '--mute', 'handshake_failure', /initialize/),
+    failing('text', '--initialize=42', 'handshake_failure', /no object/),
+    failing('no-id', '--new={}', 'startup_failure', /no sessionId/),
+    failing('shell', '', 'startup_failure', /ended with code/, '/bin/sh -c true'),
+    failing('cat', '', 'handshake_failure', /initialize/, '/bin/cat'),
+  ])
+  const row = await early
   const bundle = JSON.parse(await readFile(row.failure.crash_bundle_path, 'utf8'))
   assert.match(bundle.process.stderr_tail, /cannot find/)
 })

@@ -145,6 +145,60 @@ test('transcript frames: resumed with a fence, else a snapshot that says why', a
   await stop(at)
 })
 
+test('raw frames: resumed with the right fence, else from the beginning, or the newest that are wanted', async () => {
+  const { at } = await world.session('plain')
+  await world.prompt(at, 'say a')
+  const { epoch, generation } = (await world.kernel.request('GET', `${at}/transcript`)).body
+  const first = async (query: string, id?: string) => {
+    const reader = read(`${at}/stream?frames=raw&${query}`, id)
+    await has(reader, 1)
+    reader.close()
+    return reader.frames[0].id
+  }
+  const fence = (e = epoch, g = generation) => `epoch=${e}&generation=${g}`
+  for (const [query, id, wanted] of [
+    [fence(), '2', '3'],
+    ['', '2', '3'],
+    [`${fence()}&after_sequence=1`, undefined, '2'],
+    [fence(epoch + 1), '2', '1'],
+    [fence(epoch, generation + 1), '2', '1'],
+    [fence(), '100', '1'],
+    [`${fence(epoch, generation + 1)}&limit=1`, '2', '3'],
+    [fence(), 'odd', '1'],
+  ] as const) {
+    assert.is(await first(query, id), wanted, `${query} ${id}`)
+  }
+})
+
+test('readers that begin and lag as they like all end with the same transcript', async () => {
+  const { at } = await world.session('plain')
+  await world.prompt(at, 'say a')
+  const running = world.prompt(
+    at,
+    Array.from({ length: 12 }, (_, i) => `say ${i}\nthink ${i}\nsleep ${20 + i * 5}`).join('\n'),
+  )
+  const readers: Reader[] = []
+  for (let i = 0; i < 12; i++) {
+    readers.push(read(`${at}/stream`))
+    await new Promise(resolve => setTimeout(resolve, 20 + i * 7))
+  }
+  await running
+  await stop(at)
+  const page = (await world.kernel.request('GET', `${at}/transcript`)).body.entries
+  for (const reader of readers) {
+    await ended(reader)
+    const entries = new Map<string, Reply>()
+    for (const frame of reader.frames)
+      for (const entry of frame.data.entries ?? []) entries.set(entry.message.id, entry)
+    assert.equal([...entries.values()], page)
+    const cursors = reader.frames.map(frame => Number(frame.id))
+    assert.equal(
+      cursors,
+      cursors.toSorted((a, b) => a - b),
+    )
+  }
+})
+
 /** A prompt answered as a stream: headers, and the types and data of its frames. */
 async function prompted(at: string, body: object): Promise<{ headers: Reply; frames: Reply[]; text: string }> {
   const text = JSON.stringify(body)
@@ -188,9 +242,10 @@ test('a prompt answered as a stream: the turn as one message in the form of the 
       ...['start', 'start-step', 'reasoning-start', 'reasoning-delta', 'reasoning-end'],
       ...['text-start', 'text-delta', 'text-end', 'tool-input-available', 'tool-output-available'],
       ...['tool-input-available', 'tool-output-error', 'text-start', 'text-delta', 'message-metadata', 'text-end'],
-      ...['finish-step', 'finish'],
+      ...['finish-step', 'finish', undefined],
     ],
   )
+  assert.is(frames.at(-1), '[DONE]')
   const of = (type: string) => frames.filter(frame => frame.type === type)
   assert.equal(
     of('text-delta').map(({ delta }) => delta),
@@ -203,7 +258,7 @@ test('a prompt answered as a stream: the turn as one message in the form of the 
   const idle = () => world.kernel.request('POST', `${at}/wait`, { timeout_ms: 10_000 })
   await idle()
   const failed = await prompted(at, { text: 'say x\nerror -32000 no model' })
-  assert.equal([failed.frames.at(-1).type, /no model/.test(failed.frames.at(-1).errorText)], ['error', true])
+  assert.equal([failed.frames.at(-2).type, /no model/.test(failed.frames.at(-2).errorText)], ['error', true])
   await idle()
   const canceled = prompted(at, { text: 'say x\nhang' })
   await eventually(async () => {
@@ -211,7 +266,10 @@ test('a prompt answered as a stream: the turn as one message in the form of the 
     return events.filter(event => event.content.text === 'x\n').length === 2
   }, 'the words of the turn')
   await world.kernel.request('POST', `${at}/prompt/cancel`)
-  assert.is((await canceled).frames.at(-1).type, 'abort')
+  assert.equal(
+    (await canceled).frames.slice(-2).map(frame => frame.type ?? frame),
+    ['abort', '[DONE]'],
+  )
   await stop(at)
 })
 

@@ -1,4 +1,5 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -50,6 +51,49 @@ test('a root that became a file, or that cannot be reached, is told of for what 
   assert.equal(told.length, 2)
   assert.match(told.join('\n'), /workspace_root_missing .*file is not a directory any more/)
   assert.match(told.join('\n'), /workspace_root_unreachable .*loop cannot be reached \(ELOOP\)/)
+  await end()
+})
+
+/** Does something without the rights of root, for which no permission counts; others are refused as they are. */
+async function withoutRights<T>(work: () => Promise<T>): Promise<T> {
+  const nobody = 65534
+  if (process.geteuid?.() !== 0) return work()
+  process.seteuid?.(nobody)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
+
+test('a root that the daemon may not enter is told of for what it is, and is there again with the rights', async () => {
+  const { host, root, end } = await scene()
+  const [locked, inside, fine] = [await root('locked'), await root('around/inside'), await root('fine')]
+  await add(host, locked)
+  await add(host, inside)
+  await add(host, fine)
+  const around = path.dirname(inside)
+  for (const folder of [locked, around]) await chmod(folder, 0)
+  await chmod(fine, 0o755)
+  for (let at = path.dirname(fine); at !== tmpdir(); at = path.dirname(at)) await chmod(at, 0o755)
+  await withoutRights(async () => {
+    for (const reference of ['locked', 'inside', locked, path.join(locked, 'deep'), inside]) {
+      const { status, body } = await host.request('GET', encoded(reference))
+      assert.equal([status, body.code], [410, 'workspace_root_missing'], reference)
+      assert.match(body.error, /EACCES.*give the user of the daemon access/)
+      assert.is(body.details.next, 'svc doctor --only workspaces')
+    }
+    assert.is(await outcome(host, 'GET', '/api/workspaces/fine'), '200')
+    const refused = await host.request('POST', '/api/workspaces', { root_dir: path.join(locked, 'new') })
+    assert.equal([refused.status, refused.body.code], [400, 'workspace_root_invalid'])
+    const { items } = (await host.request('GET', '/api/doctor?only=workspaces')).body
+    assert.equal(
+      items.map((item: { code: string }) => item.code),
+      ['workspace_root_unreachable', 'workspace_root_unreachable'],
+    )
+  })
+  for (const folder of [locked, around]) await chmod(folder, 0o755)
+  await withoutRights(async () => assert.is(await outcome(host, 'GET', '/api/workspaces/inside'), '200'))
   await end()
 })
 

@@ -91,4 +91,41 @@ test('runs that lie ahead of a clock that was set back do not count for the fire
   await b.end()
 })
 
+test('a clock that was never set and is put right makes nobody replay decades', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  const replay = (more: object) =>
+    hourly({ ...more, schedule: { mode: 'every', interval: '1h', catch_up_policy: 'replay' } })
+  await b.put('old', replay({ name: 'old' }))
+  const done = async (count: number) => {
+    const runs = await b.runs()
+    return runs.length === count && runs.every(run => run.ended_at) && runs
+  }
+  await b.after(HOUR, () => done(1), 'it ran by the right clock')
+  b.clock.jump(-b.clock.now())
+  await b.clock.advance(60_000)
+  await b.until(async () => Date.parse((await b.job('old')).next_run) < HOUR * 24, 'it is planned by the wrong clock')
+  await b.put('new', replay({ name: 'new' }))
+  await b.put(
+    'cron',
+    hourly({ name: 'cron', schedule: { mode: 'cron', expr: '0 * * * *', catch_up_policy: 'replay' } }),
+  )
+  b.clock.jump(START + 3.5 * HOUR)
+  await b.clock.advance(60_000)
+  const runs = await b.until(() => done(3), 'what was missed since its last run is replayed')
+  assert.equal(
+    runs.map(run => [run.job_id, run.scheduled_at]),
+    [
+      ['old', at(HOUR)],
+      ['old', at(2 * HOUR)],
+      ['old', at(3 * HOUR)],
+    ],
+  )
+  for (const id of ['new', 'cron']) {
+    const next = Date.parse((await b.job(id)).next_run)
+    assert.ok(next > b.clock.now() && next <= b.clock.now() + HOUR, `${id}: ${new Date(next)}`)
+  }
+  await b.end()
+})
+
 test.run()

@@ -190,6 +190,30 @@ test('backoff: every attempt is a run of its own, later each time, up to the lim
   await b.end()
 })
 
+test('another attempt for which there is no room is recorded as canceled, with the reason', async () => {
+  const b = await bench()
+  b.sessions.answer = () => failed('no')
+  await b.put('demo', hourly({ retry: { strategy: 'backoff', max_retries: 2, base_delay: '10s' } }))
+  const { id: first } = await trigger(b)
+  await b.until(async () => (await b.runs()).every(run => run.ended_at), 'the first failed')
+  b.sessions.answer = () => undefined
+  const { id: second } = await trigger(b)
+  await b.until(async () => (await b.runs()).at(-1).status === 'running', 'another run goes on')
+  const [, , third] = await b.after(
+    10_000,
+    async () => (await b.runs()).length === 3 && (await b.runs()),
+    'it was tried',
+  )
+  assert.equal(
+    [third.status, third.attempt, third.metadata, third.error],
+    ['canceled', 2, { retry_of: first, reason: 'self_overlap' }, 'self_overlap: another run of this job is going on'],
+  )
+  await b.clock.advance(HOUR / 2)
+  assert.equal((await b.runs()).length, 3)
+  assert.is((await b.request('GET', `/api/automation/runs/${second}`)).body.run.status, 'running')
+  await b.end()
+})
+
 test('a drained daemon takes no trigger; a scheduled run fails with that cause', async () => {
   const b = await bench()
   await b.put('demo', hourly())

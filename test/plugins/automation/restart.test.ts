@@ -106,9 +106,12 @@ test('killed after the claim: the occurrence is not dispatched again, its run fa
   assert.is(run.delivery_error, run.error)
   assert.ok(run.ended_at)
   assert.is((await next.job('demo')).next_run, at(2 * HOUR))
+  const failures = async () => (await next.job('demo')).scheduler.consecutive_resume_failures
+  assert.is(await failures(), 1)
   next.sessions.answer = () => completed
   await next.after(HOUR, async () => (await next.runs()).length === 2, 'the next one runs')
   await next.until(async () => next.sessions.created.length === 1, 'its session is made')
+  await next.until(async () => (await failures()) === 0, 'a run that completes ends the row of failures')
   await b.sessions.release()
   await endAll(b, next)
 })

@@ -143,6 +143,33 @@ test('a changed schedule starts anew, another change does not; switched off is n
   await b.end()
 })
 
+test('an instant that passed while its job was off counts as missed once, one that ran does not', async () => {
+  const b = await bench()
+  b.sessions.answer = () => completed
+  const once = (enabled: boolean) => hourly({ enabled, schedule: { mode: 'at', time: at(HOUR) } })
+  const misfires = async () => (await b.job('demo')).scheduler.misfire_count
+  let version = 0
+  const put = async (enabled: boolean) => {
+    await b.put('demo', once(enabled), version++)
+    await b.until(async () => (await b.job('demo')).enabled === enabled, `enabled is ${enabled}`)
+  }
+  await put(true)
+  await put(false)
+  await b.clock.advance(2 * HOUR)
+  await put(true)
+  await b.until(async () => (await misfires()) === 1, 'it counts')
+  await put(false)
+  await put(true)
+  assert.is(await misfires(), 1)
+  assert.equal(await b.runs(), [])
+  await b.put('ran', hourly({ name: 'ran', schedule: { mode: 'at', time: at(3 * HOUR) } }))
+  await b.after(HOUR, async () => (await b.runs())[0]?.status === 'completed', 'the other one ran')
+  await b.request('PATCH', '/api/automation/jobs/ran', { enabled: false })
+  await b.request('PATCH', '/api/automation/jobs/ran', { enabled: true })
+  assert.is((await b.job('ran')).scheduler.misfire_count, 0)
+  await b.end()
+})
+
 test('an occurrence is claimed once, also when the clock goes back and it comes again', async () => {
   const b = await bench()
   b.sessions.answer = () => completed

@@ -15,7 +15,10 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
     plain: staticOne('plain'),
     'acme.throws': speaking('acme.throws', 'x', "throw new Error('boom at the start')"),
     'acme.never': speaking('acme.never', 'x', 'await new Promise(() => {})'),
-    'acme.import': { ...speaking('acme.import', 'x'), 'text.js': "throw new Error('boom at the import')\n" },
+    'acme.import': {
+      ...speaking('acme.import', 'x'),
+      'text.js': "throw new Error('boom at the import')\nexport const text = ''\n",
+    },
     'acme.other': speaking('acme.another', 'x'),
     'acme.taken': { ...taken, 'main.js': String(taken['main.js']).replace('/api/ext/acme.taken/say', '/api/status') },
     'acme.missing': staticOne('acme.missing', 'apiVersion = 1\nmain = "gone.js"\n'),

@@ -35,6 +35,7 @@ async function call(
     signal: new AbortController().signal,
     stdin: async () => file,
     readFile: async () => file,
+    onInterrupt: () => () => {},
     fault: stop,
     client: {
       async request(method, url, body) {
@@ -46,6 +47,7 @@ async function call(
     out: {
       json: false,
       line: text => printed.push(text),
+      text: text => printed.push(text),
       value: value => printed.push(JSON.stringify(value)),
       table: (rows, _, empty) => printed.push(rows.length === 0 ? String(empty) : JSON.stringify(rows)),
       color: (_, text) => text,

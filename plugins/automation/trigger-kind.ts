@@ -1,0 +1,83 @@
+import * as v from 'valibot'
+import { kind, type RecordScope } from '../../kernel/plugin.js'
+import { FireLimit, LoopTarget, Retry } from '../../schemas/automation.js'
+import { identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from './job-kind.js'
+import { templateProblem } from './prompt-template.js'
+
+const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
+
+/** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped (Behaviour 2.5). */
+export const TriggerSpec = v.object({
+  id: v.optional(v.string()),
+  name: v.pipe(word(200), v.minLength(1)),
+  scope: v.optional(v.picklist(['user', 'global', 'workspace'])),
+  workspace_id: v.optional(v.string()),
+  target_kind: v.optional(v.picklist(['', 'agent', 'loop'])),
+  agent_name: v.optional(word(128)),
+  prompt: v.optional(v.string()),
+  event: v.pipe(word(200), v.minLength(1)),
+  filter: v.nullish(v.record(v.string(), v.string())),
+  enabled: v.optional(v.boolean(), true),
+  fire_limit: v.nullish(v.object(FireLimit.entries)),
+  retry: v.nullish(v.object(Retry.entries)),
+  loop_target: v.nullish(v.object(LoopTarget.entries)),
+  endpoint_slug: v.optional(word(128)),
+  webhook_id: v.optional(word(128)),
+  webhook_secret_ref: v.optional(word(512)),
+})
+export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
+
+/** Events that set a trigger off (Behaviour 7.3). */
+const EVENT =
+  /^(?:session\.(?:created|stopped)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
+const FILTER_KEY = /^(?:kind|scope|workspace_id|source|data(?:\.[^.\s]+)+)$/
+const SECRET_REF = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|vault:automation\/\S+)$/
+const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+/** The rules of Behaviour 7.2 for triggers that the schema cannot say; `undefined` when all hold. */
+export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProblem | undefined {
+  const text =
+    limitsProblem(spec) ??
+    (EVENT.test(spec.event)
+      ? undefined
+      : 'event: session.created, session.stopped, memory.consolidated, hook.<name>.completed, webhook or ext.<name>') ??
+    webhookProblem(spec) ??
+    filterProblem(spec.filter ?? {})
+  if (text !== undefined) return { of: 'job', text }
+  if (isLoop(spec)) return loopProblem(spec, scope, 'trigger')
+  if (spec.loop_target) return { of: 'job', text: 'loop_target: not possible with target_kind agent' }
+  if (!spec.agent_name) return { of: 'job', text: 'agent_name: required' }
+  if (!spec.prompt?.trim()) return { of: 'job', text: 'prompt: required' }
+  const wrong = templateProblem(spec.prompt)
+  return wrong === undefined ? undefined : { of: 'job', text: `prompt: ${wrong}` }
+}
+
+function webhookProblem({ event, endpoint_slug, webhook_id, webhook_secret_ref }: TriggerSpec): string | undefined {
+  if (event !== 'webhook') {
+    const own = Object.entries({ endpoint_slug, webhook_id, webhook_secret_ref }).find(([, value]) => value)
+    return own && `${own[0]}: triggers of event webhook alone have it`
+  }
+  if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
+  if (endpoint_slug && !SLUG.test(endpoint_slug)) return 'endpoint_slug: words of a-z and 0-9 joined by single hyphens'
+  if (webhook_id && !/^wbh_\w+$/.test(webhook_id)) return 'webhook_id: starts with wbh_'
+  if (!webhook_secret_ref || !SECRET_REF.test(webhook_secret_ref))
+    return 'webhook_secret_ref: env:NAME or vault:automation/…'
+  return undefined
+}
+
+function filterProblem(filter: Readonly<Record<string, string>>): string | undefined {
+  for (const [key, value] of Object.entries(filter)) {
+    if (!FILTER_KEY.test(key))
+      return `filter: a key is kind, scope, workspace_id, source or data.<name>, not ${JSON.stringify(key.slice(0, 80))}`
+    if (value === '') return `filter.${key}: not empty`
+  }
+  return undefined
+}
+
+/** The kind of triggers. */
+export const TriggerKind = kind<TriggerSpec>({
+  name: 'automation.trigger',
+  spec: TriggerSpec,
+  maxBytes: 256 * 1024,
+  check: ({ id, scope, spec }) => identityProblem(id, scope, spec) ?? triggerProblem(spec, scope)?.text,
+})

@@ -1,0 +1,218 @@
+import { type CliColumn, created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../kernel/plugin.js'
+import {
+  BundleActivationPatch,
+  BundleActivationReply,
+  BundleActivationRequest,
+  BundleCatalogReply,
+  BundleNetworkReply,
+  ListBundleActivationsReply,
+} from '../../schemas/bundles.js'
+import { AgentKind, Agents } from '../agents/api.js'
+import { Extensions, ResourceFamilies } from '../extensions/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
+import type { BundlesService } from './service.js'
+
+const route = routeOf<BundlesService>()
+const { contribute, reconciler, tap } = surfaceOf<BundlesService>()
+const area = 'Bundles'
+
+const fields: readonly CliColumn[] = [
+  { header: 'Id', path: 'id' },
+  { header: 'Version', path: 'version' },
+  { header: 'Extension', path: 'extension_name' },
+  { header: 'Bundle', path: 'bundle_name' },
+  { header: 'Profile', path: 'profile_name' },
+  { header: 'About', path: 'profile_description' },
+  { header: 'Scope', path: 'scope' },
+  { header: 'Workspace', path: 'workspace_id' },
+  { header: 'Changed since', path: 'spec_drift' },
+  { header: 'Requirement', path: 'network_requirement_digest' },
+  { header: 'Confirmed by', path: 'network_requirement_confirmed_by' },
+  { header: 'Confirmed', path: 'network_requirement_confirmed_at', as: 'time' },
+  { header: 'Channels', path: 'channels', as: 'list' },
+  { header: 'Not taken up', path: 'diagnostics', as: 'list' },
+  { header: 'Updated', path: 'updated_at', as: 'time' },
+]
+
+const activationItem = {
+  item: 'activation',
+  fields,
+  table: {
+    path: 'inventory',
+    columns: [
+      { header: 'KIND', path: 'resource_kind' },
+      { header: 'NAME', path: 'resource_name' },
+      { header: 'ID', path: 'resource_id' },
+    ],
+  },
+} as const
+
+/** As the specification calls the options. */
+const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
+
+export default definePlugin({
+  name: 'bundles',
+  version: '0.1.0',
+  requires: { agents: Agents, extensions: Extensions, workspaces: Workspaces },
+  provides: Bundles,
+  service: () => import('./service.js').then(module => module.BundlesService),
+}).surface({
+  kinds: [BundleKind, ActivationKind],
+  errors: [BundleErrors],
+  reconcilers: [
+    // The catalog is what the extensions have; its records only tell of it.
+    reconciler({ kind: BundleKind, run: () => {} }),
+    reconciler({
+      kind: ActivationKind,
+      after: [AgentKind],
+      watches: [watch(BundleKind, (self, record) => self.activationsOf(record))],
+      run: (self, batch) => self.reconcile(batch),
+    }),
+  ],
+  registries: [contribute(ResourceFamilies, self => [self.family()])],
+  taps: [
+    tap(
+      Extensions,
+      extensions => extensions.changed,
+      self => () => self.sweep(),
+    ),
+    tap(
+      Extensions,
+      extensions => extensions.disabling,
+      self => name => self.disabling(name),
+    ),
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/bundles/catalog',
+      area,
+      summary: 'Bundles of the loaded extensions, with their profiles',
+      replies: { 200: BundleCatalogReply },
+      errors: [500, 503],
+      cli: {
+        path: 'bundle catalog',
+        view: {
+          rows: 'bundles',
+          columns: [
+            { header: 'EXTENSION', path: 'extension_name' },
+            { header: 'BUNDLE', path: 'bundle_name' },
+            { header: 'PROFILES', path: 'profiles', as: 'list' },
+            { header: 'ABOUT', path: 'description' },
+          ],
+          empty: 'no bundles; an extension brings them: svc extension list',
+        },
+      },
+      handle: self => ok(self.catalog()),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/bundles/preview',
+      area,
+      summary: 'What an activation would be; changes nothing',
+      body: BundleActivationRequest,
+      replies: { 200: BundleActivationReply },
+      errors: [400, 404, 409, 422, 500, 503],
+      cli: { path: 'bundle preview', options, view: activationItem },
+      handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/activations',
+      area,
+      summary: 'Active profiles',
+      replies: { 200: ListBundleActivationsReply },
+      errors: [500, 503],
+      cli: {
+        path: 'bundle list',
+        view: {
+          rows: 'activations',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'EXTENSION', path: 'extension_name' },
+            { header: 'BUNDLE', path: 'bundle_name' },
+            { header: 'PROFILE', path: 'profile_name' },
+            { header: 'SCOPE', path: 'scope' },
+            { header: 'WORKSPACE', path: 'workspace_id' },
+            { header: 'VERSION', path: 'version' },
+            { header: 'UPDATED', path: 'updated_at', as: 'ago' },
+          ],
+          empty: 'nothing is active; svc bundle catalog shows what could be',
+        },
+      },
+      handle: self => ok({ activations: self.list() }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/bundles/activations',
+      area,
+      summary: 'Activates a profile: its agents, jobs, triggers, layouts and bridges as one unit',
+      body: BundleActivationRequest,
+      replies: { 201: BundleActivationReply },
+      errors: [400, 404, 409, 422, 500, 503],
+      cli: { path: 'bundle activate', options, view: activationItem },
+      handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/activations/{id}',
+      area,
+      summary: 'One activation with all that it has',
+      replies: { 200: BundleActivationReply },
+      errors: [404, 500, 503],
+      cli: { path: 'bundle get', view: activationItem },
+      handle: (self, { params }) => ok({ activation: self.get(params.id) }),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/bundles/activations/{id}',
+      area,
+      summary: 'Takes a profile as it is now, and confirms what its extension requires of the network',
+      body: BundleActivationPatch,
+      replies: { 200: BundleActivationReply },
+      errors: [400, 404, 409, 422, 500, 503],
+      cli: { path: 'bundle update', view: activationItem },
+      handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/bundles/activations/{id}',
+      area,
+      summary: 'Deactivates: takes away exactly what the activation has',
+      essential: true,
+      replies: { 204: null },
+      errors: [404, 500, 503],
+      cli: { path: 'bundle deactivate', done: 'deactivated {id}' },
+      handle: async (self, { actor, params }) => {
+        await self.deactivate(params.id, actor)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/network/settings',
+      area,
+      summary: 'Channels that active profiles declare; nobody takes part by that',
+      replies: { 200: BundleNetworkReply },
+      errors: [500, 503],
+      cli: {
+        path: 'bundle network-settings',
+        view: {
+          rows: 'network.declared_channels',
+          columns: [
+            { header: 'CHANNEL', path: 'name' },
+            { header: 'PRIMARY', path: 'primary' },
+            { header: 'EXTENSION', path: 'extension_name' },
+            { header: 'BUNDLE', path: 'bundle_name' },
+            { header: 'PROFILE', path: 'profile_name' },
+            { header: 'WORKSPACE', path: 'workspace_id' },
+            { header: 'ABOUT', path: 'description' },
+          ],
+          empty: 'no active profile declares a channel',
+        },
+      },
+      handle: self => ok(self.networkSettings()),
+    }),
+  ],
+})

@@ -1,0 +1,115 @@
+import type { Actor, Batch, Fault, PluginKernel, StoredRecord } from '../../kernel/plugin.js'
+import type {
+  BundleActivation,
+  BundleActivationPatch,
+  BundleActivationRequest,
+  BundleCatalogReply,
+  BundleNetworkReply,
+} from '../../schemas/bundles.js'
+import type { ResourceFamily } from '../extensions/api.js'
+import { Activations, type BundleNeeds } from './activations.js'
+import type { BundlesApi } from './api.js'
+import { BundleCatalog } from './catalog.js'
+import { BundleErrors } from './errors.js'
+import type { ActivationSpec, BundleSpec } from './kinds.js'
+import { catalogToWire, channelsOf } from './view.js'
+
+/** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions bring (Behaviour 3.5 to 3.7). */
+export class BundlesService implements BundlesApi {
+  readonly #catalog: BundleCatalog
+  readonly #activations: Activations
+
+  constructor(kernel: PluginKernel<BundleNeeds>) {
+    this.#catalog = new BundleCatalog(kernel)
+    this.#activations = new Activations(kernel, this.#catalog)
+  }
+
+  /** How extensions have their bundles read. */
+  family(): ResourceFamily {
+    return {
+      name: 'bundles',
+      load: extension => this.#catalog.load(extension),
+      unload: name => this.#catalog.unload(name),
+    }
+  }
+
+  /** Extensions came or went. */
+  sweep(): Promise<void> {
+    return this.#catalog.sweep()
+  }
+
+  /** May an extension go? Not while activations depend on it. */
+  async disabling(extension: string): Promise<Fault | undefined> {
+    const key = extension.toLowerCase()
+    const ids = this.#activations
+      .list()
+      .flatMap(({ id, spec }) => (spec.extension_name.toLowerCase() === key ? [id] : []))
+    const [first] = ids
+    if (first === undefined) return undefined
+    return BundleErrors.bundle_in_use(`activations depend on extension ${extension}: ${ids.join(', ')}`, {
+      details: { activations: ids.join(', ') },
+      next: `svc bundle deactivate ${first}`,
+    })
+  }
+
+  /** Activations of a bundle, by what its record says. */
+  activationsOf({ spec }: StoredRecord<BundleSpec>): string[] {
+    const names = ({ extension_name, bundle_name }: BundleSpec | ActivationSpec) =>
+      `${extension_name}\n${bundle_name}`.toLowerCase()
+    return this.#activations.list().flatMap(record => (names(record.spec) === names(spec) ? [record.id] : []))
+  }
+
+  /** Projects activations one by one: what stands against one of them is its own affair. */
+  async reconcile({ records, removed, fail }: Batch<ActivationSpec>): Promise<void> {
+    if (removed.length > 0) await this.#activations.forget(removed)
+    for (const { id } of records) await this.#activations.follow(id).catch(error => fail(id, error))
+  }
+
+  catalog(): BundleCatalogReply {
+    return catalogToWire(this.#catalog.all())
+  }
+
+  preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
+    return this.#activations.preview(request, actor)
+  }
+
+  activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
+    return this.#activations.activate(request, actor)
+  }
+
+  update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
+    return this.#activations.update(id, patch, actor)
+  }
+
+  deactivate(id: string, actor: Actor): Promise<void> {
+    return this.#activations.remove(id, actor)
+  }
+
+  get(id: string): BundleActivation {
+    return this.#activations.view(this.#activations.get(id))
+  }
+
+  list(): BundleActivation[] {
+    return this.#activations.list().map(record => this.#activations.view(record))
+  }
+
+  /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
+  networkSettings(): BundleNetworkReply {
+    const declared_channels = this.#activations
+      .list()
+      .flatMap(({ id, spec, scope }) => {
+        const profile = this.#activations.found(spec)?.profile
+        const { extension_name, bundle_name, profile_name } = spec
+        const where = scope.id === undefined ? {} : { workspace_id: scope.id }
+        const from = { activation_id: id, extension_name, bundle_name, profile_name, ...where }
+        return profile ? channelsOf(profile).map(channel => ({ ...channel, ...from })) : []
+      })
+      .map(channel => ({
+        channel,
+        key: [channel.extension_name, channel.bundle_name, channel.profile_name, channel.name].join('\n'),
+      }))
+      .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+      .map(({ channel }) => channel)
+    return { network: { declared_channels } }
+  }
+}

@@ -1,0 +1,45 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RouteCommand } from '../../cli/command-data.js'
+import { expandShorthands } from '../../cli/shorthands.js'
+
+const entry = {
+  shorthands: [
+    { option: 'every', member: 'plan', value: { mode: 'every', interval: '$' }, type: 'text', summary: '' },
+    { option: 'at', member: 'plan', value: { mode: 'at', time: '$' }, type: 'time', summary: '' },
+  ],
+} as unknown as RouteCommand
+
+const time = (at: string, zone?: string) =>
+  (expandShorthands(entry, { at, ...(zone === undefined ? {} : { 'time-zone': zone }) }).plan as { time: string }).time
+
+test('a short option makes the member that it stands for', () => {
+  assert.equal(expandShorthands(entry, { every: '1h' }), { plan: { mode: 'every', interval: '1h' } })
+  assert.equal(expandShorthands(entry, { name: 'x' }), {})
+  assert.equal(time('2030-01-31T09:00:00+02:00'), '2030-01-31T09:00:00+02:00')
+  assert.equal(time('soon'), 'soon')
+})
+
+test('a time without a zone is one of the zone that is named, over both changes of the year', () => {
+  assert.is(time('2030-01-31T09:00', 'Europe/Paris'), '2030-01-31T08:00:00.000Z')
+  assert.is(time('2030-07-31 09:00:30', 'Europe/Paris'), '2030-07-31T07:00:30.000Z')
+  assert.is(time('2030-03-31T03:00', 'Europe/Paris'), '2030-03-31T01:00:00.000Z')
+  assert.is(time('2030-10-27T04:00', 'Europe/Paris'), '2030-10-27T03:00:00.000Z')
+  assert.is(time('2030-01-01T00:00', 'Asia/Kathmandu'), '2029-12-31T18:15:00.000Z')
+  assert.is(time('2030-01-31T09:00', 'UTC'), '2030-01-31T09:00:00.000Z')
+})
+
+test('what cannot be meant is refused', () => {
+  for (const options of [
+    { every: '1h', at: '2030-01-31T09:00' },
+    { every: '1h', 'time-zone': 'Europe/Paris' },
+    { at: '2030-01-31T09:00', 'time-zone': 'Europe/Nowhere' },
+    { at: '2030-01-31T09:00Z', 'time-zone': 'Europe/Paris' },
+  ] as Record<string, string>[])
+    assert.throws(
+      () => expandShorthands(entry, options),
+      (error: { code: string }) => error.code === 'usage',
+    )
+})
+
+test.run()

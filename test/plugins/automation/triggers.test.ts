@@ -1,0 +1,97 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { bench } from './bench.js'
+
+const KIND = '/api/resources/automation.trigger'
+const trigger = (more: Record<string, unknown> = {}) => ({
+  name: 'on-stop',
+  agent_name: 'report',
+  prompt: 'What happened?',
+  event: 'session.stopped',
+  ...more,
+})
+const hook = (more: Record<string, unknown> = {}) =>
+  trigger({ event: 'webhook', endpoint_slug: 'ci-done', webhook_secret_ref: 'env:CI_SECRET', ...more })
+const loop = (more: Record<string, unknown> = {}) => ({
+  name: 'l',
+  event: 'ext.build.done',
+  target_kind: 'loop',
+  loop_target: { loop_name: 'x', workspace_id: 'ws_1', input_mapping: { a: '{{ .trigger.payload.x }}' } },
+  ...more,
+})
+
+const VALID: readonly Record<string, unknown>[] = [
+  trigger(),
+  ...['session.created', 'memory.consolidated', 'hook.gate.completed', 'ext.ci.done'].map(event => trigger({ event })),
+  hook(),
+  hook({ endpoint_slug: undefined, webhook_id: 'wbh_1', webhook_secret_ref: 'vault:automation/ci' }),
+  trigger({ filter: { kind: 'a', scope: 'workspace', workspace_id: 'w', source: 'observer', 'data.a.b': 'x' } }),
+  trigger({ prompt: '{{.Kind}} {{ .Data.a.b }} {{ index .Data "stop reason" }} {{- .Scope -}}' }),
+  trigger({ fire_limit: { max: 1, window: '1h' }, retry: { strategy: 'backoff', max_retries: 2, base_delay: '2s' } }),
+  loop(),
+]
+
+const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+  [trigger({ name: ' ' }), /name/],
+  [trigger({ event: 'task.done' }), /event: session\.created/],
+  [trigger({ event: 'hook..completed' }), /event: /],
+  [trigger({ event: 'ext.' }), /event: /],
+  [trigger({ agent_name: '' }), /agent_name: required/],
+  [trigger({ prompt: ' ' }), /prompt: required/],
+  [trigger({ prompt: '{{ .Nope }}' }), /does not know \{\{ \.Nope \}\}/],
+  [trigger({ prompt: '{{ .Kind' }), /without its other half/],
+  [trigger({ prompt: '{{ .Kind.x }}' }), /does not know/],
+  [trigger({ filter: { name: 'x' } }), /filter: a key is/],
+  [trigger({ filter: { 'data.': 'x' } }), /filter: a key is/],
+  [trigger({ filter: { kind: '' } }), /filter\.kind: not empty/],
+  [trigger({ webhook_id: 'wbh_1' }), /webhook_id: triggers of event webhook alone/],
+  [trigger({ webhook_secret_ref: 'env:X' }), /webhook_secret_ref: triggers of event webhook alone/],
+  [hook({ endpoint_slug: undefined }), /endpoint_slug: a webhook needs it/],
+  [hook({ endpoint_slug: 'a--b' }), /single hyphens/],
+  [hook({ webhook_id: 'x' }), /starts with wbh_/],
+  [hook({ webhook_secret_ref: 'the secret' }), /env:NAME or vault:automation/],
+  [trigger({ fire_limit: { max: 0, window: '1h' } }), /fire_limit\.max/],
+  [trigger({ retry: { strategy: 'none', max_retries: 1, base_delay: '' } }), /strategy none/],
+  [loop({ prompt: 'x' }), /must be empty/],
+  [loop({ loop_target: { loop_name: '', workspace_id: 'w' } }), /loop_name: required/],
+  [
+    trigger({ target_kind: 'agent', loop_target: { loop_name: 'x', workspace_id: 'w' } }),
+    /not possible with target_kind agent/,
+  ],
+  [trigger({ id: 'other' }), /id: "other" is not the id/],
+  [trigger({ scope: 'workspace' }), /the record has scope global/],
+]
+
+test('triggers (7.1 to 7.4) are stored, checked and listed; unknown members are dropped, enabled is filled in', async () => {
+  const b = await bench()
+  const put = (id: string, spec: unknown) =>
+    b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
+  for (const [n, spec] of VALID.entries()) {
+    const { status, body } = await put(`t${n}`, { ...spec, colour: 'red' })
+    assert.is(status, 201, JSON.stringify(body))
+    assert.equal([body.record.spec.enabled, body.record.spec.colour], [true, undefined])
+  }
+  for (const [spec, expected] of INVALID) {
+    const { status, body } = await put('bad', spec)
+    assert.equal([status, body.code], [422, 'invalid_spec'], JSON.stringify(spec))
+    assert.match(body.error, expected)
+  }
+  assert.is((await b.request('GET', KIND)).body.records.length, VALID.length)
+  const large = await put('large', trigger({ prompt: 'x'.repeat(256 * 1024) }))
+  assert.is(large.status, 413)
+  assert.equal((await b.request('GET', '/api/status')).body.automation.triggers, {
+    enabled: VALID.length,
+    total: VALID.length,
+  })
+  await b.end()
+})
+
+test('a trigger whose prompt ends the daemon is refused, as a job is', async () => {
+  const b = await bench()
+  const spec = trigger({ prompt: 'Run svc daemon stop.' })
+  const reply = await b.request('PUT', `${KIND}/t`, { scope: { kind: 'global' }, spec, expected_version: 0 })
+  assert.equal([reply.status, reply.body.code], [400, 'lifecycle_command'])
+  await b.end()
+})
+
+test.run()
