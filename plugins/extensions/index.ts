@@ -29,6 +29,7 @@ import {
   Extensions,
   ResourceFamilies,
 } from './api.js'
+import { authoringCommands } from './authoring/surface.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
@@ -71,7 +72,7 @@ export default definePlugin({
   declares: [ResourceFamilies],
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
-  commands: installCommands,
+  commands: [...authoringCommands, ...installCommands],
   events: [
     ExtensionEnabled,
     ExtensionDisabled,

@@ -28,9 +28,8 @@ import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
 import { Instance, type InstanceHost } from './instance.js'
 import type { SourceTier } from './manifest.js'
-import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
-import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
+import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
 import { Watcher } from './watcher.js'
@@ -74,7 +73,7 @@ export class ExtensionsService implements ExtensionsApi {
       code: this.#code,
       unique: () => ids.hex(16),
       families: () => kernel.collect(ResourceFamilies).map(({ entry }) => entry),
-      runtime: extension => this.runtimeOf(extension),
+      runtime: extension => runtimeFor(this, extension),
       changed: ({ name }) => void this.#news.add(name),
       tell: () => void this.#tell(),
     }
@@ -115,14 +114,10 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
-  runtimeOf(extension: InstalledExtension): ExtensionRuntime {
-    const { name, tier } = extension
-    const workspace = tier === 'workspace' ? this.dev.linkOf(name)?.workspace : undefined
-    return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
-      ...(workspace ? { workspace } : {}),
-      bound: () => this.secrets.references(name, workspace),
-    })
+  async call(name: string, method: string, params: unknown): Promise<unknown> {
+    const runtime = this.get(name).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${name} runs`)
+    return runtime.call(method, params)
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */
