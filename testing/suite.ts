@@ -18,8 +18,11 @@ export function extensionContract(folder: string): void {
     })
 
     /** What can be looked at once it is loaded. */
-    const then = (name: string, look: (extension: StartedExtension) => unknown) =>
-      test(name, t => (started ? look(started) : t.skip('it does not load')))
+    const then = (name: string, look: (extension: StartedExtension) => Promise<void>) =>
+      test(name, async t => {
+        if (started) await look(started)
+        else t.skip('it does not load')
+      })
 
     then('what is on its surface can be told to others', async extension => {
       const { code } = installedOf(extension)

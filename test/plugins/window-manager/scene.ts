@@ -5,7 +5,7 @@ import resources from '../../../plugins/resources/index.js'
 import windowManager from '../../../plugins/window-manager/index.js'
 import workspaces from '../../../plugins/workspaces/index.js'
 import { type BootOptions, boot, temporaryFolder } from '../../harness/kernel.js'
-import { probe } from '../contract-scene.js'
+import { probe } from '../../../testing/look.js'
 
 /** A kernel with workspaces and the window manager, and a workspace in it; `home` keeps it over a restart. */
 export async function scene(options: Partial<BootOptions> = {}) {
