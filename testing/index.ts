@@ -1,6 +1,7 @@
 /** `svc/testing`: what authors of plugins and extensions test with. */
-import { extensionContract } from './suite.js'
+
 import { StartedExtension, type StartOptions } from './extension.js'
+import { extensionContract } from './suite.js'
 
 export { answersInTime, describesItself, leavesNothing, type Subject } from './contract.js'
 export { type Reply, StartedExtension, type StartOptions } from './extension.js'

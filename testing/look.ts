@@ -37,7 +37,9 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
   await settled()
   return {
     // A process that is started again is another one.
-    plugins: host.plugins().map(plugin => ({ ...plugin, holds: plugin.holds.map(label => label.replace(/^process \d+$/, 'process')) })),
+    plugins: host
+      .plugins()
+      .map(plugin => ({ ...plugin, holds: plugin.holds.map(label => label.replace(/^process \d+$/, 'process')) })),
     settings: host.settings().map(({ owner, entry }) => `${owner} ${entry.path}`),
     commands: host.commands().map(({ owner, entry }) => `${owner} ${entry.path}`),
     routes: Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map(m => `${m} ${path}`)),
@@ -54,10 +56,11 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
 }
 
 /** What ends by itself: calls of the file system, turns of the loop, and what loads a module. */
-const PASSING = /^(FSReq|Immediate|TickObject|MessagePort|WORKER|ELD)/
-/** Turns of the loop in a row without any of that, after which what was begun has ended; and the most that are waited. */
-const QUIET_TURNS = 20
-const MOST_TURNS = 100_000
+const PASSING = /^(FSReq|CloseReq|Immediate|TickObject|MessagePort|WORKER|ELD)/
+/** Looks in a row, milliseconds apart, that find none of that, after which what was begun has ended; and the most that are waited. */
+const QUIET_LOOKS = 6
+const APART_MS = 2
+const MOST_LOOKS = 2000
 
 /** What keeps the process busy, by kind: watchers, sockets, pipes, timers of Node. */
 export function resources(): Record<string, number> {
@@ -71,9 +74,8 @@ export function resources(): Record<string, number> {
 /** Resolves when nothing is under way any more that ends by itself: what a plugin begins behind its start has begun. */
 export async function settled(): Promise<void> {
   let quiet = 0
-  for (let turn = 0; quiet < QUIET_TURNS && turn < MOST_TURNS; turn++) {
-    await new Promise(setImmediate)
-    const passing = process.getActiveResourcesInfo().some(name => PASSING.test(name) && name !== 'Immediate')
-    quiet = passing ? 0 : quiet + 1
+  for (let look = 0; quiet < QUIET_LOOKS && look < MOST_LOOKS; look++) {
+    await new Promise(resolve => setTimeout(resolve, APART_MS))
+    quiet = process.getActiveResourcesInfo().some(name => PASSING.test(name)) ? 0 : quiet + 1
   }
 }

@@ -22,7 +22,7 @@ const PACE = 10
 const PUBLISHED_MS = 100
 
 /** A kernel whose time stands still while one looks, and the look. */
-async function world(plugins: readonly Plugin[], more: { critical?: readonly string[] } = {}) {
+async function start(plugins: readonly Plugin[], more: { critical?: readonly string[] } = {}) {
   const time = new WaitingTime()
   const { plugin: watcher, kernel } = probe()
   const svc = await time.during(boot({ plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
@@ -32,26 +32,43 @@ async function world(plugins: readonly Plugin[], more: { critical?: readonly str
     const traces = await tracesOf(svc.kernel, kernel(), [...registries.values()])
     return { ...traces, stubTaps: [...stubTaps], timers: time.clock.pending }
   }
-  return { svc, host: svc.kernel.host, kernel, change, look, close: () => change(svc.close()) }
+  return { svc, host: svc.kernel.host, kernel, change, look }
+}
+type World = Awaited<ReturnType<typeof start>>
+
+async function withKernel(
+  plugins: readonly Plugin[],
+  use: (world: World) => Promise<void>,
+  more: { critical: readonly string[] } = { critical },
+) {
+  const world = await start(plugins, more)
+  try {
+    await use(world)
+  } finally {
+    await world.change(world.svc.close())
+  }
 }
 
-test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer, handle or entry', async () => {
-  const { host, change, look, close } = await world([])
-  // The first event of a daemon starts what the kernel itself does about events.
-  await change(host.load(stubOf('first@1')))
-  await change(host.unload('stub-first-1'))
-  for (const plugin of inTree) {
-    const stubs = hardNeeds(plugin).map(stubOf)
-    for (const stub of stubs) await change(host.load(stub))
-    const load = async () => assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
-    const unload = () => change(host.unload(plugin.name))
-    const full = await leavesNothing({ load, unload, look })
-    assert.is(full.routes.length, (plugin.surface.routes ?? []).length, plugin.name)
-    for (const stub of stubs) await change(host.unload(stub.name))
-  }
-  assert.equal(host.faults(), [])
-  await close()
-})
+test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer, handle or entry', () =>
+  withKernel(
+    [],
+    async ({ host, change, look }) => {
+      // The first event of a daemon starts what the kernel itself does about events.
+      await change(host.load(stubOf('first@1')))
+      await change(host.unload('stub-first-1'))
+      for (const plugin of inTree) {
+        const stubs = hardNeeds(plugin).map(stubOf)
+        for (const stub of stubs) await change(host.load(stub))
+        const load = async () => assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
+        const unload = () => change(host.unload(plugin.name))
+        const full = await leavesNothing({ load, unload, look })
+        assert.is(full.routes.length, (plugin.surface.routes ?? []).length, plugin.name)
+        for (const stub of stubs) await change(host.unload(stub.name))
+      }
+      assert.equal(host.faults(), [])
+    },
+    { critical: [] },
+  ))
 
 test('what is on the surface of each plugin can be told to others', () => {
   for (const plugin of inTree) describesItself(plugin)
@@ -66,40 +83,39 @@ test('each registry that a plugin contributes to is declared by one', () => {
   assert.is(new Set(declared).size, declared.length)
 })
 
-test('a daemon without any one plugin serves the others and says what waits for what; back, all is as it was', async () => {
-  const { svc, host, change, look, close } = await world(inTree, { critical })
-  const before = await look()
-  assert.ok(Object.values(before.contributions).every(owners => owners.length > 0))
-  for (const plugin of removable) {
-    await change(host.unload(plugin.name))
-    assert.not.ok(host.plugins().some(info => info.name === plugin.name))
-    for (const { name, state } of host.plugins()) {
-      if (state.status === 'active') continue
-      assert.is(state.status, 'waiting', `${name} without ${plugin.name}`)
-      assert.is(state.status === 'waiting' && state.missing.at(-1), plugin.provides?.id)
+test('a daemon without any one plugin serves the others and says what waits for what; back, all is as it was', () =>
+  withKernel(inTree, async ({ svc, host, change, look }) => {
+    const before = await look()
+    assert.ok(Object.values(before.contributions).every(owners => owners.length > 0))
+    for (const plugin of removable) {
+      await change(host.unload(plugin.name))
+      assert.not.ok(host.plugins().some(info => info.name === plugin.name))
+      for (const { name, state } of host.plugins()) {
+        if (state.status === 'active') continue
+        assert.is(state.status, 'waiting', `${name} without ${plugin.name}`)
+        assert.is(state.status === 'waiting' && state.missing.at(-1), plugin.provides?.id)
+      }
+      assert.is((await change(svc.request('GET', '/api/status'))).status, 200, plugin.name)
+      assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
+      assert.equal(await look(), before, plugin.name)
     }
-    assert.is((await change(svc.request('GET', '/api/status'))).status, 200, plugin.name)
-    assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
-    assert.equal(await look(), before, plugin.name)
-  }
-  for (const plugin of inTree) {
-    assert.equal(await change(host.reload(plugin)), { status: 'active' }, plugin.name)
-    assert.equal(await look(), before, plugin.name)
-  }
-  await close()
-})
+    for (const plugin of inTree) {
+      assert.equal(await change(host.reload(plugin)), { status: 'active' }, plugin.name)
+    }
+    assert.equal(await look(), before)
+  }))
 
 test('a daemon that starts without a plugin starts the others', async () => {
   // Those that most require, and those that nobody does.
   for (const absent of [['workspaces'], removable.map(({ name }) => name)]) {
     const present = inTree.filter(({ name }) => !absent.includes(name))
-    const { svc, host, change, close } = await world(present, { critical })
-    assert.is((await change(svc.request('GET', '/api/status'))).status, 200)
-    const { body } = await change(svc.request('GET', '/api/plugins'))
-    for (const name of absent) assert.not.ok(body.plugins.some((plugin: { name: string }) => plugin.name === name))
-    const waiting = host.plugins().filter(({ state }) => state.status === 'waiting')
-    assert.is(waiting.length > 0, absent.length === 1)
-    await close()
+    await withKernel(present, async ({ svc, host, change }) => {
+      assert.is((await change(svc.request('GET', '/api/status'))).status, 200)
+      const { body } = await change(svc.request('GET', '/api/plugins'))
+      for (const name of absent) assert.not.ok(body.plugins.some((plugin: { name: string }) => plugin.name === name))
+      const waiting = host.plugins().filter(({ state }) => state.status === 'waiting')
+      assert.is(waiting.length > 0, absent.length === 1)
+    })
   }
 })
 
@@ -116,10 +132,9 @@ test('a daemon without a critical plugin does not start and names it', async () 
   }
 })
 
-test('every probe of the doctor answers in time', async () => {
-  const { kernel, change, close } = await world(inTree, { critical })
-  assert.ok((await change(answersInTime(kernel()))) > 0)
-  await close()
-})
+test('every probe of the doctor answers in time', () =>
+  withKernel(inTree, async ({ kernel, change }) => {
+    assert.ok((await change(answersInTime(kernel()))) > 0)
+  }))
 
 test.run()

@@ -3,8 +3,8 @@ import { type CommandContext, Fault } from '../../../kernel/plugin.js'
 import type { Manifest } from '../manifest.js'
 import { typeOf } from '../manifest.js'
 import { develop } from './develop.js'
-import { bundleMain, packFolder } from './pack.js'
 import { writeExtension } from './init.js'
+import { bundleMain, packFolder } from './pack.js'
 import { isForm } from './templates.js'
 import { testFolder } from './test.js'
 import { readFolderManifest, type Validation, validateFolder } from './validate.js'
@@ -15,7 +15,7 @@ export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fau
   if (!isForm(form)) return fault('usage', `there is no form ${form}; there are static, plugin and process`)
   const folder = path.resolve(cwd, String(dir))
   const files = await writeExtension(folder, form, name)
-  if (out.json) return out.value({ name, form, folder, files })
+  if (out.json) return void out.value({ name, form, folder, files })
   for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
   out.line(`wrote ${name}, an extension of the form ${form}`)
   out.line(out.color('dim', `next: svc extension test ${path.relative(cwd, folder) || '.'}`))
@@ -76,15 +76,14 @@ const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
 const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(context))
 
-type Run = (context: CommandContext) => Promise<number | undefined>
 
 /** What these commands find wrong without a daemon is told as what a daemon says. */
-function told(run: (context: CommandContext) => Promise<number | undefined | void>): Run {
-  return async context => {
+function told<T extends number | undefined>(run: (context: CommandContext) => Promise<T>) {
+  return async (context: CommandContext): Promise<T> => {
     try {
-      return (await run(context)) ?? undefined
+      return await run(context)
     } catch (error) {
-      if (error instanceof Fault) context.fault(error.code, error.message, error.next)
+      if (error instanceof Fault) return context.fault(error.code, error.message, error.next)
       throw error
     }
   }

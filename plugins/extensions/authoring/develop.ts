@@ -83,7 +83,11 @@ async function followLogs({ client, out }: CommandContext, url: string, signal: 
   let after = 0
   let epoch = ''
   while (!signal.aborted) {
-    const query = new URLSearchParams({ follow: 'true', after: String(after), ...(epoch ? { stream_epoch: epoch } : {}) })
+    const query = new URLSearchParams({
+      follow: 'true',
+      after: String(after),
+      ...(epoch ? { stream_epoch: epoch } : {}),
+    })
     const { logs, stream_epoch } = (await client.request('GET', `${url}/logs?${query}`)) as ExtensionLogsReply
     if (stream_epoch !== epoch) after = 0
     epoch = stream_epoch

@@ -33,7 +33,10 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
   const part = `${file}.part`
   const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
   try {
-    await create(options, tree.map(({ path: at }) => at))
+    await create(
+      options,
+      tree.map(({ path: at }) => at),
+    )
     const bytes = await readFile(part)
     const unpacked = await readArchive(bytes, at => at.startsWith('extension.'))
     if (treeDigest(unpacked) !== treeDigest(tree)) throw ExtensionErrors.extension_changing(`${root} changes meanwhile`)
@@ -80,4 +83,3 @@ async function bundlerOf(root: string, source: string): Promise<{ build(options:
   const module = await import(pathToFileURL(resolved).href)
   return module.default ?? module
 }
-

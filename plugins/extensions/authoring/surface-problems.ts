@@ -26,7 +26,9 @@ export function surfaceProblems({ name, requires, surface }: Plugin): string[] {
       return [
         ...unconvertible(`${where}: query`, query, READ),
         ...unconvertible(`${where}: body`, body, WRITTEN),
-        ...Object.entries(replies).flatMap(([status, reply]) => unconvertible(`${where}: reply ${status}`, reply, READ)),
+        ...Object.entries(replies).flatMap(([status, reply]) =>
+          unconvertible(`${where}: reply ${status}`, reply, READ),
+        ),
       ]
     }),
     ...tables.flatMap(({ id, sql }) =>
