@@ -86,14 +86,13 @@ export class StartedExtension {
   }
 
   /** As the operator on the Unix socket. */
-  request(method: string, url: string, body?: unknown): Promise<Reply> {
-    return this.time.during(
+  readonly request = (method: string, url: string, body?: unknown): Promise<Reply> =>
+    this.time.during(
       this.kernel.inject({ method, url, ...(body === undefined ? {} : { body }) }).then(({ status, body: text }) => ({
         status,
         body: text === '' ? undefined : JSON.parse(text),
       })),
     )
-  }
 
   /** The extension as `svc extension info` shows it. */
   async info(): Promise<Extension> {

@@ -78,7 +78,7 @@ const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(cont
 
 
 /** What these commands find wrong without a daemon is told as what a daemon says. */
-function told<T extends number | undefined>(run: (context: CommandContext) => Promise<T>) {
+function told<T>(run: (context: CommandContext) => Promise<T>) {
   return async (context: CommandContext): Promise<T> => {
     try {
       return await run(context)
