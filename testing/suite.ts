@@ -10,7 +10,11 @@ import { tracesOf } from './look.js'
 export function extensionContract(folder: string): void {
   describe('contract of extensions', () => {
     let started: StartedExtension | undefined
-    after(() => started?.close())
+    after(async () => {
+      await started?.close()
+      // What it leaves behind would keep this process, and is told of already.
+      setTimeout(() => process.exit(), EXIT_MS).unref()
+    })
 
     test('it loads alone', async () => {
       started = await StartedExtension.start(folder)
@@ -59,6 +63,8 @@ export function extensionContract(folder: string): void {
   })
 }
 
+/** Milliseconds that this process has to tell of the tests and to end by itself. */
+const EXIT_MS = 1000
 /** Milliseconds after which the routes of a change are served. */
 const PUBLISHED_MS = 100
 

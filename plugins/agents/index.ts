@@ -13,7 +13,7 @@ import {
 import { Checks } from '../daemon/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { AgentActivities, AgentSourceFolders, AgentErrors, AgentKind, Agents } from './api.js'
+import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 

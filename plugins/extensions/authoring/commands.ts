@@ -76,7 +76,6 @@ const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
 const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(context))
 
-
 /** What these commands find wrong without a daemon is told as what a daemon says. */
 function told<T>(run: (context: CommandContext) => Promise<T>) {
   return async (context: CommandContext): Promise<T> => {

@@ -17,6 +17,8 @@ export interface TestOutcome {
 
 /** The suite that every extension has to pass, as a file beside the copy that it is about. */
 const CONTRACT = 'contract.test.mjs'
+/** Milliseconds for each file of tests; one that something keeps alive is ended. */
+const FILE_MS = 60_000
 const TEST_FILE = /\.test\.m?js$/
 
 /**
@@ -42,7 +44,7 @@ export function testFolder(
       tests.push(result)
       told(result)
     }
-    const events = run({ files: [contract, ...own], concurrency: 1, signal })
+    const events = run({ files: [contract, ...own], concurrency: 1, timeout: FILE_MS, signal })
     events.on('test:pass', ({ name: test, details, skip }) => {
       if (details.type !== 'suite' && !isFile(test) && skip === undefined) end({ name: test })
     })
