@@ -1,4 +1,5 @@
 /** Durations as people write them: `30s`, `5m`, `1h30m`, `1.5h`; `0` is none. */
+import * as v from 'valibot'
 
 const UNITS = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const
 const DURATION = /^(?:0|(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+)$/
@@ -17,3 +18,11 @@ export function durationText(ms: number): string {
   const unit = (Object.keys(UNITS) as (keyof typeof UNITS)[]).find(name => ms !== 0 && ms % UNITS[name] === 0) ?? 's'
   return `${ms / UNITS[unit]}${unit}`
 }
+
+/** The schema of a duration, handed on as milliseconds. */
+export const duration = () =>
+  v.pipe(
+    v.string(),
+    v.check(text => durationMs(text) !== undefined, 'a duration like 30s, 5m or 1h30m'),
+    v.transform(text => durationMs(text) ?? 0),
+  )

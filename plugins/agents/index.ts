@@ -14,7 +14,7 @@ import { Checks } from '../daemon/api.js'
 import { ResourceFamilies } from '../extensions/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
+import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
@@ -48,6 +48,7 @@ export default definePlugin({
   provides: Agents,
   service: () => import('./service.js').then(m => m.AgentsService),
 }).surface({
+  declares: [AgentSourceFolders, AgentActivities],
   errors: [AgentErrors],
   settings: [DefaultPermissions],
   kinds: [AgentKind],

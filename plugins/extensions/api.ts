@@ -102,6 +102,11 @@ export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1'
 export interface ExtensionsApi {
   /** Those with a valid manifest, by name, whether loaded or not. */
   installed(): readonly InstalledExtension[]
+  /**
+   * Calls a service method of the process of an extension, `tools/call` say.
+   * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
+   */
+  call(name: string, method: string, params: unknown): Promise<unknown>
   /** The set of loaded extensions, or one of them, changed; the names. */
   readonly changed: Hook<(names: readonly string[]) => unknown>
   /** May the extension be disabled or removed; a refusal is a 409 that names what depends on it. */

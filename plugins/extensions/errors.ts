@@ -22,6 +22,12 @@ export const ExtensionErrors = defineErrors({
   },
   extension_method_missing: { status: 422, message: 'the extension does not implement that' },
   extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
+  extension_exists: { status: 409, message: 'there is something already', next: 'name another folder with --dir' },
+  extension_bundler_missing: {
+    status: 422,
+    message: 'TypeScript is bundled with esbuild, which the folder has to have',
+    next: 'npm install --save-dev esbuild',
+  },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_record_taken: {

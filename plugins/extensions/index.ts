@@ -28,7 +28,9 @@ import {
   ExtensionReloaded,
   ExtensionReloadFailed,
   Extensions,
+  ResourceFamilies,
 } from './api.js'
+import { authoringCommands } from './authoring/surface.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
@@ -68,9 +70,10 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
+  declares: [ResourceFamilies],
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
-  commands: installCommands,
+  commands: [...authoringCommands, ...installCommands],
   events: [
     ExtensionEnabled,
     ExtensionDisabled,

@@ -31,9 +31,8 @@ import { Instance } from './instance.js'
 import type { InstanceHost } from './instance-host.js'
 import type { SourceTier } from './manifest.js'
 import { News } from './news.js'
-import type { ExtensionRuntime } from './runtime.js'
 import { Secrets } from './secrets.js'
-import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
+import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Turns } from './turns.js'
 import { Views } from './views.js'
@@ -80,7 +79,7 @@ export class ExtensionsService implements ExtensionsApi {
       code: this.#code,
       unique: () => ids.hex(16),
       families: this.#families,
-      runtime: extension => this.runtimeOf(extension),
+      runtime: extension => runtimeFor(this, extension),
       keptOff: new Set(kernel.setting(KernelSettings.disabled)),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
@@ -128,13 +127,10 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
-  runtimeOf(extension: InstalledExtension): ExtensionRuntime {
-    const { name, workspace } = extension
-    return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
-      ...(workspace ? { workspace } : {}),
-      bound: () => this.secrets.references(name, workspace),
-    })
+  async call(name: string, method: string, params: unknown): Promise<unknown> {
+    const runtime = this.get(name).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${name} runs`)
+    return runtime.call(method, params)
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
-import { Duration } from '../../schemas/duration.js'
+import { duration as durationSchema } from '../../schemas/duration.js'
 
 const duration = (path: string, fallback: string): Setting<number> => ({
   path,
   section: 'general',
-  schema: Duration,
-  default: v.parse(Duration, fallback),
+  schema: durationSchema(),
+  default: v.parse(durationSchema(), fallback),
   apply: 'restart-required',
 })
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
-import { durationMs, durationText } from '../../schemas/duration.js'
+import { duration, durationText } from '../../schemas/duration.js'
 import type { HeartbeatConfigSubset } from '../../schemas/sidecars.js'
 
 /** Bytes of a whole file, as of an AGENT.md file (Behaviour 2.5). */
@@ -9,19 +9,13 @@ export const MAX_SIDECAR_BYTES = 512 * 1024
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** A duration, handed on as milliseconds. */
-const Duration = v.pipe(
-  v.string(),
-  v.check(text => durationMs(text) !== undefined, 'a duration like 30s, 5m or 1h30m'),
-  v.transform(text => durationMs(text) ?? 0),
-)
 const bytes = (initial: number) =>
   v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_SIDECAR_BYTES)), initial)
 const flag = (initial: boolean) => v.optional(v.boolean(), initial)
 const atLeast = (initial: string, min: number) =>
   v.optional(
     v.pipe(
-      Duration,
+      duration(),
       v.check(ms => ms >= min, `at least ${durationText(min)}`),
     ),
     initial,

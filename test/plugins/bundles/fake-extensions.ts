@@ -40,6 +40,10 @@ export function fakeExtensions() {
       return [...this.#all.values()]
     }
 
+    async call(name: string): Promise<never> {
+      throw new Error(`${name} has no process`)
+    }
+
     async load(folder: string) {
       const root = await realpath(folder)
       const manifest = await readManifest(root, path => readFile(path))
