@@ -85,7 +85,7 @@ async function manySessions({ context, socket, load, sdk, port, open }: Bench): 
   const ours = async () => load.call('all', socket, await places(), script)
   const { a, b, ratio } = await pairs(rounds, ours, () => sdk.call('all', script))
   const rate = (time: number) => `${perSecond((sessions * script.updates * 1000) / time)} chunks`
-  for (const at of ats) await call(socket, 'POST', `${at}/stop`)
+  await Promise.all(ats.map(at => call(socket, 'POST', `${at}/stop`)))
   return { what: `${sessions} sessions streaming at once`, ours: rate(a), baseline: `bare: ${rate(b)}`, ratio }
 }
 
@@ -206,6 +206,9 @@ export async function benchStoredSessions(context: Context): Promise<void> {
   const middle = (total: number) => `frames=raw&after_sequence=${total / 2}`
   await against('… raw, resumed in the middle', open(long, middle(events), 5), open(short, middle(FEW), 5), than)
   await against('… newest events', timed(`${at(long)}/events`), timed(`${at(short)}/events`), than)
+  const rare = (id: string) => timed(`${at(id)}/events?type=permission`)
+  await against('… events of a type that there is none of', rare(long), rare(short), than)
+  await against('… interactions', timed(`${at(long)}/interactions`), timed(`${at(short)}/interactions`), than)
   await against('… usage', timed(`${at(long)}/usage`), timed(`${at(short)}/usage`), than)
   await daemon.longestGap()
   const whole = await load.call('open', many.socket, `${at(long)}/stream?frames=raw`, events)
@@ -217,7 +220,7 @@ export async function benchStoredSessions(context: Context): Promise<void> {
 }
 
 /** A home whose agent leads to the scripted one. */
-function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
+export function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
   const home = makeHome(temp, name)
   // A hundred agents that start at once on a busy machine take their time.
   const session = { startup: { initialize_timeout: '5m', new_session_timeout: '5m' } }
@@ -235,7 +238,7 @@ function homeWith(temp: string, name: string, port: number): ReturnType<typeof m
 }
 
 /** Sequence of a session's newest event. */
-async function last(socket: string, at: string): Promise<number> {
+export async function last(socket: string, at: string): Promise<number> {
   return (await call(socket, 'GET', `${at}/events?limit=1`)).events[0]?.sequence ?? 0
 }
 
@@ -245,7 +248,7 @@ function residentBytes(pid: number): number {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
-function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
+export function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = text === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
   return new Promise((resolve, reject) => {

@@ -2095,6 +2095,7 @@ export interface Operations {
           readonly replaced_by?: string | undefined
           readonly requires: readonly string[]
           readonly provides?: string | undefined
+          readonly unclaimed: readonly string[]
           readonly holds: readonly string[]
           readonly faults: readonly {
             readonly at: string

@@ -8,6 +8,7 @@ export * from './actor.js'
 export type { Awaitable } from './awaitable.js'
 export { type Clock, iso, type Timer } from './clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './command.js'
+export { KernelSettings } from './config/index.js'
 export type { DiskRoom } from './disk-guard.js'
 export { defineErrors, type ErrorEntry, Fault, type FaultMore, faultOf, KernelErrors, messageOf } from './errors.js'
 export {

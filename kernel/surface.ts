@@ -81,6 +81,8 @@ export interface Surface<S> {
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
+  /** Registries that are this plugin's: it collects what others contribute. */
+  readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]
   readonly taps?: readonly Tap<S>[]
 }

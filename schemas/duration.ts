@@ -1,16 +1,16 @@
-/** Durations as people write them: `30s`, `5m`, `1h30m`. */
+/** Durations as people write them: `30s`, `5m`, `1h30m`, `1.5h`; `0` is none. */
 import * as v from 'valibot'
 
 const UNITS = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const
-const DURATION = /^(?:\d{1,9}(?:ms|s|m|h))+$/
+const DURATION = /^(?:0|(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+)$/
 const LONGEST_MS = 10 * 365 * 24 * UNITS.h
 
 /** Milliseconds of a duration, at most ten years; undefined for anything else. */
 export function durationMs(text: string): number | undefined {
   if (text.length > 64 || !DURATION.test(text)) return undefined
   let total = 0
-  for (const [, count, unit] of text.matchAll(/(\d+)(ms|s|m|h)/g)) total += Number(count) * UNITS[unit as 'h']
-  return total <= LONGEST_MS ? total : undefined
+  for (const [, count, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) total += Number(count) * UNITS[unit as 'h']
+  return total <= LONGEST_MS ? Math.round(total) : undefined
 }
 
 /** The shortest text of one unit: 5400000 is `90m`, 604800000 is `168h`. */
@@ -19,9 +19,10 @@ export function durationText(ms: number): string {
   return `${ms / UNITS[unit]}${unit}`
 }
 
-/** A duration, handed on as milliseconds. */
-export const Duration = v.pipe(
-  v.string(),
-  v.check(text => durationMs(text) !== undefined, 'a duration like 30s, 5m or 1h30m'),
-  v.transform(text => durationMs(text) ?? 0),
-)
+/** The schema of a duration, handed on as milliseconds. */
+export const duration = () =>
+  v.pipe(
+    v.string(),
+    v.check(text => durationMs(text) !== undefined, 'a duration like 30s, 5m or 1h30m'),
+    v.transform(text => durationMs(text) ?? 0),
+  )

@@ -34,6 +34,7 @@ function entries() {
     plugin: 'kernel/plugin.ts',
     plugins: 'plugins/index.ts',
     client: 'client/index.ts',
+    testing: 'testing/index.ts',
     svc: 'cli/svc.ts',
     daemon: 'cli/daemon.ts',
     'watchdog-thread': 'cli/watchdog-thread.ts',
@@ -218,7 +219,7 @@ async function checkAndDeclare() {
   const fresh = join(dist, `types.${process.pid}.tmp`)
   try {
     await run(compiler, '--noEmit')
-    if (!['kernel', 'schemas', 'plugins', 'client'].some(folder => existsSync(join(root, folder)))) return
+    if (!['kernel', 'schemas', 'plugins', 'client', 'testing'].some(folder => existsSync(join(root, folder)))) return
     await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
     rmSync(types, { recursive: true, force: true })
     renameSync(fresh, types)

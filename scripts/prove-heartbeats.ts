@@ -1,17 +1,18 @@
-// Proves heartbeats: `npm run prove:heartbeats -- [--zones N] [--days N] [--seed N]`. In each zone an agent has a policy with
+// Proves heartbeats: `npm run prove:heartbeats -- [--zones N] [--days N] [--year] [--seed N]`. In each zone an agent has a policy with
 // windows of chance; a daemon on a virtual clock wakes their sessions, and every wake-up has to come in the very minute in
 // which a simulation says it that looks at the clock of the zone every minute. Days lie around the two nights in which most
 // zones change their clocks, unless they are a whole year; the minutes around every change of the year are compared in any
-// case. On a slow disk TMPDIR=/dev/shm helps. A window that is counted in UTC, a step over a change of clocks
+// case, and with `--year` every minute of it. On a slow disk TMPDIR=/dev/shm helps. A window that is counted in UTC, a step over a change of clocks
 // (`#step` of plugins/heartbeats/windows.ts) or a cap that is not kept fails it.
 import { parseArgs } from 'node:util'
 import { compare } from './prove-heartbeats/compare.js'
-import { compareSchedules } from './prove-heartbeats/schedules.js'
+import { compareSchedules, compareYear } from './prove-heartbeats/schedules.js'
 
 const { values } = parseArgs({
   options: {
     zones: { type: 'string', default: '40' },
     days: { type: 'string', default: '2' },
+    year: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
   },
 })
@@ -29,6 +30,11 @@ const tell = (what: string, seen: number, wrong: readonly string[], began: numbe
   console.log(`${what}: ${seen} compared, ${wrong.length} wrong, ${Date.now() - began} ms`)
   for (const line of wrong.slice(0, 10)) console.log(`  ${line}`)
   if (wrong.length > 0 || seen === 0) failed = true
+}
+if (values.year) {
+  const began = Date.now()
+  const { minutes, wrong } = compareYear({ zones, seed, year: 2026 })
+  tell(`every minute of a year by ${zones} clocks`, minutes, wrong, began)
 }
 const first = Date.now()
 const { minutes, wrong } = compareSchedules({ zones, seed, year: 2026, hours: days >= 365 ? 48 : 6 })

@@ -131,6 +131,9 @@ export class Slots {
   }
 
   view(): PluginInfo[] {
+    const declared = new Set(
+      this.loaded().flatMap(({ surface: { declares = [] } }) => declares.map(({ registry }) => registry)),
+    )
     return [...this.#slots.values()]
       .map(({ plugin, by, state, scope }) => ({
         name: plugin.name,
@@ -139,6 +142,9 @@ export class Slots {
         requires: needsOf(plugin).map(({ id, hard }) => (hard ? id : `${id}?`)),
         ...(plugin.provides ? { provides: plugin.provides.id } : {}),
         ...(by ? { replacedBy: by } : {}),
+        unclaimed: (plugin.surface.registries ?? []).flatMap(({ to: { registry } }) =>
+          declared.has(registry) ? [] : registry,
+        ),
         holds: scope?.held() ?? [],
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))

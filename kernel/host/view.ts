@@ -26,6 +26,8 @@ export interface PluginInfo {
   readonly provides?: string
   /** The plugin that runs in the place of the one of this name. */
   readonly replacedBy?: string
+  /** Registries that it contributes to and whose owner does not run: what it contributes waits. */
+  readonly unclaimed: readonly string[]
   /** Labels of what its scope holds. */
   readonly holds: readonly string[]
 }

@@ -91,7 +91,7 @@ export interface Records {
   applySnapshot(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult
   /** Lets one process speak for a source, and no other from now on; its source versions count from 1 again. */
   activateSource(t: Tx, source: Party, nonce: string): void
-  /** Removes all records of a source and lets nobody speak for it; guards may refuse. `actor` is who asks. */
+  /** Removes the records of a source, of kinds that the actor is granted, and lets nobody speak for it; guards may refuse. */
   resetSource(t: Tx, actor: Actor, source: Party): void
   /** With `as` only what that actor may read. */
   get<T>(kind: Kind<T>, id: string, as?: Actor): StoredRecord<T> | undefined

@@ -6,7 +6,7 @@ import { event } from '../events/index.js'
 import type { EventLog } from '../events/log.js'
 import { Guard, type Report } from '../hooks/index.js'
 import type { Db, Migration, Tx } from '../store/index.js'
-import { checkActor, checkGrant, isFrom, ownerOf, reads, readsAll, type Way } from './authority.js'
+import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, readsAll, type Way } from './authority.js'
 import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
 import type {
   PutResult,
@@ -124,7 +124,8 @@ export class RecordStore implements Records {
     checkBytes(wanted.map(({ spec }) => spec))
     this.#sources.advance(t, actor, snapshot.sourceVersion)
     const keys = new Set(wanted.map(({ kind, id }) => keyOf(kind, id)))
-    const missing = this.list({ source: actor.source }).filter(({ kind, id }) => !keys.has(keyOf(kind, id)))
+    const published = this.list({ source: actor.source }).filter(({ kind }) => covers(actor, kind))
+    const missing = published.filter(({ kind, id }) => !keys.has(keyOf(kind, id)))
     // Before the others, for a record may take the place of one that goes.
     for (const record of missing) this.#erase(t, actor, record)
     const count = { created: 0, updated: 0, unchanged: 0, deleted: missing.length }
@@ -145,7 +146,7 @@ export class RecordStore implements Records {
 
   resetSource(t: Tx, actor: Actor, source: Party): void {
     this.#sources.forget(t, source)
-    for (const record of this.list({ source })) this.#erase(t, actor, record)
+    for (const record of this.list({ source })) if (covers(actor, record.kind)) this.#erase(t, actor, record)
   }
 
   get(kind: string | Kind, id: string, as?: Actor): StoredRecord<never> | undefined {

@@ -11,9 +11,10 @@ import {
   PutAgentBody,
 } from '../../schemas/agents.js'
 import { Checks } from '../daemon/api.js'
+import { ResourceFamilies } from '../extensions/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { AgentErrors, AgentKind, Agents } from './api.js'
+import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
@@ -47,6 +48,7 @@ export default definePlugin({
   provides: Agents,
   service: () => import('./service.js').then(m => m.AgentsService),
 }).surface({
+  declares: [AgentSourceFolders, AgentActivities],
   errors: [AgentErrors],
   settings: [DefaultPermissions],
   kinds: [AgentKind],
@@ -217,6 +219,8 @@ export default definePlugin({
     ),
   ],
   registries: [
+    contribute(AgentSourceFolders, self => [self.packaged]),
+    contribute(ResourceFamilies, self => [self.packaged.family(() => self.list())]),
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),
     contribute(ProviderUsers, self => [{ read: () => self.uses() }]),
     contribute(WorkspaceDetailMembers, self => [

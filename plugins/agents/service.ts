@@ -1,3 +1,4 @@
+// Longer than 300 lines for its one interface: every verb of agents, from finding one to writing it, reads here.
 import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type {
   Agent,
@@ -24,10 +25,11 @@ import {
 } from './api.js'
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
-import { splitCommand } from './command.js'
-import { invalid, notFound, notRunnable } from './faults.js'
+import { invalid, notFound } from './faults.js'
 import type { FolderIndex } from './folder-index.js'
 import { AGENT_NAME } from './frontmatter.js'
+import { planOf } from './launch-plan.js'
+import { PackagedAgents } from './packaged.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { AgentSources, general } from './sources.js'
@@ -51,6 +53,7 @@ export class AgentsService implements AgentsApi {
   readonly #wire = new WireCache()
   readonly starting
   readonly prompting
+  readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
@@ -96,31 +99,7 @@ export class AgentsService implements AgentsApi {
     const refused = await this.starting.ask(found, workspace)
     if (refused) throw refused
     const definition = { ...found, prompt: await this.prompting.run(found.prompt, found, workspace) }
-    const resolution = await resolveProvider(definition, this.kernel.needs.providers)
-    if (!resolution.provider) throw notRunnable(name, resolution)
-    const { provider } = resolution
-    const base = {
-      definition,
-      provider: provider.name,
-      model: definition.model ?? '',
-      permissions: definition.permissions ?? this.kernel.setting(DefaultPermissions),
-    }
-    if (definition.command !== undefined) {
-      const argv = splitCommand(definition.command)
-      if ('wrong' in argv) throw AgentErrors.agent_invalid(`agent ${name}: ${argv.wrong}`)
-      return { ...base, argv }
-    }
-    const [command] = provider.argv
-    if (command === undefined) {
-      throw notRunnable(name, {
-        problem: `provider ${provider.name} runs the command of the agent, and it has none`,
-      })
-    }
-    if (!(await this.kernel.needs.providers.detected(provider))) {
-      const problem = `${command} of provider ${provider.name} is not on the PATH of the daemon`
-      throw notRunnable(name, { problem, install: provider.install })
-    }
-    return { ...base, argv: provider.argv }
+    return planOf(definition, this.kernel.needs.providers, this.kernel.setting(DefaultPermissions))
   }
 
   /** The workspace of a query; undefined without one. */

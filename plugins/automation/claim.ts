@@ -1,8 +1,8 @@
 import { type Actor, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
 import type { FireLimit } from '../../schemas/automation.js'
+import { durationMs } from '../../schemas/duration.js'
 import { AutomationErrors } from './api.js'
 import type { CursorStore } from './cursors.js'
-import { parseDuration } from './duration.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import type { RunRow, RunStore } from './runs.js'
 import { decide, Occurrences, occurrenceIds } from './schedule.js'
@@ -184,7 +184,7 @@ export class Claims {
   /** The limit in force for a job, and when the next run may start if it is reached. */
   fireLimit(job: JobRecord, now: number): FireLimit & { readonly freeAt?: number | undefined } {
     const limit = job.spec.fire_limit ?? this.limits.fireLimit
-    const window = parseDuration(limit.window) ?? 0
+    const window = durationMs(limit.window) ?? 0
     const { count, oldest } = this.runs.counted(job.id, window, now)
     return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
   }

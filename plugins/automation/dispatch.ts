@@ -1,9 +1,9 @@
 import { Fault, type Gate, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import { durationMs } from '../../schemas/duration.js'
 import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { AutomationErrors, type Fire } from './api.js'
 import type { Claims } from './claim.js'
-import { parseDuration } from './duration.js'
 import { isLoop, type JobRecord } from './job-kind.js'
 import { isFinal, type RunRow, type RunStore } from './runs.js'
 
@@ -71,7 +71,7 @@ export class Dispatcher {
       this.ended(job.id)
       const retry = job.spec.retry
       if (status !== 'failed' || retry?.strategy !== 'backoff' || run.attempt > retry.max_retries) return
-      const delay = (parseDuration(retry.base_delay) ?? 0) * 2 ** (run.attempt - 1)
+      const delay = (durationMs(retry.base_delay) ?? 0) * 2 ** (run.attempt - 1)
       if (!(await this.#pause(delay))) return
       const again = await this.#again(run)
       if (!again) return

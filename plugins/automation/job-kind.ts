@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { kind, type RecordScope, type StoredRecord } from '../../kernel/plugin.js'
 import { FireLimit, JobTask, LoopTarget, Retry, Schedule } from '../../schemas/automation.js'
-import { parseDuration } from './duration.js'
+import { durationMs } from '../../schemas/duration.js'
 import { scheduleProblem } from './schedule.js'
 
 const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
@@ -44,11 +44,11 @@ type Definition = Partial<
 /** What is wrong with the fire limit or the retries of a definition. */
 export function limitsProblem({ fire_limit: limit, retry }: Definition): string | undefined {
   if (limit && !(limit.max > 0)) return 'fire_limit.max: more than 0'
-  if (limit && !parseDuration(limit.window)) return 'fire_limit.window: a duration like 1h, more than 0'
+  if (limit && !durationMs(limit.window)) return 'fire_limit.window: a duration like 1h, more than 0'
   if (retry?.strategy === 'none' && (retry.max_retries !== 0 || retry.base_delay !== '')) {
     return 'retry: strategy none takes max_retries 0 and base_delay ""'
   }
-  if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && parseDuration(retry.base_delay))) {
+  if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && durationMs(retry.base_delay))) {
     return 'retry: strategy backoff needs max_retries and base_delay, both more than 0'
   }
   return undefined

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Cron } from 'croner'
 import { canonicalJson } from '../../kernel/plugin.js'
 import type { Schedule } from '../../schemas/automation.js'
-import { parseDuration } from './duration.js'
+import { durationMs } from '../../schemas/duration.js'
 
 /** Epoch milliseconds: a clock that says less has not been set yet, as on a machine that lost its battery. */
 const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
@@ -33,7 +33,7 @@ export function scheduleProblem(schedule: Schedule): string | undefined {
     case 'cron':
       return cronProblem(value)
     case 'every': {
-      const interval = parseDuration(value)
+      const interval = durationMs(value)
       if (interval === undefined) return 'schedule.interval: a duration like 30s, 5m or 1h30m'
       return interval < SHORTEST_INTERVAL_MS ? 'schedule.interval: at least 1s' : undefined
     }
@@ -138,7 +138,7 @@ export class Occurrences {
   }
 
   get #interval(): number {
-    return parseDuration(this.schedule.interval?.trim() ?? '') ?? Number.POSITIVE_INFINITY
+    return durationMs(this.schedule.interval?.trim() ?? '') ?? Number.POSITIVE_INFINITY
   }
 }
 

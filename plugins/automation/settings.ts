@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
 import { FireLimit } from '../../schemas/automation.js'
-import { parseDuration } from './duration.js'
+import { durationMs } from '../../schemas/duration.js'
 import { isTimezone } from './schedule.js'
 
 const own = <T>(path: string, schema: v.GenericSchema<unknown, T>, initial: T): Setting<T> => ({
@@ -25,7 +25,7 @@ export const AutomationSettings = {
     'default_fire_limit',
     v.pipe(
       FireLimit,
-      v.check(limit => limit.max > 0 && Boolean(parseDuration(limit.window)), 'max above 0 and a window like 1h'),
+      v.check(limit => limit.max > 0 && Boolean(durationMs(limit.window)), 'max above 0 and a window like 1h'),
     ),
     { max: 12, window: '1h' },
   ),

@@ -16,6 +16,7 @@ import type { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
 import { derivedId } from './ids.js'
 import { ActivationKind, type ActivationSpec } from './kinds.js'
+import type { LoadedBundle, LoadedProfile } from './load.js'
 import { type Found, Projection } from './projection.js'
 import { exists, outdated, unconfirmed, unconfirmedUpdate } from './refusals.js'
 import { inTurn, undone } from './transactions.js'
@@ -46,6 +47,19 @@ export class Activations {
   /** By id. */
   list(): Activation[] {
     return this.kernel.records.list({ kind: ActivationKind })
+  }
+
+  /** Names of the jobs and triggers that activations would have of these bundles and do not have yet. */
+  starting(bundles: readonly LoadedBundle[]): string[] {
+    return this.list().flatMap(({ id, spec }) => {
+      const bundle = bundles.find(one => alike(one.extension, spec.extension_name) && alike(one.name, spec.bundle_name))
+      const profile = bundle?.profiles.find(one => alike(one.name, spec.profile_name))
+      if (!bundle || !profile) return []
+      const missing = (kind: 'automation.job' | 'automation.trigger', names: LoadedProfile['jobs']) =>
+        names.flatMap(({ name }) => (this.kernel.records.get(kind, derivedId(kind, id, name)) ? [] : [name]))
+      const names = [...missing('automation.job', profile.jobs), ...missing('automation.trigger', profile.triggers)]
+      return names.map(name => [bundle.extension, bundle.name, profile.name, name].join('/'))
+    })
   }
 
   /** Throws `bundle_activation_not_found`. */
@@ -273,3 +287,5 @@ function systemActor({ cause }: Actor): Actor {
 function activationId({ bundle, profile }: Found, scope: RecordScope): string {
   return derivedId('activation', bundle.extension, bundle.name, profile.name, scope.kind, scope.id ?? '')
 }
+
+const alike = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

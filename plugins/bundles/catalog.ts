@@ -1,16 +1,16 @@
-import type { Actor, PluginKernel, Tx } from '../../kernel/plugin.js'
-import type { Extensions, InstalledExtension, ShippedItem } from '../extensions/api.js'
+import type { PluginKernel } from '../../kernel/plugin.js'
+import type { Extensions, InstalledExtension, Shipment } from '../extensions/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
 import { type LoadedBundle, type LoadedProfile, loadBundles } from './load.js'
 import type { BundleProblem } from './manifest.js'
 
-type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions }>, 'db' | 'records' | 'reconcile' | 'needs'>
+type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions }>, 'reconcile' | 'needs'>
 
 /** Problems that one error names. */
 const SHOWN = 50
 
-/** The bundles of all loaded extensions, each with a record that tells of it. */
+/** The bundles of all loaded extensions; the host of extensions publishes a record that tells of each. */
 export class BundleCatalog {
   readonly #byExtension = new Map<string, readonly LoadedBundle[]>()
 
@@ -44,49 +44,24 @@ export class BundleCatalog {
     )
   }
 
-  /** Reads the bundles of an extension and publishes them. Throws `bundle_invalid`, and what was loaded before stays. */
-  async load(extension: InstalledExtension): Promise<readonly ShippedItem[]> {
+  /** Reads the bundles of an extension. Throws `bundle_invalid`. */
+  async load(extension: InstalledExtension): Promise<Shipment & { readonly bundles: readonly LoadedBundle[] }> {
     const { bundles, problems } = await loadBundles(extension)
     if (problems.length > 0) throw invalid(extension.name, problems)
-    this.#byExtension.set(extension.name, bundles)
-    await this.#publish(extension.name, bundles)
-    return bundles.map(({ id, name }) => ({ kind: BundleKind.name, id, name, live: true }))
+    return {
+      bundles,
+      records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
+      taken: () => {
+        this.#byExtension.set(extension.name, bundles)
+        // An equal record marks nothing, but it is the first time that this daemon has its content.
+        this.kernel.reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
+      },
+    }
   }
 
-  /** The extension is loaded no longer; what activations of its bundles projected stays. */
-  async unload(extension: string): Promise<void> {
+  /** The extension has none any more; what activations of its bundles projected stays. */
+  unload(extension: string): void {
     this.#byExtension.delete(extension)
-    await this.#publish(extension, [])
-  }
-
-  /** Drops what extensions do not have any more: some went while no daemon ran, others have no bundles since a change. */
-  async sweep(): Promise<void> {
-    const having = new Set(
-      this.kernel.needs.extensions
-        .installed()
-        .flatMap(({ name, enabled, manifest }) => (enabled && manifest.resources.bundles.length > 0 ? [name] : [])),
-    )
-    const published = this.kernel.records.list({ kind: BundleKind }).filter(({ source }) => source.kind === 'extension')
-    const known = new Set([...this.#byExtension.keys(), ...published.map(({ source }) => source.id)])
-    for (const name of known) if (!having.has(name)) await this.unload(name)
-  }
-
-  /** Makes the records of an extension's bundles those given; activations of each are looked at anew. */
-  async #publish(extension: string, bundles: readonly LoadedBundle[]): Promise<void> {
-    const { db, records, reconcile } = this.kernel
-    const party = { kind: 'extension', id: extension }
-    const actor: Actor = { kind: 'daemon', id: 'bundles', owner: party, source: party }
-    const wanted = new Set(bundles.map(({ id }) => id))
-    await db.tx((t: Tx) => {
-      for (const { id } of records.list({ kind: BundleKind, source: party }))
-        if (!wanted.has(id)) records.delete(t, actor, { kind: BundleKind, id })
-      for (const bundle of bundles) {
-        const write = { kind: BundleKind, id: bundle.id, scope: { kind: 'global' as const }, spec: specOf(bundle) }
-        records.put(t, actor, { ...write, quiet: true })
-      }
-    })
-    // An equal record marks nothing, but it is the first time that this daemon has its content.
-    reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
   }
 
   #noExtension(name: string) {

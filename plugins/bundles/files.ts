@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { resolveInside } from '../extensions/api.js'
 
@@ -25,25 +24,4 @@ export async function bundleFiles(root: string, relative: string): Promise<strin
     if (found.length > MAX_FILES) throw new Error(`${relative} has more than ${MAX_FILES} bundles`)
   }
   return found
-}
-
-/** Bytes of a regular file of the extension, bounded. The path is resolved: a link that appears at its end now is refused. */
-export async function readInside(root: string, relative: string, max: number): Promise<Uint8Array> {
-  const real = await resolveInside(root, relative)
-  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const info = await handle.stat()
-    if (!info.isFile()) throw new Error('it is not a regular file')
-    if (info.size > max) throw new Error(`it has ${info.size} bytes, at most ${max} are read`)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(info.size + 1), 0, info.size + 1, 0)
-    if (bytesRead > info.size) throw new Error('it changed while it was read')
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await handle.close()
-  }
-}
-
-/** A text file of the extension; undefined when there is none. Throws when it is not UTF-8. */
-export async function readText(root: string, relative: string, max: number): Promise<string> {
-  return new TextDecoder('utf-8', { fatal: true }).decode(await readInside(root, relative, max))
 }

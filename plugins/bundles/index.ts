@@ -74,11 +74,6 @@ export default definePlugin({
   taps: [
     tap(
       Extensions,
-      extensions => extensions.changed,
-      self => () => self.sweep(),
-    ),
-    tap(
-      Extensions,
       extensions => extensions.disabling,
       self => name => self.disabling(name),
     ),

@@ -11,7 +11,7 @@ import { Activations, type BundleNeeds } from './activations.js'
 import type { BundlesApi } from './api.js'
 import { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
-import type { ActivationSpec, BundleSpec } from './kinds.js'
+import { type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
 import { catalogToWire, channelsOf } from './view.js'
 
 /** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions bring (Behaviour 3.5 to 3.7). */
@@ -28,14 +28,13 @@ export class BundlesService implements BundlesApi {
   family(): ResourceFamily {
     return {
       name: 'bundles',
-      load: extension => this.#catalog.load(extension),
+      kinds: [BundleKind],
+      load: async extension => {
+        const shipment = await this.#catalog.load(extension)
+        return { ...shipment, automationStarting: this.#activations.starting(shipment.bundles) }
+      },
       unload: name => this.#catalog.unload(name),
     }
-  }
-
-  /** Extensions came or went. */
-  sweep(): Promise<void> {
-    return this.#catalog.sweep()
   }
 
   /** May an extension go? Not while activations depend on it. */

@@ -13,7 +13,7 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
-import { Checks, Daemon, DaemonActive, DaemonDraining, DaemonErrors, DaemonStarted } from './api.js'
+import { Checks, Daemon, DaemonActive, DaemonDraining, DaemonErrors, DaemonStarted, StatusMembers } from './api.js'
 import type { DaemonService } from './service.js'
 
 const route = routeOf<DaemonService>()
@@ -26,6 +26,7 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
+  declares: [StatusMembers, Checks],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
@@ -178,6 +179,7 @@ export default definePlugin({
             { header: 'Replaced by', path: 'replaced_by' },
             { header: 'Requires', path: 'requires', as: 'list' },
             { header: 'Provides', path: 'provides' },
+            { header: 'Waits for an owner', path: 'unclaimed', as: 'list' },
             { header: 'Holds', path: 'holds', as: 'list' },
             { header: 'Faults', path: 'faults', as: 'list' },
           ],

@@ -23,6 +23,7 @@ export function pluginDetail(info: PluginInfo, faults: readonly AttributedFault[
     ...pluginSummary(info, faults),
     requires: [...info.requires],
     ...(info.provides === undefined ? {} : { provides: info.provides }),
+    unclaimed: [...info.unclaimed],
     holds: [...holds].map(([label, count]) => (count > 1 ? `${label} (${count})` : label)),
     faults: faultsOf(info, faults).map(({ at, count, where, error }) => ({ at: iso(at), count, where, error })),
   }

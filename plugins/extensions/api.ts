@@ -1,5 +1,14 @@
 import * as v from 'valibot'
-import { type Awaitable, event, type Fault, type Hook, type Plugin, registry, token } from '../../kernel/plugin.js'
+import {
+  type Awaitable,
+  event,
+  type Fault,
+  type Hook,
+  type Kind,
+  type Plugin,
+  registry,
+  token,
+} from '../../kernel/plugin.js'
 import type { Manifest, SourceTier } from './manifest.js'
 
 export { ExtensionErrors } from './errors.js'
@@ -14,7 +23,7 @@ export {
   type SourceTier,
   toolId,
 } from './manifest.js'
-export { resolveInside } from './paths.js'
+export { inFolder, programOf, readInside, readText, resolveInside, shippedId } from './paths.js'
 
 /** The status of Behaviour 3.3. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'
@@ -31,6 +40,8 @@ export interface InstalledExtension {
   readonly tier: SourceTier
   /** SHA-256 of the manifest, hex. */
   readonly digest: string
+  /** Id of the workspace that it was linked to and counts in; absent: everywhere. */
+  readonly workspace?: string
   /** Of one with code in the daemon: the file of its plugin, absolute, and what that registers. */
   readonly code?: { readonly module: string; readonly surface: Plugin['surface'] }
 }
@@ -44,20 +55,46 @@ export interface ShippedItem {
   readonly live: boolean
 }
 
+/** A record that tells of something that an extension ships. */
+export interface ShippedRecord {
+  readonly kind: Kind
+  readonly id: string
+  /** For people. */
+  readonly name: string
+  /** As it is written; the kind checks it and makes it canonical. */
+  readonly spec: unknown
+}
+
+/** What a family read of one extension; nothing of it counts before it is taken. */
+export interface Shipment {
+  /** What has no record of its own. */
+  readonly items?: readonly ShippedItem[]
+  /** Published with the source `extension/<name>`, in one transaction with those of the other families. */
+  readonly records?: readonly ShippedRecord[]
+  /** Names of agents that others have already. */
+  readonly agentConflicts?: readonly string[]
+  /** Names of jobs and triggers that begin to run with it. */
+  readonly automationStarting?: readonly string[]
+  /** Called in that transaction: from now on this is what the extension has. Must not throw. */
+  readonly taken?: () => void
+}
+
 /**
- * Reads one key below `[resources]` of manifests, on behalf of the plugin that has the noun. What no family reads is shown as
- * waiting for its owner.
+ * Reads one key below `[resources]` of manifests, or `tools`, on behalf of the plugin that has the noun. What no family reads is
+ * shown as waiting for its owner.
  */
 export interface ResourceFamily {
-  /** Key below `[resources]`, `bundles` say. */
+  /** Key below `[resources]`, `bundles` say, or `tools`. */
   readonly name: string
+  /** Of the records that it ships. */
+  readonly kinds?: readonly Kind[]
   /**
-   * Reads and checks what a loaded extension has of this family; called again whenever the extension changes. A throw makes
-   * the extension `error` with this text; at a change it stays with what this call then has to leave as it was.
+   * Reads and checks what an extension has of this family, and changes nothing; called again whenever the extension changes. A
+   * throw makes the extension `error` with this text; at a change it stays as it was.
    */
-  readonly load: (extension: InstalledExtension) => Awaitable<readonly ShippedItem[]>
-  /** The extension is loaded no longer. */
-  readonly unload?: (name: string) => Awaitable<void>
+  readonly load: (extension: InstalledExtension) => Awaitable<Shipment>
+  /** The extension is loaded no longer, or has nothing of this family now. Must not throw. */
+  readonly unload?: (name: string) => void
 }
 
 export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1')
@@ -65,6 +102,11 @@ export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1'
 export interface ExtensionsApi {
   /** Those with a valid manifest, by name, whether loaded or not. */
   installed(): readonly InstalledExtension[]
+  /**
+   * Calls a service method of the process of an extension, `tools/call` say.
+   * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
+   */
+  call(name: string, method: string, params: unknown): Promise<unknown>
   /** The set of loaded extensions, or one of them, changed; the names. */
   readonly changed: Hook<(names: readonly string[]) => unknown>
   /** May the extension be disabled or removed; a refusal is a 409 that names what depends on it. */

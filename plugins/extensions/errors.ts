@@ -22,11 +22,26 @@ export const ExtensionErrors = defineErrors({
   },
   extension_method_missing: { status: 422, message: 'the extension does not implement that' },
   extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
+  extension_exists: { status: 409, message: 'there is something already', next: 'name another folder with --dir' },
+  extension_bundler_missing: {
+    status: 422,
+    message: 'TypeScript is bundled with esbuild, which the folder has to have',
+    next: 'npm install --save-dev esbuild',
+  },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
+  extension_record_taken: {
+    status: 409,
+    message: 'something else has a record of that id',
+    next: 'svc extension list',
+  },
   extension_env_undeclared: { status: 400, message: 'the manifest declares no such variable' },
   extension_binding_not_found: { status: 404, message: 'nothing is bound to that variable' },
   extension_dev_invalid: { status: 400, message: 'the folder cannot be linked' },
+  extension_network_unconfirmed: {
+    status: 409,
+    message: 'the extension takes part in the network; repeat with confirm_network_digest',
+  },
   extension_dev_taken: { status: 409, message: 'another extension has this name' },
   extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
   vault_unavailable: {

@@ -2,7 +2,7 @@ import { type Plugin, reasonOf, within } from '../../kernel/plugin.js'
 import { Extensions } from './api.js'
 import { importPlugin } from './code.js'
 import { ExtensionErrors } from './errors.js'
-import type { InstanceHost } from './instance.js'
+import type { InstanceHost } from './instance-host.js'
 import type { Manifest } from './manifest.js'
 
 /** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */

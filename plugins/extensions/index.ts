@@ -1,5 +1,5 @@
 // Longer than 300 lines for its one table of routes: the whole surface reads here.
-import { created, definePlugin, noContent, ok, routeOf, type Setting, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, maybe, noContent, ok, routeOf, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import {
   DevExtensionReply,
   ExtensionCommandsQuery,
@@ -18,6 +18,7 @@ import {
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
 import { Checks, Daemon } from '../daemon/api.js'
+import { Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,
@@ -27,7 +28,9 @@ import {
   ExtensionReloaded,
   ExtensionReloadFailed,
   Extensions,
+  ResourceFamilies,
 } from './api.js'
+import { authoringCommands } from './authoring/surface.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
@@ -63,13 +66,14 @@ const item = {
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
-  requires: { daemon: Daemon },
+  requires: { daemon: Daemon, workspaces: maybe(Workspaces) },
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
+  declares: [ResourceFamilies],
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
-  commands: installCommands,
+  commands: [...authoringCommands, ...installCommands],
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -143,7 +147,7 @@ export default definePlugin({
       query: ExtensionWorkspaceQuery,
       body: LinkExtensionBody,
       replies: { 201: DevExtensionReply },
-      errors: [400, 403, 409, 422, 503],
+      errors: [400, 403, 404, 409, 410, 422, 503],
       privileged: true,
       handle: async (self, { query, body, actor }) =>
         created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
@@ -199,8 +203,7 @@ export default definePlugin({
         args: [{ name: 'name', in: 'path' }],
         view: item,
       },
-      handle: async (self, { params, body }) =>
-        ok({ extension: await self.views.reloadBuild(params.name, body?.generation_hash) }),
+      handle: async (self, { params, body }) => ok({ extension: await self.views.reloadBuild(params.name, body) }),
     }),
     route({
       method: 'GET',
@@ -208,7 +211,7 @@ export default definePlugin({
       area,
       summary: 'What enabling an extension changes',
       replies: { 200: ExtensionPreviewReply },
-      errors: [404, 503],
+      errors: [404, 422, 503],
       cli: {
         path: 'extension preview',
         view: {
@@ -221,7 +224,7 @@ export default definePlugin({
           empty: 'it changes nothing',
         },
       },
-      handle: (self, { params }) => ok(self.views.preview(params.name)),
+      handle: async (self, { params }) => ok(await self.views.preview(params.name)),
     }),
     route({
       method: 'GET',

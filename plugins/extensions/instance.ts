@@ -1,10 +1,12 @@
-import { type Awaitable, type Clock, type DropIns, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
+import { type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
-import type { ExtensionStatus, InstalledExtension, ResourceFamily, ShippedItem } from './api.js'
+import type { ExtensionStatus, InstalledExtension, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
-import { type CodeCache, hashTree } from './code.js'
+import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
+import { itemsOf, type Shipped } from './families.js'
 import { bringCode, type Code } from './in-process.js'
+import type { InstanceHost } from './instance-host.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
@@ -12,34 +14,21 @@ import { type Happening, next } from './states.js'
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
 
-/** What instances share. */
-export interface InstanceHost {
-  readonly clock: Clock
-  readonly daemonVersion: string
-  readonly dropIns: DropIns
-  readonly code: CodeCache
-  /** A name that was never used before. */
-  readonly unique: () => string
-  readonly families: () => readonly ResourceFamily[]
-  /** The process of an extension with `[subprocess]`. */
-  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
-  /** Its status, health or problem changed. */
-  readonly changed: (instance: Instance) => void
-  /** That happened by itself: others are to be told now. */
-  readonly tell: () => void
-}
-
-/** What of an extension is loaded. */
-interface Generation extends Code {
+/** What was found in a folder. */
+interface Seen {
   readonly manifest: Manifest
   readonly digest: string
   readonly root: string
-  readonly items: readonly ShippedItem[]
+}
+
+/** What of an extension is loaded. */
+interface Generation extends Code, Seen {
+  readonly shipped: Shipped
   readonly runtime?: ExtensionRuntime
 }
 
-/** What came of looking at the folder again. */
-export type Outcome = 'same' | 'loaded' | 'failed'
+/** What came of looking at the folder again: it was loaded or failed to, or what was loaded or failed before changed or failed to. */
+export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
 
 /** One extension from its folder to what runs of it. Its changes are made one after the other. */
 export class Instance {
@@ -58,9 +47,16 @@ export class Instance {
     found: Found,
     enabled: boolean,
     private readonly host: InstanceHost,
+    /** Of one that a developer linked: id of the workspace that it counts in, empty for all. */
+    readonly link?: { readonly workspace: string },
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
+  }
+
+  /** Under what its switch is stored; a link has one of its own beside that of what is installed. */
+  get key(): string {
+    return this.link ? `${this.name}@${this.link.workspace}` : this.name
   }
 
   get status(): ExtensionStatus {
@@ -95,6 +91,16 @@ export class Instance {
     return from && this.#view(from)
   }
 
+  /** What of it is in use, as its families read it. */
+  get items(): readonly ShippedItem[] {
+    return itemsOf(this.#generation?.shipped ?? [])
+  }
+
+  /** Keys below `[resources]`, and `tools`, that a family has read. */
+  get readKeys(): readonly string[] {
+    return this.#generation?.shipped.map(({ family }) => family.name) ?? []
+  }
+
   /**
    * Loads the extension from its folder as it was found, or puts that in the place of what runs, which stays if it fails.
    * @param anew also what did not change is started again
@@ -110,38 +116,51 @@ export class Instance {
         this.#problem = undefined
       } catch (error) {
         this.#problem = this.#faultOf(error)
-        if (!this.#generation) this.#become('fail')
-        const again = problem?.message === this.#problem.message
-        return again ? 'same' : 'failed'
+        if (!before) this.#become('fail')
+        return problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
       }
-      const same = before && sameGeneration(before, this.#generation) && problem === undefined && !anew
-      return same ? 'same' : 'loaded'
+      if (before && sameGeneration(before, this.#generation) && problem === undefined && !anew) return 'same'
+      return before || problem ? 'changed' : 'loaded'
     })
   }
 
-  /** @returns whether it was off before */
-  enable(): Promise<boolean> {
+  /** What an extension of that folder would ship; loads nothing. @throws what loading it would throw, up to there */
+  async plan(): Promise<Shipped> {
+    return this.host.families.read(this.#view(await this.#admitted(this.#found)))
+  }
+
+  /**
+   * @param commit makes that last; not called when it is on already
+   * @returns whether it was off before
+   */
+  enable(commit: () => Promise<void>): Promise<boolean> {
     return this.#inLine(async () => {
       if (this.enabled) return false
+      await commit()
       this.#become('enable')
       return true
     })
   }
 
-  /** Ends what runs of it. @returns whether it was on before */
-  disable(): Promise<boolean> {
+  /**
+   * Ends what runs of it.
+   * @param commit makes that last; not called when it is off already
+   * @returns whether it was on before
+   */
+  disable(commit: () => Promise<void>): Promise<boolean> {
     return this.#inLine(async () => {
       if (!this.enabled) return false
+      await commit()
       await this.#release()
       this.#become('disable')
       return true
     })
   }
 
-  /** Ends what runs of it: its folder is gone, or the daemon stops looking after it. */
+  /** Ends what runs of it: its folder is gone. */
   unload(): Promise<void> {
     return this.#inLine(async () => {
-      if (!this.#generation) return
+      if (this.#status === 'disabled' || this.#status === 'enabled') return
       await this.#release()
       this.#become('unload')
     })
@@ -152,24 +171,27 @@ export class Instance {
     await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
+  /** In this order nothing is half: what is read changes nothing, what is published is one transaction and can be taken back. */
   async #bring(found: Found, before: Generation | undefined, anew: boolean): Promise<Generation> {
+    const { families } = this.host
+    const seen = await this.#admitted(found)
+    const { manifest, root } = seen
+    const shipped = this.#isKeptOff ? [] : await families.read(this.#view(seen))
+    await families.publish(this.#view(seen), shipped)
+    const code = await this.#bringCode(manifest, root, before, anew).catch(async error => {
+      await families.publish(this.#view(seen), before?.shipped ?? [])
+      throw error
+    })
+    const loaded = { ...seen, ...code, shipped }
+    const runtime = await this.#bringProcess(this.#view(loaded), code.hash, before, anew)
+    this.#settle(this.#waits === undefined && (!runtime || (runtime === before?.runtime && this.#status === 'active')))
+    return { ...loaded, ...(runtime ? { runtime } : {}) }
+  }
+
+  async #admitted(found: Found): Promise<Seen> {
     const manifest = await admit(found, { name: this.name, tier: this.tier(), daemonVersion: this.host.daemonVersion })
     const { root, digest } = found as Exclude<Found, { fault: Fault }>
-    const code = await this.#bringCode(manifest, root, before, anew)
-    const base = { manifest, digest, root, ...code }
-    // From here on what was put is what runs, whatever fails.
-    this.#generation = { ...base, items: before?.items ?? [], ...(before?.runtime ? { runtime: before.runtime } : {}) }
-    const extension = this.#view(base)
-    const items: ShippedItem[] = []
-    try {
-      for (const family of this.#families(manifest)) items.push(...(await family.load(extension)))
-    } catch (error) {
-      if (!before) await this.#release()
-      throw error
-    }
-    const runtime = await this.#bringProcess(extension, code.hash, before, anew)
-    this.#settle(this.#waits === undefined && (!runtime || (runtime === before?.runtime && this.#status === 'active')))
-    return { ...base, items, ...(runtime ? { runtime } : {}) }
+    return { manifest, digest, root }
   }
 
   /** It is loaded; `ready` says whether all of it runs as well. */
@@ -181,7 +203,7 @@ export class Instance {
   async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
     if (manifest.main === undefined) {
       if (before?.plugin) await this.host.dropIns.remove(this.name)
-      this.#waits = undefined
+      this.#waits = this.#isKeptOff ? 'plugins.disabled of config.json names it' : undefined
       return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
     const known = this.#waits === undefined && !anew ? before : undefined
@@ -198,9 +220,10 @@ export class Instance {
   ): Promise<ExtensionRuntime | undefined> {
     const same = before?.hash === hash && before?.digest === extension.digest && !anew
     if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
+    const wanted = extension.manifest.subprocess && !this.#isKeptOff
+    const runtime = wanted ? this.host.runtime(extension) : undefined
     await before?.runtime?.stop()
-    if (!extension.manifest.subprocess) return undefined
-    const runtime = this.host.runtime(extension)
+    if (!runtime) return undefined
     runtime.onChange(() => this.#look(runtime))
     // Not awaited: a process may take its time, and what it ships is there without it.
     runtime.start().then(
@@ -227,11 +250,11 @@ export class Instance {
     this.#problem = undefined
     if (!generation) return
     await generation.runtime?.stop()
-    for (const family of this.#families(generation.manifest)) await this.#quietly(() => family.unload?.(this.name))
+    await this.#quietly(() => this.host.families.withdraw(this.name))
     if (generation.plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
   }
 
-  async #quietly(work: () => Awaitable<void>): Promise<void> {
+  async #quietly(work: () => Promise<void>): Promise<void> {
     try {
       await work()
     } catch (error) {
@@ -239,9 +262,8 @@ export class Instance {
     }
   }
 
-  #families({ resources }: Manifest): ResourceFamily[] {
-    const used = new Set(shippedKeys(resources))
-    return this.host.families().filter(({ name }) => used.has(name))
+  get #isKeptOff(): boolean {
+    return this.host.keptOff.has(this.name)
   }
 
   #become(happening: Happening): void {
@@ -249,8 +271,7 @@ export class Instance {
     this.host.changed(this)
   }
 
-  #view({ manifest, digest, root }: { manifest: Manifest; digest: string; root: string }): InstalledExtension {
-    const { plugin, module = '' } = this.#generation ?? {}
+  #view({ manifest, digest, root, plugin, module = '' }: Code & Seen): InstalledExtension {
     return {
       name: this.name,
       version: manifest.version,
@@ -260,6 +281,7 @@ export class Instance {
       state: this.#status,
       tier: this.tier(),
       digest,
+      ...(this.link?.workspace ? { workspace: this.link.workspace } : {}),
       ...(plugin ? { code: { module, surface: plugin.surface } } : {}),
     }
   }
@@ -275,13 +297,6 @@ export class Instance {
     this.#line = done.catch(() => {})
     return done
   }
-}
-
-/** Keys below `[resources]` under which a manifest has something. */
-export function shippedKeys(resources: Manifest['resources']): string[] {
-  return Object.entries(resources).flatMap(([key, value]) =>
-    value !== undefined && Object.keys(value).length > 0 ? [key] : [],
-  )
 }
 
 const sameGeneration = (a: Generation, b: Generation) =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { hostMethods } from './permissions.js'
 
@@ -229,6 +230,14 @@ export function isAtLeast(version: string, floor: string): boolean {
     if (difference !== 0) return difference > 0
   }
   return have?.[4] === undefined || want?.[4] !== undefined
+}
+
+/** Digest of a network requirement (Behaviour 3.7); empty when there is none. */
+export function requirementDigest({ network_participation: net }: Manifest): string {
+  if (!net?.required) return ''
+  const scopes = [...new Set(net.channel_scopes ?? [])].sort()
+  const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })
+  return createHash('sha256').update(body).digest('hex')
 }
 
 /** The type that lists show: one with a process, with code in the daemon, or with resources alone. */

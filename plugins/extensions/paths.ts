@@ -1,5 +1,8 @@
-import { realpath } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open, realpath } from 'node:fs/promises'
 import path from 'node:path'
+import type { InstalledExtension } from './api.js'
 import { ExtensionErrors } from './errors.js'
 
 /**
@@ -16,4 +19,44 @@ export async function resolveInside(root: string, relative: string): Promise<str
   ])
   if (real === realRoot || real.startsWith(realRoot + path.sep)) return real
   throw ExtensionErrors.extension_path_escape(`${relative} of ${root} leads out of it`)
+}
+
+/** Bytes of a regular file of the extension, bounded. The path is resolved: a link that appears at its end now is refused. */
+export async function readInside(root: string, relative: string, max: number): Promise<Uint8Array> {
+  const real = await resolveInside(root, relative)
+  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const info = await handle.stat()
+    if (!info.isFile()) throw new Error('it is not a regular file')
+    if (info.size > max) throw new Error(`it has ${info.size} bytes, at most ${max} are read`)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(info.size + 1), 0, info.size + 1, 0)
+    if (bytesRead > info.size) throw new Error('it changed while it was read')
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A text file of the extension; undefined when there is none. Throws when it is not UTF-8. */
+export async function readText(root: string, relative: string, max: number): Promise<string> {
+  return new TextDecoder('utf-8', { fatal: true }).decode(await readInside(root, relative, max))
+}
+
+/** Id of the record of something that is called so in an extension: the same thing has the same id. */
+export function shippedId(prefix: string, { name, workspace = '' }: InstalledExtension, called: string): string {
+  const text = [name, called, ...(workspace === '' ? [] : [workspace])].join('\n')
+  return `${prefix}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+}
+
+/** `{{config_dir}}` is the folder of the extension; variables are looked up where a program is started. */
+export const inFolder = ({ root }: InstalledExtension, text: string): string => text.replaceAll('{{config_dir}}', root)
+
+/**
+ * The program of a manifest: a bare name is left to the PATH, a path is one of the extension, made absolute.
+ * @throws Fault `extension_path_escape`
+ */
+export async function programOf(extension: InstalledExtension, command: string): Promise<string> {
+  const program = inFolder(extension, command)
+  if (!program.includes('/') || program.startsWith('{{') || path.isAbsolute(program)) return program
+  return resolveInside(extension.root, program)
 }

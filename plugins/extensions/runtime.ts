@@ -32,6 +32,8 @@ export interface ExtensionRuntime {
    * @param options `deadlineMs`: after so many milliseconds what is left is killed
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
+  /** Calls a service method of the process. @throws Fault `extension_not_running`, `extension_method_missing`, `extension_call_failed` */
+  call(method: string, params: unknown): Promise<unknown>
   health(): RuntimeHealth
   /** Oldest first, bounded; `epoch` changes when the numbering begins anew. */
   logs(): { readonly epoch: string; readonly entries: readonly LogEntry[] }

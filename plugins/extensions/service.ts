@@ -4,11 +4,12 @@ import {
   type Actor,
   type EventType,
   type Gate,
+  KernelSettings,
   messageOf,
   type Notify,
   type PluginKernel,
 } from '../../kernel/plugin.js'
-import type { Check, Daemon } from '../daemon/api.js'
+import type { Check } from '../daemon/api.js'
 import {
   ExtensionDisabled,
   ExtensionEnabled,
@@ -17,21 +18,23 @@ import {
   ExtensionReloadFailed,
   type ExtensionsApi,
   type InstalledExtension,
-  ResourceFamilies,
 } from './api.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
-import { DevLinks, type LinkRequest } from './dev.js'
+import { DevLinks, type ExtensionNeeds } from './dev.js'
+import { Families } from './families.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
-import { Instance, type InstanceHost } from './instance.js'
+import { Instance } from './instance.js'
+import type { InstanceHost } from './instance-host.js'
 import type { SourceTier } from './manifest.js'
-import type { ExtensionRuntime } from './runtime.js'
+import { News } from './news.js'
 import { Secrets } from './secrets.js'
-import { SubprocessRuntime, subprocessHost } from './subprocess/index.js'
+import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
+import { Turns } from './turns.js'
 import { Views } from './views.js'
 import { Watcher } from './watcher.js'
 
@@ -51,21 +54,23 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
+  readonly #families: Families
   readonly #host: InstanceHost
   readonly #instances = new Map<string, Instance>()
-  /** Names that changed since others were told. */
-  readonly #news = new Set<string>()
-  #telling: Promise<void> | undefined
+  readonly #turns = new Turns()
+  readonly #news: News
 
-  constructor(readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+  constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
     this.changed = hooks.notify('changed')
+    this.#news = new News(names => this.changed.call(names))
     this.disabling = hooks.gate('disabling')
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
     this.dir = home.path('extensions')
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
+    this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     this.#host = {
       clock,
@@ -73,18 +78,25 @@ export class ExtensionsService implements ExtensionsApi {
       dropIns,
       code: this.#code,
       unique: () => ids.hex(16),
-      families: () => kernel.collect(ResourceFamilies).map(({ entry }) => entry),
-      runtime: extension => this.runtimeOf(extension),
-      changed: ({ name }) => void this.#news.add(name),
-      tell: () => void this.#tell(),
+      families: this.#families,
+      runtime: extension => runtimeFor(this, extension),
+      keptOff: new Set(kernel.setting(KernelSettings.disabled)),
+      changed: ({ name }) => void this.#news.note(name),
+      tell: () => void this.#news.tell(),
     }
-    this.dev = new DevLinks(kernel, this.#catalog, this.#host)
+    this.dev = new DevLinks(kernel, this.#catalog, this.#host, {
+      published: name => this.#instances.get(name),
+      tell: () => this.#news.tell(),
+    })
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.look(name),
       sweep: () => this.#sweep(),
     })
-    this.install = new InstallDoor(this.#installer, name => this.views.toWire(this.get(name)))
+    this.install = new InstallDoor(this.#installer, {
+      show: name => this.views.toWire(this.get(name)),
+      unlink: (name, actor) => this.dev.unlink(name, actor),
+    })
   }
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
@@ -115,14 +127,10 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
-  runtimeOf(extension: InstalledExtension): ExtensionRuntime {
-    const { name, tier } = extension
-    const workspace = tier === 'workspace' ? this.dev.linkOf(name)?.workspace : undefined
-    return new SubprocessRuntime(subprocessHost(this.kernel), extension, {
-      ...(workspace ? { workspace } : {}),
-      bound: () => this.secrets.references(name, workspace),
-    })
+  async call(name: string, method: string, params: unknown): Promise<unknown> {
+    const runtime = this.get(name).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${name} runs`)
+    return runtime.call(method, params)
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */
@@ -149,7 +157,8 @@ export class ExtensionsService implements ExtensionsApi {
   async #begin(watcher: Watcher, signal: AbortSignal): Promise<void> {
     await this.#lookAtAll(signal)
     await this.dev.restore()
-    await this.#tell()
+    await this.#withdrawOthers()
+    await this.#news.tell()
     await watcher.start()
     // What changed between the two looks was not told of.
     await this.#lookAtAll(signal)
@@ -158,10 +167,17 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Looks at one folder again and makes what runs the same. */
   async look(name: string, anew = false): Promise<void> {
-    const found = await this.#catalog.read(path.join(this.dir, name))
-    if (found) await this.#take(name, found, anew)
-    else await this.#forget(name)
-    await this.#tell()
+    await this.#look(name, anew)
+    await this.#news.tell()
+  }
+
+  /** In turn, so that no older look has the last word, and what goes is gone before it comes again. */
+  #look(name: string, anew = false): Promise<void> {
+    return this.#turns.run(name, async () => {
+      const found = await this.#catalog.read(path.join(this.dir, name))
+      if (found) await this.#take(name, found, anew)
+      else await this.#forget(name)
+    })
   }
 
   /** Whether the folder has one of that name. */
@@ -170,14 +186,13 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
-  async reload(name: string): Promise<Instance> {
+  async reload(name: string, confirmed?: string): Promise<Instance> {
     const instance = this.get(name)
     if (!instance.enabled) {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
     }
-    if (this.dev.get(name)) await this.dev.look(name, true)
-    else await this.look(name, true)
-    await this.#tell()
+    if (this.dev.get(name)) return this.dev.reload(name, confirmed)
+    await this.look(name, true)
     if (instance.problem) throw instance.problem
     return this.get(name)
   }
@@ -185,31 +200,20 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; durable before anything is loaded. */
   async enable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
-    await this.#setFlag(instance, true, ExtensionEnabled, actor)
-    await instance.enable()
-    await this.look(name)
+    if (this.dev.get(name)) this.dev.checkFree(name)
+    await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
+    await (this.dev.get(name) ? this.dev.look(name) : this.look(name))
     return instance
   }
 
-  /** Idempotent; durable when it answers. What a developer linked is linked no longer. @throws Fault of what depends on it */
+  /** Idempotent; durable when it answers. @throws Fault of what depends on it */
   async disable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
     if (!instance.enabled) return instance
     const refused = await this.disabling.ask(name)
     if (refused) throw refused
-    if (this.dev.get(name)) await this.dev.unlink(name, actor)
-    else {
-      await this.#setFlag(instance, false, ExtensionDisabled, actor)
-      await instance.disable()
-    }
-    await this.#tell()
-    return instance
-  }
-
-  /** Links a build, see {@link DevLinks.link}. */
-  async link(request: LinkRequest, actor: Actor): Promise<Instance> {
-    const instance = await this.dev.link(request, name => this.#instances.get(name), actor)
-    await this.#tell()
+    await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
+    await this.#news.tell()
     return instance
   }
 
@@ -227,32 +231,34 @@ export class ExtensionsService implements ExtensionsApi {
     const queue = [...names]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        const found = await this.#catalog.read(path.join(this.dir, name))
-        if (found) await this.#take(name, found)
-        else await this.#forget(name)
+        const looked = name
+        await this.#look(name).catch(error => this.kernel.log.error(`${looked}: ${messageOf(error)}`))
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     const roots = this.all().map(({ found }) => found.root)
     await this.#catalog.save(new Set(roots))
-    await this.#tell()
+    await this.#news.tell()
   }
 
   async #take(name: string, found: Found, anew = false): Promise<void> {
     let instance = this.#instances.get(name)
-    const known = instance !== undefined
     if (!instance) {
       instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
       this.#instances.set(name, instance)
     }
+    // What is published is not displaced by what a developer has linked.
+    if (instance.enabled && this.dev.get(name)?.enabled) await this.dev.unlink(name, this.kernel.actor)
     const outcome = await instance.load(found, anew)
     if (outcome === 'same') return
-    this.#news.add(name)
+    this.#news.note(name)
     const { problem, installed } = instance
     if (problem) {
       this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
-      await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
-    } else if (known) {
+      if (outcome === 'worse') {
+        await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
+      }
+    } else if (outcome === 'changed') {
       await this.#emit(ExtensionReloaded, { name, version: installed?.version }, this.kernel.actor)
     }
   }
@@ -262,7 +268,13 @@ export class ExtensionsService implements ExtensionsApi {
     if (!instance) return
     this.#instances.delete(name)
     await instance.unload()
-    this.#news.add(name)
+    this.#news.note(name)
+  }
+
+  /** What extensions shipped that went, were switched off or broke while no daemon ran. */
+  async #withdrawOthers(): Promise<void> {
+    const loaded = this.all().flatMap(({ name, generation }) => (generation ? [name] : []))
+    await this.#families.sweep(new Set(loaded))
   }
 
   /** Copies of code that nothing runs any more. */
@@ -271,24 +283,10 @@ export class ExtensionsService implements ExtensionsApi {
     await this.#code.sweep(new Set(used))
   }
 
-  /** Tells others what changed; what changes meanwhile is told of together, afterwards. */
-  async #tell(): Promise<void> {
-    while (this.#news.size > 0) {
-      this.#telling ??= Promise.resolve().then(async () => {
-        const names = [...this.#news].sort()
-        this.#news.clear()
-        await this.changed.call(names)
-        this.#telling = undefined
-      })
-      await this.#telling
-    }
-  }
-
-  async #setFlag({ name, enabled, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
-    if (enabled === on) return
+  async #setFlag({ name, key, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
     const { db, clock, events } = this.kernel
     await db.tx(t => {
-      this.#flags.set(t, name, on, clock.now())
+      this.#flags.set(t, key, on, clock.now())
       events.emit(t, type, { name, version: installed?.version }, { actor, subject: name })
     })
   }

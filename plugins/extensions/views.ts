@@ -26,8 +26,10 @@ export class Views {
     return commandsOf(this.self.all(), extension)
   }
 
-  preview(name: string): wire.ExtensionPreviewReply {
-    return previewOf(this.self.get(name), this.self.kernel.env)
+  /** @throws why it would not load */
+  async preview(name: string): Promise<wire.ExtensionPreviewReply> {
+    const instance = this.self.get(name)
+    return previewOf(instance, await instance.plan(), this.self.kernel.env)
   }
 
   inventory(name: string): wire.ExtensionInventoryReply {
@@ -67,13 +69,18 @@ export class Views {
     }
   }
 
-  async linkBuild(body: wire.LinkExtensionBody, workspace = '', actor: Actor): Promise<wire.DevExtension> {
-    const { origin_path: origin, generation_hash: generation } = body
-    return this.#devToWire(await this.self.link({ origin, workspace, generation }, actor), generation)
+  async linkBuild(
+    body: wire.LinkExtensionBody,
+    workspace: string | undefined,
+    actor: Actor,
+  ): Promise<wire.DevExtension> {
+    const { origin_path: origin, generation_hash: generation, confirm_network_digest: confirmed } = body
+    return this.#devToWire(await this.self.dev.link({ origin, workspace, generation, confirmed }, actor), generation)
   }
 
-  /** @param generation what the caller means to load, SHA-256 of the folder: another one is refused */
-  async reloadBuild(name: string, generation: string | undefined): Promise<wire.DevExtension> {
+  /** With a hash, SHA-256 of the folder, that is what the caller means to load: another one is refused. */
+  async reloadBuild(name: string, body: wire.ReloadExtensionBody = {}): Promise<wire.DevExtension> {
+    const { generation_hash: generation, confirm_network_digest: confirmed } = body
     const { root } = this.self.get(name).found
     if (generation !== undefined) {
       const current = await hashTree(root)
@@ -83,7 +90,7 @@ export class Views {
         })
       }
     }
-    return this.#devToWire(await this.self.reload(name), generation)
+    return this.#devToWire(await this.self.reload(name, confirmed), generation)
   }
 
   #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {

@@ -9,13 +9,15 @@ const DEPTH = 8
 
 export interface WatcherOptions {
   readonly dir: string
+  /** What is told of whatever changes below `dir`; absent: the name of the folder in which it changed. */
+  readonly name?: string
   readonly clock: Clock
   /** Told of the name of a folder in which something changed, came or went. */
   readonly changed: (name: string) => void
   readonly failed: (error: unknown) => void
 }
 
-/** Watches the folder of all extensions; what changes within one of them in a short time is told of once. */
+/** Watches the folder of all extensions, or that of one; what changes within one of them in a short time is told of once. */
 export class Watcher {
   readonly #pending = new Map<string, { timer: Timer; since: number }>()
   #close: (() => Promise<void>) | undefined
@@ -38,7 +40,8 @@ export class Watcher {
   /** Something changed at a path below the folder. */
   note(at: string): void {
     const { dir, clock } = this.options
-    const [name = ''] = path.relative(dir, at).split(path.sep)
+    const [first = ''] = path.relative(dir, at).split(path.sep)
+    const name = this.options.name ?? first
     if (name === '' || name.startsWith('.') || this.#closed) return
     const now = clock.monotonic()
     const before = this.#pending.get(name)

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
+import { type Shipped, itemsOf as shipments, shippedKeys } from './families.js'
 import type { Instance } from './instance.js'
-import { shippedKeys } from './instance.js'
-import { type Manifest, toolId, typeOf } from './manifest.js'
+import { type Manifest, requirementDigest, toolId, typeOf } from './manifest.js'
 import type { Binding } from './tables.js'
 
 /** The environment that the daemon was started with. */
@@ -16,7 +15,7 @@ export function extensionToWire(instance: Instance, env: Env, clock: Clock): wir
   const { name, status, enabled, problem, generation, waits } = instance
   const manifest = manifestOf(instance)
   const health = generation?.runtime?.health()
-  const bundles = (generation?.items ?? []).filter(({ kind }) => kind === 'bundle')
+  const bundles = instance.items.filter(({ kind }) => kind === 'bundle')
   return {
     name,
     version: manifest?.version ?? '',
@@ -85,14 +84,13 @@ function shippedItems(instance: Instance): ShippedItem[] {
   const { generation, status } = instance
   const manifest = manifestOf(instance)
   if (!manifest) return []
-  const read = generation?.items ?? []
   const running = status === 'active'
   const code = instance.installed?.code?.surface
   const own = (kind: string, names: readonly string[] | undefined): ShippedItem[] =>
     (names ?? []).map(name => ({ kind, id: name, name, live: running && generation !== undefined }))
   return [
-    ...read,
-    ...waitingItems(manifest).filter(({ kind }) => !read.some(item => item.kind === kind || `${item.kind}s` === kind)),
+    ...instance.items,
+    ...waitingItems(manifest, instance.readKeys),
     ...own(
       'route',
       code?.routes?.map(({ method, path }) => `${method} ${path}`),
@@ -105,37 +103,49 @@ function shippedItems(instance: Instance): ShippedItem[] {
       'command',
       code?.commands?.map(({ path }) => path),
     ),
-    ...own(
-      'tool',
-      manifest.tools.map(tool => toolId(manifest.name, tool.id)),
-    ),
   ]
 }
 
 /** What the manifest names, as long as no other part of the daemon has read it. */
-function waitingItems({ resources }: Manifest): ShippedItem[] {
-  return shippedKeys(resources).flatMap(key => {
-    const value: unknown = resources[key as keyof typeof resources]
-    const names = Array.isArray(value)
-      ? value.map(entry => (typeof entry === 'string' ? entry : String((entry as { name?: unknown }).name)))
-      : Object.keys(value as object)
+function waitingItems(manifest: Manifest, read: readonly string[]): ShippedItem[] {
+  const shipped: Record<string, unknown> = { ...manifest.resources, tools: manifest.tools }
+  return shippedKeys(manifest).flatMap(key => {
+    if (read.includes(key)) return []
+    const value = shipped[key]
+    const names = Array.isArray(value) ? value.map(nameOf) : Object.keys(value as object)
     return names.map(name => ({ kind: key, id: name, name, live: false }))
   })
 }
 
+/** A path, or a table with a name or an id. */
+const nameOf = (entry: string | { readonly name?: string; readonly id?: string }): string =>
+  typeof entry === 'string' ? entry : (entry.name ?? entry.id ?? '')
+
 /** What enabling changes, or has changed. */
-export function previewOf(instance: Instance, env: Env): wire.ExtensionPreviewReply {
+export function previewOf(instance: Instance, planned: Shipped, env: Env): wire.ExtensionPreviewReply {
   const manifest = manifestOf(instance)
   const digest = manifest ? requirementDigest(manifest) : ''
+  const keyOf = ({ kind, id }: ShippedItem) => `${kind}\n${id}`
+  const there = new Map(shippedItems(instance).map(item => [keyOf(item), item]))
+  const wanted = new Map(shipments(planned).map(item => [keyOf(item), item]))
+  // What is waiting for its family while nothing is loaded is among what the families would read.
+  const rest = [...there.values()].filter(
+    item => !wanted.has(keyOf(item)) && !planned.some(({ family }) => family.name === item.kind),
+  )
+  const isRead = (item: ShippedItem) => instance.items.includes(item)
+  const change = (item: ShippedItem) => {
+    if (!there.get(keyOf(item))?.live) return 'add'
+    return wanted.has(keyOf(item)) || !isRead(item) ? 'unchanged' : 'remove'
+  }
   return {
     extension: instance.name,
-    agent_conflicts: [],
-    automation_starting: [],
-    changes: shippedItems(instance).map(({ kind, id, name, live }) => ({
-      kind,
-      id,
-      name,
-      change: live ? 'unchanged' : 'add',
+    agent_conflicts: planned.flatMap(({ shipment }) => shipment.agentConflicts ?? []),
+    automation_starting: planned.flatMap(({ shipment }) => shipment.automationStarting ?? []),
+    changes: [...wanted.values(), ...rest].map(item => ({
+      kind: item.kind,
+      id: item.id,
+      name: item.name,
+      change: change(item),
     })),
     missing_env: manifest ? missingEnv(manifest, env) : [],
     network_confirmation_required: digest !== '',
@@ -254,14 +264,6 @@ function flagsOf(schema: string | undefined): wire.ExtensionCommandsReply['comma
       ...optional('maximum', property.maximum),
     }
   })
-}
-
-/** Digest of a network requirement (Behaviour 3.7); empty when there is none. */
-export function requirementDigest({ network_participation: net }: Manifest): string {
-  if (!net?.required) return ''
-  const scopes = [...new Set(net.channel_scopes ?? [])].sort()
-  const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })
-  return createHash('sha256').update(body).digest('hex')
 }
 
 export const manifestOf = ({ found, generation }: Instance): Manifest | undefined =>

@@ -32,6 +32,8 @@ const ServerSpec = v.pipe(
     env: v.optional(StringMap),
     secret_env: v.optional(v.record(v.string(), Reference)),
     url: v.optional(text(2048)),
+    headers: v.optional(StringMap),
+    secret_headers: v.optional(v.record(v.string(), Reference)),
     auth: v.nullish(Auth),
   }),
   v.transform(({ auth, ...spec }) => ({

@@ -2,7 +2,7 @@ import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
-import { ProviderErrors, Providers } from './api.js'
+import { ProviderErrors, Providers, ProviderUsers } from './api.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider } from './settings.js'
 
@@ -27,6 +27,7 @@ export default definePlugin({
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
+  declares: [ProviderUsers],
   settings: [DefaultProvider],
   errors: [ProviderErrors],
   routes: [

@@ -1,6 +1,6 @@
 import { defineErrors } from '../../kernel/plugin.js'
 
-export { durationMs, RateLimit, RateLimiter } from './rate-limit.js'
+export { RateLimit, RateLimiter } from './rate-limit.js'
 
 export const ResourceErrors = defineErrors({
   write_rate_limited: {

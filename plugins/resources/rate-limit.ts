@@ -1,16 +1,6 @@
 import * as v from 'valibot'
 import type { Clock, Setting } from '../../kernel/plugin.js'
-
-/** Milliseconds of `5s`, `1h30m`, `250ms`; undefined for anything else. */
-export function durationMs(text: string): number | undefined {
-  if (text === '0') return 0
-  if (!/^(\d{1,9}(ms|s|m|h))+$/.test(text)) return undefined
-  const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-  return [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
-    (sum, [, count, unit = 'ms']) => sum + Number(count) * (units[unit] ?? 0),
-    0,
-  )
-}
+import { durationMs } from '../../schemas/duration.js'
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))
 

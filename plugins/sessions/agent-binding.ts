@@ -9,7 +9,7 @@ import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
 import { summarize } from './transcript.js'
-import type { Turn } from './turn.js'
+import type { Turn, TurnContext } from './turn.js'
 import { Updates } from './updates.js'
 import { infoOf } from './wire.js'
 
@@ -55,6 +55,24 @@ export class AgentBinding {
 
   get running(): RunningAgent | undefined {
     return this.#running
+  }
+
+  /** What a turn needs of its session, whatever process that has by then. */
+  turnContext(heartbeat: (at: number) => void): TurnContext {
+    const { kernel, limits } = this.context
+    const { log } = this.owner
+    return {
+      clock: kernel.clock,
+      limits,
+      append: (event, sync = false) => log.append(event, { sync }),
+      sync: () => log.sync(),
+      waitsForPerson: () => (this.#running?.permissions.pending.length ?? 0) > 0,
+      pulse: () => this.pulse(),
+      releaseWaiting: () => this.#running?.permissions.endTurn(),
+      closing: id => this.updates.endTurn(id),
+      failureOf: (failure, id) => this.failureOf(failure, id),
+      heartbeat,
+    }
   }
 
   /** What the system tells of the process; undefined without one. */

@@ -182,6 +182,8 @@ export class AgentProcess {
         opened = await request('load_session_failure', methods.agent.session.load, params, start.newSessionMs)
         acpSessionId = start.load
       } catch (error) {
+        // With the process gone there is nothing to ask for a new session.
+        if (this.#connection.signal.aborted) throw new AgentFailure('load_session_failure', messageOf(error), error)
         loadFailure = messageOf(error)
       } finally {
         this.#silent = false

@@ -43,7 +43,7 @@ export class Slots {
   check(): void {
     if (this.#holders.size < this.max) return
     throw SessionErrors.session_limit(
-      `${this.#holders.size} agent processes are running, limits.max_concurrent_agents is ${this.max}; stop a session or raise the limit`,
+      `${this.#holders.size} agent processes are running, limits.max_concurrent_agents is ${this.max}`,
     )
   }
 

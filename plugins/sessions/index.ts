@@ -3,7 +3,7 @@ import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { SessionCreated, SessionErrors, SessionRepaired, SessionStopped, Sessions } from './api.js'
+import { SessionCreated, SessionErrors, SessionRepaired, SessionStopped, Sessions, WakeSources } from './api.js'
 import { inspectionRoutes, queueRoutes } from './detail-routes.js'
 import { sessionRoutes } from './routes.js'
 import type { SessionsService } from './service.js'
@@ -20,6 +20,7 @@ export default definePlugin({
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
+  declares: [WakeSources],
   tables: SESSION_TABLES,
   errors: [SessionErrors],
   events: [SessionCreated, SessionStopped, SessionRepaired],

@@ -13,7 +13,7 @@ import type { StoredSessionEvent } from './events.js'
 import type { LiveSession } from './live-session.js'
 import { closeTurn, findGaps } from './repair.js'
 import type { SessionRow } from './table.js'
-import { storedUsage, usageToWire } from './usage.js'
+import { usageToWire } from './usage.js'
 import { healthToWire } from './wire.js'
 
 const MAX_INTERACTIONS = 200
@@ -22,7 +22,7 @@ type Repair = RepairSessionReply['repair']
 
 /** Tokens and cost as far as the agent told of them. */
 export async function usageOf({ logs }: SessionsContext, row: SessionRow): Promise<SessionUsageReply['usage']> {
-  return usageToWire(await logs.use(row.id, log => log.countUsage(storedUsage(row.usage))))
+  return usageToWire((await logs.use(row.id, log => log.digested(row.usage))).usage)
 }
 
 /** What an agent asked a person, the newest in ascending order; what a mode decided by itself was no question. */
@@ -36,9 +36,8 @@ export async function interactionsOf(
   return logs.use(row.id, async log => {
     const answers = new Map<string, StoredSessionEvent>()
     const found: PendingInteraction[] = []
-    for await (const event of log.backwards()) {
+    for await (const event of log.backwardsOf('permission', row.usage)) {
       if (found.length >= MAX_INTERACTIONS) break
-      if (event.type !== 'permission') continue
       const id = String(event.content.request_id)
       if (event.content.status === 'pending') {
         const interaction = interactionOf(event, answers.get(id), waiting.has(id))

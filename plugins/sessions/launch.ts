@@ -138,7 +138,8 @@ export async function launch(
   }
   const agent = await connect(load).catch(error => {
     // Some that say they can load end when they are asked to.
-    if (load === undefined || listener.signal.aborted) throw error
+    const whileLoading = error instanceof AgentFailure && error.kind === 'load_session_failure'
+    if (!whileLoading || listener.signal.aborted) throw error
     kernel.log.warn('an agent ended while it was loading its session; starting it without', { session: row.id })
     return connect(undefined)
   })

@@ -1,4 +1,4 @@
-import { messageOf, within } from '../../kernel/plugin.js'
+import { messageOf, type Tx, within } from '../../kernel/plugin.js'
 import { AgentBinding, type BindingOwner } from './agent-binding.js'
 import { AgentFailure } from './agent-failure.js'
 import { SessionErrors, type SessionFailure, type TurnOutcome } from './api.js'
@@ -12,7 +12,6 @@ import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, typ
 import type { SessionChange, SessionRow } from './table.js'
 import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
-import { storedUsage } from './usage.js'
 
 /** What a session tells whoever holds it. */
 export interface LiveListener {
@@ -49,7 +48,7 @@ export class LiveSession implements BindingOwner {
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
     const held = await context.logs.hold(id)
     const session = new LiveSession(id, context, held, listener)
-    const counting = held.log.countUsage(storedUsage(session.row.usage))
+    const counting = held.log.digested(session.row.usage)
     await counting.catch(error => session.#report('the use of tokens cannot be counted', error))
     return session
   }
@@ -85,7 +84,13 @@ export class LiveSession implements BindingOwner {
     const turn = this.#reserve(request)
     try {
       const planned = await this.#prepare()
-      const outcome = this.#execute(turn, request.text, planned).finally(() => this.#release(turn))
+      // What is refused is refused at once; the disk is waited for while the turn begins to be written.
+      const begun = this.#change({}, request.begins)
+      await Promise.race([begun, undefined])
+      const outcome = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
+      // Where the disk fails, the caller hears it of `begun`.
+      outcome.catch(() => {})
+      await begun
       return { turnId: turn.id, outcome }
     } catch (error) {
       this.#release(turn)
@@ -148,26 +153,16 @@ export class LiveSession implements BindingOwner {
     deal().catch(error => this.#report('a session could not be stopped after its agent ended', error))
   }
 
-  #reserve({ turnId, source, text }: TurnRequest): Turn {
+  #reserve(request: TurnRequest): Turn {
     const { state, stop_reason } = this.row
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
     if (state !== 'active' && !isRestartable(state, stop_reason ?? undefined)) {
       throw SessionErrors.session_stopped(`this session is ${state}${stop_reason ? ` (${stop_reason})` : ''}`)
     }
     if (this.#turn) throw SessionErrors.session_busy()
-    const { kernel, limits } = this.context
-    this.#turn = new Turn(turnId, source, text, {
-      clock: kernel.clock,
-      limits,
-      append: (event, sync) => this.log.append(event, { sync: sync ?? false }),
-      sync: () => this.log.sync(),
-      waitsForPerson: () => (this.binding.running?.permissions.pending.length ?? 0) > 0,
-      pulse: () => this.binding.pulse(),
-      releaseWaiting: () => this.binding.running?.permissions.endTurn(),
-      closing: id => this.binding.updates.endTurn(id),
-      failureOf: (failure, id) => this.binding.failureOf(failure, id),
-      heartbeat: at => this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error)),
-    })
+    const heartbeat = (at: number) =>
+      void this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error))
+    this.#turn = new Turn(request, this.binding.turnContext(heartbeat))
     return this.#turn
   }
 
@@ -189,17 +184,18 @@ export class LiveSession implements BindingOwner {
     return planned
   }
 
-  async #execute(turn: Turn, text: string, planned: Launch | undefined): Promise<TurnOutcome> {
+  async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {
     try {
       if (planned) await this.#bind(planned)
       const agent = this.binding.running?.agent
       if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
-      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(text)))
+      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(turn.request.text), begun))
     } catch (error) {
       const failure =
         error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
       const ended = await turn.fail(failure)
       if (this.binding.running) return this.#afterTurn(turn, ended)
+      await this.#change({}, t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
       if (ended.outcome.status === 'failed') await this.#startFailed(ended.outcome.failure)
       return ended.outcome
@@ -228,12 +224,12 @@ export class LiveSession implements BindingOwner {
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    const usage = JSON.stringify(this.log.usage)
-    await this.#change({
+    const change = {
       last_activity_at: turn.lastActivityAt,
-      usage,
-      ...titleOf(this.row, this.binding.updates.title ?? turn.text),
-    })
+      usage: this.log.digest?.toString() ?? null,
+      ...titleOf(this.row, this.binding.updates.title ?? turn.request.text),
+    }
+    await this.#change(change, t => turn.request.ends?.(t, outcome.status))
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
@@ -276,7 +272,7 @@ export class LiveSession implements BindingOwner {
       this.#report('the end of a session could not be written to its journal', error)
     }
     const bytes = this.#bytesBefore + this.log.bytes
-    const info = await recordStop(this.context, this.id, how, { bytes, usage: this.log.usage })
+    const info = await recordStop(this.context, this.id, how, { bytes, digest: this.log.digest })
     this.context.slots.give(this)
     this.listener.gone()
     this.log.wake()
@@ -284,9 +280,13 @@ export class LiveSession implements BindingOwner {
     if (info) await stopped.call(info)
   }
 
-  async #change(change: SessionChange): Promise<void> {
+  /** Writes the row, and what else belongs to the same transaction. */
+  async #change(change: SessionChange, also?: (t: Tx) => void): Promise<void> {
     const { kernel, table } = this.context
-    await kernel.db.tx(t => table.update(t, this.id, { ...change, updated_at: kernel.clock.now() }))
+    await kernel.db.tx(t => {
+      table.update(t, this.id, { ...change, updated_at: kernel.clock.now() })
+      also?.(t)
+    })
   }
 
   #warn(turnId: string, warning: string, text: string): void {

@@ -1,11 +1,11 @@
-import { type Actor, messageOf } from '../../kernel/plugin.js'
+import { type Actor, messageOf, type Tx } from '../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
 import { SessionErrors, type SessionPrompt, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
 import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
 import { isRestartable } from './states.js'
-import type { BegunTurn } from './turn.js'
+import type { TurnRequest } from './turn.js'
 
 /** The sessions that are in memory. */
 export interface LiveSessions {
@@ -21,6 +21,8 @@ export interface PromptAnswer {
 }
 
 type Mode = 'queue' | 'interrupt' | 'steer'
+/** What is known of a prompt before it is stored. */
+type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
 
 /** Prompts of all sessions: one at a time in each, the others wait in a queue that survives the daemon (Behaviour 6.4). */
 export class Prompting {
@@ -121,11 +123,8 @@ export class Prompting {
     })
   }
 
-  async #begin(
-    live: LiveSession,
-    request: Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>,
-  ): Promise<PromptAnswer> {
-    const { prompts, kernel } = this.context
+  async #begin(live: LiveSession, request: NewPrompt): Promise<PromptAnswer> {
+    const { prompts } = this.context
     const prompt: PromptReceipt = {
       status: 'started',
       mode: request.mode,
@@ -135,27 +134,28 @@ export class Prompting {
       ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
     }
     const generation = prompts.generation(live.id)
-    // The key is bound before anything begins: after a crash nobody may take the prompt for one that was never sent.
-    await kernel.db.tx(t =>
-      prompts.insert(t, { ...request, status: 'running', generation, reply: JSON.stringify(prompt) }),
-    )
-    try {
-      const begun = await this.#guarded(live, () =>
-        live.begin({ turnId: request.turn_id, text: request.text, source: request.source }),
-      )
-      this.#follow(request, begun)
-      return { status: 200, prompt }
-    } catch (error) {
-      await kernel.db.tx(t => prompts.remove(t, request.id))
-      throw error
-    }
+    const row = { ...request, status: 'running' as const, generation, reply: JSON.stringify(prompt) }
+    await this.#start(live, request, t => prompts.insert(t, row))
+    return { status: 200, prompt }
   }
 
-  async #enqueue(
-    live: LiveSession,
-    request: Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>,
-    waiting: number,
-  ): Promise<PromptAnswer> {
+  /**
+   * Begins the turn of a prompt. It is written down as running, with its key, before the agent hears of it: after a crash
+   * nobody may take the prompt for one that was never sent.
+   */
+  async #start(live: LiveSession, request: NewPrompt, begins: (t: Tx) => void): Promise<void> {
+    const { prompts, kernel } = this.context
+    const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
+    const { turn_id: turnId, text, source } = request
+    const { outcome } = await this.#guarded(live, () => live.begin({ turnId, text, source, begins, ends }))
+    const written = outcome.catch(error => {
+      kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })
+      return kernel.db.tx(t => prompts.finish(t, request, 'failed'))
+    })
+    this.#track(written.then(() => this.#continue(request.session_id)))
+  }
+
+  async #enqueue(live: LiveSession, request: NewPrompt, waiting: number): Promise<PromptAnswer> {
     const { prompts, kernel, limits } = this.context
     const interrupts = request.mode === 'interrupt'
     if (!interrupts && waiting >= limits.queueCap) {
@@ -201,10 +201,8 @@ export class Prompting {
       for (const request of [...queued.filter(one => one.id === first), ...queued.filter(one => one.id !== first)]) {
         const live = this.sessions.peek(id)
         if (this.#closed || !live || live.turn) return
-        await kernel.db.tx(t => prompts.setStatus(t, request.id, 'running'))
         try {
-          const { turn_id: turnId, text, source } = request
-          this.#follow(request, await live.begin({ turnId, text, source }))
+          await this.#start(live, request, t => prompts.setStatus(t, request.id, 'running'))
           return
         } catch (error) {
           const failure = { kind: 'prompt_failure' as const, summary: messageOf(error) }
@@ -214,23 +212,6 @@ export class Prompting {
       }
     })
     this.#track(next)
-  }
-
-  /** Writes down how a prompt ended, then sees to the next. */
-  #follow(request: Pick<PromptRow, 'id' | 'session_id'>, { outcome }: BegunTurn): void {
-    const { prompts, kernel } = this.context
-    const follow = async () => {
-      const status = await outcome.then(
-        ended => ended.status,
-        error => {
-          kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })
-          return 'failed' as const
-        },
-      )
-      await kernel.db.tx(t => prompts.finish(t, request, status))
-      this.#continue(request.session_id)
-    }
-    this.#track(follow())
   }
 
   #track(work: Promise<void>): void {
@@ -251,7 +232,8 @@ export class Prompting {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw SessionErrors.session_stopped('the daemon is stopping')
+    if (this.#closed)
+      throw SessionErrors.session_stopped('the daemon is stopping', { next: 'send it when the daemon is back' })
   }
 
   /** What is decided about one session is decided one after the other. */

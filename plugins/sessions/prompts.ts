@@ -121,10 +121,6 @@ export class PromptTable {
     t.run(sql, [to.text, to.digest, to.message_id, to.idempotency_key, id])
   }
 
-  remove(t: Tx, id: string): void {
-    t.run('DELETE FROM sessions_prompt WHERE id = ?', [id])
-  }
-
   /** Ends all that wait; returns how many. */
   dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
     const sql = "UPDATE sessions_prompt SET status = ? WHERE session_id = ? AND status = 'queued'"

@@ -26,13 +26,16 @@ export async function readEvents(
 ): Promise<SessionEvent[]> {
   if (query.agent_name !== undefined && query.agent_name !== row.agent_name) return []
   const found = await logs.use(row.id, log =>
-    log.query({
-      type: query.type,
-      turnId: query.turn_id,
-      since: query.since === undefined ? undefined : Date.parse(query.since),
-      afterSequence: query.after_sequence,
-      limit: Math.min(query.limit || DEFAULT_EVENTS, MAX_EVENTS),
-    }),
+    log.query(
+      {
+        type: query.type,
+        turnId: query.turn_id,
+        since: query.since === undefined ? undefined : Date.parse(query.since),
+        afterSequence: query.after_sequence,
+        limit: Math.min(query.limit || DEFAULT_EVENTS, MAX_EVENTS),
+      },
+      row.usage,
+    ),
   )
   return found.map(event => eventToWire(event, row))
 }
@@ -79,7 +82,7 @@ export async function openStream(
 ): Promise<AsyncIterable<Frame | EncodedFrame>> {
   const { log, release } = await logs.hold(row.id)
   const signal = AbortSignal.any([caller, kernel.scope.signal])
-  const source = { log, clock: kernel.clock, row: () => table.get(row.id), signal }
+  const source = { log, clock: kernel.clock, row: table.follow(row.id), signal }
   const request = {
     lastEventId,
     afterSequence: query.after_sequence,

@@ -4,9 +4,8 @@ import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
 import type { SessionLog } from './session-log.js'
 import { recordStop, type Stop, stopEvent } from './stopping.js'
-import type { SessionRow } from './table.js'
+import { isUnused, type SessionRow } from './table.js'
 import { syntheticResult } from './tool-calls.js'
-import { storedUsage } from './usage.js'
 
 /** Sessions that are repaired at the same time. */
 const AT_ONCE = 8
@@ -40,17 +39,18 @@ export async function repairSessions(context: SessionsContext): Promise<void> {
 async function repair(context: SessionsContext, row: SessionRow): Promise<void> {
   const { kernel, logs } = context
   const how = stopFor(row)
+  if (isUnused(row)) return void (await recordStop(context, row.id, how, { bytes: row.journal_bytes, repaired: 0 }))
   const result = await logs
     .use(row.id, async log => {
       const left = await findLeftover(log)
       const repaired = left.stop ? 0 : close(log, left, how)
       await log.sync()
-      const usage = await log.countUsage(storedUsage(row.usage))
-      return { how: left.stop ? stopOf(left.stop, how) : how, repaired, usage, bytes: row.journal_bytes + log.bytes }
+      const digest = await log.digested(row.usage)
+      return { how: left.stop ? stopOf(left.stop, how) : how, repaired, digest, bytes: row.journal_bytes + log.bytes }
     })
     .catch(error => {
       kernel.log.error('the journal of a session cannot be repaired', { id: row.id, error: messageOf(error) })
-      return { how, repaired: 0, usage: undefined, bytes: row.journal_bytes }
+      return { how, repaired: 0, digest: undefined, bytes: row.journal_bytes }
     })
   await logs.close(row.id)
   await recordStop(context, row.id, result.how, result)

@@ -38,13 +38,11 @@ import { PromptTable } from './prompts.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
 import { repairSessions } from './repair.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
+import { stopSessions } from './shutdown.js'
 import { checkSessions, statusMembers } from './status.js'
 import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
-
-/** Sessions that a shutdown stops at the same time. */
-const STOP_AT_ONCE = 64
 
 /** Sessions over ACP, made durable (Behaviour 6). */
 export class SessionsService implements SessionsApi {
@@ -132,8 +130,7 @@ export class SessionsService implements SessionsApi {
       this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
     })
     if (opened) return opened.stop(how)
-    const info = await recordStop(this.context, id, how, { bytes: row.journal_bytes })
-    if (info) await this.stopped.call(info)
+    await this.#stopRow(id, how)
   }
 
   // What the routes ask for.
@@ -246,18 +243,14 @@ export class SessionsService implements SessionsApi {
     )
   }
 
-  /** Part of a shutdown: all sessions are stopped, with a reason that a prompt can undo. */
+  /** Part of a shutdown. */
   async stopAll(): Promise<void> {
     const closing = this.prompting.close()
-    const ids = this.context.table.unstopped().map(({ id }) => id)
-    const next = async (): Promise<void> => {
-      for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
-        await this.stop(id, { reason: 'shutdown' }).catch(error =>
-          this.kernel.log.error('a session could not be stopped', { id, error: messageOf(error) }),
-        )
-      }
-    }
-    await Promise.all(Array.from({ length: STOP_AT_ONCE }, next))
+    await stopSessions(this.context, {
+      isOpen: id => this.#opening.has(id),
+      stop: (id, how) => this.stop(id, how),
+      stopRow: (id, how) => this.#stopRow(id, how),
+    })
     await closing
   }
 
@@ -267,6 +260,12 @@ export class SessionsService implements SessionsApi {
         this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),
       )
     }
+  }
+
+  /** Of one whose journal cannot be written, or is empty. */
+  async #stopRow(id: string, how: Stop): Promise<void> {
+    const info = await recordStop(this.context, id, how, { bytes: this.find(id).journal_bytes })
+    if (info) await this.stopped.call(info)
   }
 
   async #open(id: string): Promise<LiveSession> {

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
+import { Digest } from './digest.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent } from './events.js'
-import { NO_USAGE, type Usage, withEvent } from './usage.js'
 
 /** Milliseconds that pieces of one text are gathered for. */
 const GATHER_MS = 50
@@ -49,7 +49,7 @@ export class SessionLog {
   #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
   #timer: { cancel(): void } | undefined
   #readers = new Set<() => void>()
-  #usage: Usage | undefined
+  #digest: Digest | undefined
   /** The newest events, without a gap; decoded when somebody reads them. */
   readonly #recent: RecentEvent[] = []
   #recentBytes = 0
@@ -166,45 +166,47 @@ export class SessionLog {
   }
 
   /** All events before a sequence, descending, a page at a time. */
-  async *backwards(before = this.#visible + 1): AsyncGenerator<StoredSessionEvent> {
-    const first = Math.max(this.journal.first, 1)
-    for (let end = Math.min(before, this.#visible + 1); end > first; ) {
-      const start = Math.max(first, end - PAGE)
-      yield* (await this.read(start, end - start)).reverse()
-      end = start
-    }
+  async *backwards(before?: number): AsyncGenerator<StoredSessionEvent> {
+    yield* this.#descending(before, sequence => sequence)
   }
 
-  /** The newest `limit` matching events, ascending. */
-  async query(query: EventQuery): Promise<StoredSessionEvent[]> {
+  /** The same of one type, read only where there may be any; `column` as for {@link digested}. */
+  async *backwardsOf(type: string, column: string | null, before?: number): AsyncGenerator<StoredSessionEvent> {
+    const { types } = await this.digested(column)
+    const events = this.#descending(before, sequence => types.lastPlace(sequence, type))
+    for await (const event of events) if (event.type === type) yield event
+  }
+
+  /** The newest `limit` matching events, ascending; `column` as for {@link digested}. */
+  async query(query: EventQuery, column: string | null): Promise<StoredSessionEvent[]> {
+    const { type, beforeSequence } = query
+    const events = type === undefined ? this.backwards(beforeSequence) : this.backwardsOf(type, column, beforeSequence)
     const found: StoredSessionEvent[] = []
-    for await (const event of this.backwards(query.beforeSequence)) {
+    for await (const event of events) {
       if (found.length >= query.limit || event.sequence <= (query.afterSequence ?? 0)) break
       if (query.since !== undefined && event.at < query.since) break
-      if (query.type !== undefined && event.type !== query.type) continue
       if (query.turnId !== undefined && event.turnId !== query.turnId) continue
       found.push(event)
     }
     return found.reverse()
   }
 
-  /** Counts on from what was counted before; from then on it costs nothing. */
-  async countUsage(known: Usage): Promise<Usage> {
-    // What was counted of a journal that was cut since is not there any more.
-    let usage = known.sequence > this.journal.last ? NO_USAGE : known
-    while (!this.#usage) {
+  /** Counts on from what the row has of earlier counting; from then on it costs nothing. */
+  async digested(column: string | null): Promise<Digest> {
+    const digest = this.#digest ?? Digest.stored(column, this.journal.last)
+    while (!this.#digest) {
       const to = this.#visible
-      for await (const event of this.range(usage.sequence + 1, to)) usage = withEvent(usage, event.sequence, event)
-      usage = { ...usage, sequence: Math.max(usage.sequence, to) }
-      if (usage.sequence >= this.journal.last) this.#usage ??= usage
+      for await (const event of this.range(digest.sequence + 1, to)) digest.add(event.sequence, event)
+      digest.sequence = Math.max(digest.sequence, to)
+      if (digest.sequence >= this.journal.last) this.#digest ??= digest
       else await this.journal.written()
     }
-    return this.#usage
+    return this.#digest
   }
 
   /** Undefined until somebody counted. */
-  get usage(): Usage | undefined {
-    return this.#usage
+  get digest(): Digest | undefined {
+    return this.#digest
   }
 
   async close(): Promise<void> {
@@ -212,6 +214,20 @@ export class SessionLog {
     this.#closed = true
     this.wake()
     await this.journal.close()
+  }
+
+  /** Pages before a sequence, each ending where `place` finds something at or before its end. */
+  async *#descending(
+    before: number | undefined,
+    place: (sequence: number) => number,
+  ): AsyncGenerator<StoredSessionEvent> {
+    const first = Math.max(this.journal.first, 1)
+    let end = place(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
+    while (end >= first) {
+      const start = Math.max(first, end - PAGE + 1)
+      yield* (await this.read(start, end - start + 1)).reverse()
+      end = place(start - 1)
+    }
   }
 
   /** From a timer there is nobody to throw at. */
@@ -226,7 +242,7 @@ export class SessionLog {
   #write(event: NewEvent, sync: boolean): number {
     const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
     const [sequence] = this.journal.append([payload], { sync })
-    if (this.#usage) this.#usage = withEvent(this.#usage, sequence!, event)
+    this.#digest?.add(sequence!, event)
     this.#remember({ sequence: sequence!, payload })
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength

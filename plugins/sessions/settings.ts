@@ -1,28 +1,12 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-const DURATION = /^(?:0|(?:\d{1,9}(?:ms|s|m|h))+)$/
-
-/** Milliseconds of a duration like `30s` or `1h30m`; `0` is none. Undefined for anything else. */
-export function parseDuration(text: string): number | undefined {
-  if (!DURATION.test(text)) return undefined
-  let total = 0
-  for (const [, count, unit] of text.matchAll(/(\d+)(ms|s|m|h)/g)) total += Number(count) * UNITS[unit!]!
-  return total
-}
-
-const Duration = v.pipe(
-  v.string(),
-  v.regex(DURATION, 'a duration like 30s, 5m or 1h30m; 0 switches it off'),
-  v.transform(text => parseDuration(text) ?? 0),
-)
+import { duration as durationSchema } from '../../schemas/duration.js'
 
 const duration = (path: string, fallback: string): Setting<number> => ({
   path,
   section: 'general',
-  schema: Duration,
-  default: parseDuration(fallback)!,
+  schema: durationSchema(),
+  default: v.parse(durationSchema(), fallback),
   apply: 'restart-required',
 })
 

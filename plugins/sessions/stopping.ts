@@ -1,11 +1,11 @@
 import { type Clock, within } from '../../kernel/plugin.js'
 import { type SessionFailure, type SessionInfo, SessionRepaired, SessionStopped, type StopReason } from './api.js'
 import type { SessionsContext } from './context.js'
+import type { Digest } from './digest.js'
 import type { NewEvent } from './events.js'
 import { walk, wayToStopped } from './states.js'
 import type { SessionChange, SessionRow } from './table.js'
 import type { Turn } from './turn.js'
-import type { Usage } from './usage.js'
 import { infoOf } from './wire.js'
 
 /** Milliseconds that a turn has to end by itself when its session is stopped. */
@@ -58,14 +58,14 @@ export async function recordStop(
   context: SessionsContext,
   id: string,
   how: Stop,
-  journal: { readonly bytes: number; readonly usage?: Usage | undefined; readonly repaired?: number },
+  journal: { readonly bytes: number; readonly digest?: Digest | undefined; readonly repaired?: number },
 ): Promise<SessionInfo | undefined> {
   const { kernel, table, prompts } = context
   return kernel.db.tx(t => {
     const row = table.get(id)
     if (!row || row.state === 'stopped') return undefined
     const change = stopColumns(row, how, kernel.clock.now())
-    const usage = journal.usage ? JSON.stringify(journal.usage) : row.usage
+    const usage = journal.digest?.toString() ?? row.usage
     table.update(t, id, { ...change, usage, journal_bytes: journal.bytes })
     prompts.abandonRunning(t, id)
     if (how.reason !== 'shutdown' && how.reason !== 'agent_crashed') prompts.dropQueued(t, id, 'canceled')

@@ -95,12 +95,15 @@ export interface SessionRow {
   /** Size of the journal when last looked at. */
   readonly journal_bytes: number
   readonly cause: string | null
-  /** A {@link Usage} as JSON; null: nothing was counted yet. */
+  /** A {@link Digest} as JSON; null: nothing was counted yet. */
   readonly usage: string | null
   readonly last_activity_at: number
   readonly created_at: number
   readonly updated_at: number
 }
+
+/** It never had a process, and so nothing is in its journal that has to be ended. */
+export const isUnused = ({ state, acp_session_id }: SessionRow) => state === 'active' && acp_session_id === null
 
 /** What of a row may change. */
 export type SessionChange = Partial<Omit<SessionRow, 'id' | 'created_at'>>
@@ -155,6 +158,17 @@ export class SessionTable {
 
   get(id: string): SessionRow | undefined {
     return this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id])
+  }
+
+  /** Reads a row again and again, from the table only after something changed there: a reader looks at it for each frame. */
+  follow(id: string): () => SessionRow | undefined {
+    let seen = -1
+    let row: SessionRow | undefined
+    return () => {
+      if (seen !== this.changes) row = this.get(id)
+      seen = this.changes
+      return row
+    }
   }
 
   /** Those that an earlier daemon, or this one, has not stopped. */

@@ -32,7 +32,7 @@ export class ToolCalls {
 
   /** The call that began last and is not over. */
   get current(): ToolCall | undefined {
-    return [...this.#calls.values()].findLast(({ status }) => !ENDED.has(status))
+    return [...this.#calls.values()].findLast(isOpen)
   }
 
   /** Takes a `tool_call` or `tool_call_update` in; returns the events that it is worth, without those that say nothing new. */
@@ -56,7 +56,7 @@ export class ToolCalls {
 
   /** Synthetic results for calls that nothing will end any more. */
   abandon(turnId: string, reason: string): NewEvent[] {
-    const open = [...this.#calls.values()].filter(({ status }) => !ENDED.has(status))
+    const open = [...this.#calls.values()].filter(isOpen)
     for (const call of open) this.#calls.set(call.id, { ...call, status: 'failed' })
     return open.map(({ id, title, kind }) => syntheticResult(turnId, { id, title, kind }, reason))
   }
@@ -64,10 +64,17 @@ export class ToolCalls {
   #remember(call: ToolCall): void {
     this.#calls.set(call.id, call)
     if (this.#calls.size <= MAX_CALLS) return
-    const oldest = [...this.#calls.values()].find(({ status }) => ENDED.has(status)) ?? [...this.#calls.values()][0]!
-    this.#calls.delete(oldest.id)
+    const [oldest] = this.#calls.keys()
+    this.#calls.delete(this.#firstOver() ?? oldest!)
+  }
+
+  #firstOver(): string | undefined {
+    for (const call of this.#calls.values()) if (!isOpen(call)) return call.id
+    return undefined
   }
 }
+
+const isOpen = ({ status }: ToolCall) => !ENDED.has(status)
 
 /** The result of a call whose agent will not send one. */
 export function syntheticResult(

@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from '../../kernel/plugin.js'
+import { type Clock, messageOf, type Tx } from '../../kernel/plugin.js'
 import { AgentFailure } from './agent-failure.js'
 import type { SessionFailure, TurnOutcome } from './api.js'
 import type { NewEvent } from './events.js'
@@ -10,11 +10,13 @@ import { ToolCalls } from './tool-calls.js'
 /** Why a turn is to end before its agent says so. */
 export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
 
-/** What a turn is made of. */
+/** What a turn is made of, and what else is written in the transactions in which it begins and ends. */
 export interface TurnRequest {
   readonly turnId: string
   readonly text: string
   readonly source: string
+  begins?(t: Tx): void
+  ends?(t: Tx, status: TurnOutcome['status']): void
 }
 
 /** A turn that has begun. */
@@ -76,10 +78,7 @@ export class Turn {
   #grace: { cancel(): void } | undefined
 
   constructor(
-    readonly id: string,
-    readonly source: string,
-    /** What the user wrote. */
-    readonly text: string,
+    readonly request: TurnRequest,
     private readonly context: TurnContext,
   ) {
     this.startedAt = context.clock.now()
@@ -98,6 +97,10 @@ export class Turn {
     this.over = new Promise(resolve => {
       this.#settleOver = resolve
     })
+  }
+
+  get id(): string {
+    return this.request.turnId
   }
 
   get cancelReason(): CancelReason | undefined {
@@ -136,11 +139,12 @@ export class Turn {
   }
 
   /** Runs to the end; before the text itself may stand what only the agent is told. Never throws for what an agent does. */
-  async run(agent: TurnAgent, texts: readonly string[]): Promise<EndedTurn> {
+  async run(agent: TurnAgent, texts: readonly string[], begun: Promise<void>): Promise<EndedTurn> {
     const { context } = this
-    const content = { text: this.text, source: this.source }
+    const { text, source } = this.request
+    const content = { text, source }
     context.append({ type: 'user_message', turnId: this.id, content }, true)
-    await context.sync()
+    await Promise.all([context.sync(), begun])
     this.#agent = agent
     this.touch('prompt')
     const overdue = new Promise<'overdue'>(resolve => {

@@ -1,37 +1,28 @@
+import * as v from 'valibot'
 import type { SessionUsageReply } from '../../schemas/sessions.js'
 import type { EventContent } from './events.js'
 
-/** What the events up to a sequence say of tokens and cost; kept in the row, so that nobody reads a journal to count. */
-export interface Usage {
-  readonly sequence: number
-  readonly turns: number
-  readonly tokens: number | null
-  readonly cost: { readonly amount: number; readonly currency: string } | null
-}
+/** What events say of tokens and cost. */
+export const Usage = v.object({
+  turns: v.number(),
+  tokens: v.nullable(v.number()),
+  cost: v.nullable(v.object({ amount: v.number(), currency: v.string() })),
+})
+export type Usage = Readonly<v.InferOutput<typeof Usage>>
 
-export const NO_USAGE: Usage = { sequence: 0, turns: 0, tokens: null, cost: null }
+export const NO_USAGE: Usage = { turns: 0, tokens: null, cost: null }
 
 /** Counts one event in. */
-export function withEvent(usage: Usage, sequence: number, event: { type: string; content: EventContent }): Usage {
-  const counted = { ...usage, sequence }
-  if (event.type === 'user_message') return { ...counted, turns: usage.turns + 1 }
-  if (event.type !== 'usage') return counted
+export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {
+  if (event.type === 'user_message') return { ...usage, turns: usage.turns + 1 }
+  if (event.type !== 'usage') return usage
   const told = (event.content.usage ?? {}) as { used?: unknown; cost?: { amount?: unknown; currency?: unknown } | null }
   const { amount, currency } = told.cost ?? {}
   return {
-    ...counted,
+    ...usage,
     tokens: Number.isSafeInteger(told.used) ? (told.used as number) : usage.tokens,
     cost:
       typeof amount === 'number' ? { amount, currency: typeof currency === 'string' ? currency : 'USD' } : usage.cost,
-  }
-}
-
-/** Of the column; nothing counted where it was written by an earlier version, or cannot be read. */
-export function storedUsage(column: string | null): Usage {
-  try {
-    return { ...NO_USAGE, ...(JSON.parse(column ?? '{}') as Partial<Usage>) }
-  } catch {
-    return NO_USAGE
   }
 }
 

@@ -167,7 +167,7 @@ export function activityOf(live: LiveSession | undefined, now: number) {
   return {
     activity: {
       turn_id: turn.id,
-      turn_source: turn.source,
+      turn_source: turn.request.source,
       turn_started_at: iso(turn.startedAt),
       last_activity_at: iso(turn.lastActivityAt),
       last_activity_kind: turn.lastActivity.kind,

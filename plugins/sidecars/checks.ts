@@ -33,8 +33,13 @@ export function brokenSidecars(all: readonly (Heartbeat | Soul)[]): DiagnosticIt
       severity: 'warning',
       title: `The ${which === 'soul' ? 'persona' : 'heartbeat policy'} of ${agent} is not valid`,
       message: `${path}${wrong?.line === undefined ? '' : `:${wrong.line}`}: ${wrong?.message}; ${effect}`,
-      suggested_command: `svc agent ${which} inspect ${agent}`,
+      suggested_command: inspectCommand(which, agent),
       evidence: { path, code: wrong?.code ?? '' },
     })
   })
+}
+
+/** The command that shows a sidecar with all that is wrong in it. */
+export function inspectCommand(which: 'soul' | 'heartbeat', agent: string): string {
+  return which === 'soul' ? `svc agent soul inspect ${agent}` : `svc agent heartbeat inspect ${agent}`
 }

@@ -2,6 +2,7 @@ import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'
+import { inspectCommand } from './checks.js'
 import { type Place, type Places, SIDECARS, type Which } from './places.js'
 import { actorOf, type Operation, type RevisionActor, type RevisionRow, type Revisions } from './revisions.js'
 import { MAX_SIDECAR_BYTES } from './settings.js'
@@ -156,7 +157,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     const now = digest === '' ? `agent ${agent} has no ${this.#file}` : `the digest of ${this.#file} is ${digest}`
     throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
       details: { digest },
-      next: `svc agent ${this.which} inspect ${agent}`,
+      next: inspectCommand(this.which, agent),
     })
   }
 

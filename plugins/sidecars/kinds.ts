@@ -32,6 +32,7 @@ export const AgentSoulKind = kind<SidecarSpec>({
   name: 'agent.soul',
   spec: SidecarSpec,
   maxBytes: MAX_SIDECAR_BYTES,
+  onDemand: true,
   check: ({ spec }) => sidecarProblem('soul', spec.content, spec.agent_name),
 })
 
@@ -40,5 +41,6 @@ export const AgentHeartbeatKind = kind<SidecarSpec>({
   name: 'agent.heartbeat',
   spec: SidecarSpec,
   maxBytes: MAX_SIDECAR_BYTES,
+  onDemand: true,
   check: ({ spec }) => sidecarProblem('heartbeat', spec.content, spec.agent_name),
 })

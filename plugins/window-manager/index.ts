@@ -68,7 +68,9 @@ const layoutColumns: readonly CliColumn[] = [
   { header: 'UPDATED', path: 'updated_at', as: 'ago' },
 ]
 
-const workspaceArg = [{ name: 'workspace_id', summary: 'id, name or path of the workspace' }] as const
+const workspaceArg = [
+  { name: 'workspace_id', type: 'workspace', optional: true, summary: 'id, name or path of the workspace' },
+] as const
 
 export default definePlugin({
   name: 'window-manager',
@@ -158,6 +160,7 @@ export default definePlugin({
       cli: {
         path: 'desktop clients',
         args: workspaceArg,
+        workspace: 'workspace_id',
         view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
       },
       handle: (self, { params }) =>
@@ -201,6 +204,7 @@ export default definePlugin({
       cli: {
         path: 'layout list',
         args: workspaceArg,
+        workspace: 'workspace_id',
         view: {
           rows: 'records',
           columns: layoutColumns,

@@ -8,7 +8,14 @@ import {
   WorkspaceReply,
 } from '../../schemas/workspaces.js'
 import { Checks, Daemon } from '../daemon/api.js'
-import { WorkspaceCreated, WorkspaceDeleted, WorkspaceErrors, Workspaces, WorkspaceUpdated } from './api.js'
+import {
+  WorkspaceCreated,
+  WorkspaceDeleted,
+  WorkspaceDetailMembers,
+  WorkspaceErrors,
+  Workspaces,
+  WorkspaceUpdated,
+} from './api.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
 
@@ -34,6 +41,7 @@ export default definePlugin({
   provides: Workspaces,
   service: () => import('./service.js').then(module => module.WorkspacesService),
 }).surface({
+  declares: [WorkspaceDetailMembers],
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],

@@ -26,6 +26,8 @@ export const PluginDetail = v.object({
   /** Tokens; one that it can do without ends in `?`. */
   requires: v.array(v.string()),
   provides: v.optional(v.string()),
+  /** Registries that it contributes to and that nobody who runs declares: what it contributes waits. */
+  unclaimed: v.array(v.string()),
   /** Taps, loops, processes and whatever else goes when it goes, oldest first. */
   holds: v.array(v.string()),
   faults: v.array(PluginFault),

@@ -43,6 +43,34 @@ export function compareSchedules(of: { zones: number; seed: number; year: number
   return { minutes, wrong }
 }
 
+/** Compares every minute of a year in every zone, one policy each; when it opens next is asked wherever that changes. */
+export function compareYear(of: { zones: number; seed: number; year: number }): { minutes: number; wrong: string[] } {
+  const dice = seededIds(of.seed)
+  const below = (n: number) => Math.floor(dice.random() * n)
+  const time = () => `${String(below(24)).padStart(2, '0')}:${String(below(60)).padStart(2, '0')}`
+  const clocks = new Clocks()
+  const zoneClocks = new ZoneClocks()
+  const wrong: string[] = []
+  let minutes = 0
+  for (const timezone of ZONES.slice(0, of.zones)) {
+    const window = (): OracleWindow => ({ timezone, start: time(), end: time() })
+    const policy = { active: [window()].filter(isSome), quiet: [window()].filter(isSome) }
+    const schedule = new Schedule({ active_hours: policy.active, quiet_windows: policy.quiet }, zoneClocks)
+    const end = Date.UTC(of.year + 1, 0, 1)
+    let next: number | undefined
+    for (let at = end; at >= Date.UTC(of.year, 0, 1); at -= MINUTE) {
+      const open = isAllowed(policy, at, clocks)
+      const edge = open !== (next === at + MINUTE)
+      if (open) next = at
+      minutes++
+      const said = edge && next !== undefined ? schedule.nextOpen(at) : next
+      if (schedule.isOpen(at) !== open || said !== next)
+        wrong.push(`${timezone} ${new Date(at).toISOString()} ${JSON.stringify(policy)}: ${said}, not ${next}`)
+    }
+  }
+  return { minutes, wrong }
+}
+
 const isSome = ({ start, end }: OracleWindow) => start !== end
 
 /** The hours of a year in which the clocks of a zone run on by anything else than an hour. */

@@ -19,6 +19,9 @@ import { inspectProcess, inspectProcesses } from '../../kernel/spawn/inspect.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = join(root, 'dist', 'bin', 'svc')
 
+/** Milliseconds for an output to come: many times what it takes, for the machine may be busy; what ended fails at once. */
+const SHOWS_MS = 60_000
+
 export interface Ran {
   readonly code: number | null
   readonly stdout: string
@@ -98,12 +101,13 @@ export class Installed {
       child.once('close', code => resolve({ code, ...out }))
     })
     const text = () => out.stdout + out.stderr
-    const shows = (pattern: RegExp, ms = 20_000) =>
-      until(
-        () => pattern.test(text()) || undefined,
-        ms,
-        () => `${pattern} in the output of svc ${args.join(' ')}:\n${text()}`,
-      ).then(() => {})
+    const shows = async (pattern: RegExp, ms = SHOWS_MS) => {
+      const missing = () => `${pattern} in the output of svc ${args.join(' ')}:\n${text()}`
+      const over = ended.then(() => 'over' as const)
+      const shown = () => pattern.test(text()) || undefined
+      await Promise.race([until(shown, ms, missing), over])
+      if (!shown()) throw new Error(`it ended without ${missing()}`)
+    }
     return { child, ended, text, shows }
   }
 

@@ -63,6 +63,7 @@ const segments = (path: string) =>
     .split('/')
     .filter(Boolean)
 const isParameter = (segment: string) => segment.startsWith('{')
+const templates = contractRoutes.map(route => ({ route, template: segments(route.path) }))
 
 /**
  * The route of a request; a literal segment wins over a parameter, the leftmost difference decides.
@@ -70,19 +71,15 @@ const isParameter = (segment: string) => segment.startsWith('{')
  */
 export function findRoute(method: string, path: string): ContractRoute | undefined {
   const wanted = segments(path)
-  const matching = contractRoutes.filter(route => {
-    const template = segments(route.path)
-    return (
+  const matching = templates.filter(
+    ({ route, template }) =>
       route.method === method.toUpperCase() &&
       template.length === wanted.length &&
-      template.every((segment, i) => isParameter(segment) || segment === wanted[i])
-    )
-  })
-  const rank = (route: ContractRoute) =>
-    segments(route.path)
-      .map(segment => (isParameter(segment) ? '1' : '0'))
-      .join('')
-  return matching.sort((a, b) => rank(a).localeCompare(rank(b)))[0]
+      template.every((segment, i) => isParameter(segment) || segment === wanted[i]),
+  )
+  const rank = ({ template }: (typeof templates)[number]) =>
+    template.map(segment => (isParameter(segment) ? '1' : '0')).join('')
+  return matching.sort((a, b) => rank(a).localeCompare(rank(b)))[0]?.route
 }
 
 const ajv = new Ajv2020({ allErrors: true, strict: false })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 /** Folder of the tree, with a separator at its end. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..', '/')
 const cache = join(root, 'node_modules/.cache/svc-test/js')
-const folders = ['bench', 'cli', 'client', 'examples', 'kernel', 'plugins', 'schemas', 'scripts', 'test']
+const folders = ['bench', 'cli', 'client', 'examples', 'kernel', 'plugins', 'schemas', 'scripts', 'test', 'testing']
 
 export const transformOptions = {
   format: 'esm',

@@ -166,7 +166,7 @@ test('a record that was stored before its codec is put aside with its bytes kept
   assert.equal([...projected.keys()].sort(), ['bad', 'good', 'is-2', 'throws'], 'raw, for nobody knows better')
   assert.equal(
     kernel.records.kinds().find(({ name }) => name === 'later'),
-    { name: 'later', registered: false, count: 4 },
+    { name: 'later', registered: false, onDemand: false, count: 4 },
   )
   projected.clear()
   await host.kernel.host.load(codec.plugin)

@@ -185,4 +185,22 @@ test('one process speaks for a source; its records and versions outlive a restar
   await rm(home, { recursive: true })
 })
 
+test('a snapshot removes nothing of kinds that its actor was not granted, and so does a reset', async () => {
+  const scene = await garden()
+  const leaves = extension('ivy', { grantedKinds: ['leaf'] })
+  await activate(scene, leaves)
+  // The daemon keeps something of the same source that the process has no part in.
+  const host: Actor = { kind: 'daemon', id: 'garden', owner: ivy.source, source: ivy.source }
+  await scene.put(host, { kind: 'branch', id: 'kept', scope: everywhere, spec: { leaves: [] } })
+  assert.equal(await publish(scene, 1, [leaf('a')], leaves), { created: 1, updated: 0, unchanged: 0, deleted: 0 })
+  assert.equal(await publish(scene, 2, [], leaves), { created: 0, updated: 0, unchanged: 0, deleted: 1 })
+  await publish(scene, 3, [leaf('b')], leaves)
+  await scene.kernel.db.tx(t => scene.kernel.records.resetSource(t, leaves, ivy.source))
+  assert.equal(
+    stored(scene).map(({ id }) => id),
+    ['kept'],
+  )
+  await scene.host.close()
+})
+
 test.run()

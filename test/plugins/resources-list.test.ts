@@ -5,7 +5,6 @@ import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../kernel/index.js'
 import type { CommandContext } from '../../kernel/plugin.js'
 import { run as putCommand } from '../../plugins/resources/commands.js'
-import { durationMs } from '../../plugins/resources/rate-limit.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { body, ids, start } from './resource-scene.js'
 
@@ -135,22 +134,6 @@ test('half a rate limit stops the start, naming the key', async () => {
   assert.is(error.code, 'config_invalid')
   assert.match(error.message, 'extensions.resources.operator_write_rate_limit')
   await rm(home, { recursive: true })
-})
-
-test('durations', () => {
-  const table: [string, number | undefined][] = [
-    ['0', 0],
-    ['0s', 0],
-    ['5s', 5000],
-    ['1h30m', 5_400_000],
-    ['250ms', 250],
-    ['', undefined],
-    ['5', undefined],
-    ['-5s', undefined],
-    ['5s ', undefined],
-    ['1d', undefined],
-  ]
-  for (const [text, wanted] of table) assert.is(durationMs(text), wanted, text)
 })
 
 test('svc resource put sends the spec of a file or an option, and says what is wrong with it', async () => {

@@ -113,7 +113,7 @@ testsAtOnce({
 
   'a flood on stderr is read and forgotten, but for its end': async () => {
     const { id, at } = await world.session('plain')
-    const events = await world.prompt(at, 'stderr-flood 5000\nstderr the last words\nsay done')
+    const events = await world.prompt(at, 'stderr-flood 500\nstderr the last words\nsay done')
     assert.match(said(events), /done/)
     assert.is((await world.prompt(at, 'exit 2')).at(-1).type, 'error')
     const row = await eventually(async () => {
@@ -276,7 +276,7 @@ testsAtOnce({
     const { at } = await world.session('plain')
     const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
     const before = pulseOf(pid)
-    await world.prompt(at, 'burn 400')
+    await world.prompt(at, 'burn 200')
     const after = pulseOf(pid)
     assert.ok(before && after && after.cpuMs - before.cpuMs >= 100, `${before?.cpuMs} ms, then ${after?.cpuMs} ms`)
     assert.is(after.frozen, false)

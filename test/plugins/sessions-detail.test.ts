@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
+import { Digest } from '../../plugins/sessions/digest.js'
 import { encodeEvent } from '../../plugins/sessions/events.js'
 import { SessionLog } from '../../plugins/sessions/session-log.js'
-import { NO_USAGE } from '../../plugins/sessions/usage.js'
 import { eventually, openWorld, said, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 
@@ -35,7 +35,7 @@ test('usage is what the agent told, and nothing is guessed', async () => {
   assert.equal(await usage(), { ...none, ...told, cost_source: 'agent_reported', cost_status: 'actual' })
 })
 
-test('usage is counted on from what was counted, however long the journal is, and anew when it was cut', async () => {
+test('what a journal comes to is counted on from what was counted, and a rare event is looked for where it may be', async () => {
   const read: number[] = []
   const payload = encodeEvent({ type: 'user_message', turnId: 't', content: { text: 'x' } }, 'evt_0', 0)
   const journal = (last: number) =>
@@ -54,17 +54,31 @@ test('usage is counted on from what was counted, however long the journal is, an
   const clock = { now: () => 0 } as Clock
   const log = (last: number) =>
     new SessionLog(journal(last), clock, { id: (prefix: string) => `${prefix}_0` } as Ids, () => assert.unreachable())
-  const known = { ...NO_USAGE, sequence: 999_998, turns: 400_000, tokens: 7 }
+  const usage = { turns: 400_000, tokens: 7, cost: null }
+  const stretches = Array.from({ length: 250 }, (_, i) => (i === 3 || i === 200 ? 1 << 6 : 0))
+  const column = JSON.stringify({ sequence: 999_998, usage, types: stretches })
   const long = log(1_000_000)
-  assert.equal(await long.countUsage(known), { ...known, sequence: 1_000_000, turns: 400_002 })
+  assert.equal((await long.digested(column)).usage, { ...usage, turns: 400_002 })
   assert.equal(read, [999_999, 1_000_000])
   long.append({ type: 'usage', turnId: 't', content: { usage: { used: 9 } } })
   assert.equal(
-    [long.usage?.tokens, long.usage?.turns, read.length],
+    [long.digest?.usage.tokens, long.digest?.usage.turns, read.length],
     [9, 400_002, 2],
     'what is appended is counted as it comes',
   )
-  assert.is((await log(3).countUsage(known)).turns, 3)
+  const known = Digest.stored(long.digest!.toString())
+  assert.equal([known.sequence, known.usage], [1_000_001, long.digest?.usage], 'as the row has it')
+  assert.is((await log(3).digested(column)).usage.turns, 3)
+  assert.is((await log(3).digested('{"turns":9}')).usage.turns, 3, 'what another version counted is counted again')
+
+  read.length = 0
+  assert.equal(await long.query({ type: 'permission', limit: 10 }, column), [])
+  const stretch = (n: number) => Array.from({ length: 4000 }, (_, i) => n * 4000 + i)
+  assert.equal(
+    read.toSorted((a, b) => a - b),
+    [...stretch(3), ...stretch(200)],
+    'read only where there may be one',
+  )
 })
 
 test('usage is told after a stop and a restart', async () => {

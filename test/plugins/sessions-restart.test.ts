@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually, isAlive, openWorld, said, type World } from '../fixtures/session-world.js'
@@ -21,6 +23,7 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt starts 
     const { id, at } = await world.session('loads')
     const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'say before\npid')))![1])
     const unused = await world.session('loads')
+    const untouched = await Promise.all(Array.from({ length: 20 }, () => world.session('loads')))
     const busy = await world.session('stubborn')
     await world.kernel.request('POST', `${busy.at}/prompt`, { text: 'say x\nhang deaf' })
     await world.until(busy.at, event => event.type === 'agent_message')
@@ -28,11 +31,14 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt starts 
     assert.is(queued.status, 202)
     await world.restart()
     assert.not(isAlive(pid))
-    for (const session of [id, unused.id, busy.id]) {
+    for (const session of [id, unused.id, busy.id, untouched.at(-1)!.id]) {
       const row = await world.row(session)
       assert.equal([row.state, row.stop_reason, row.failure], ['stopped', 'shutdown', undefined])
     }
     assert.ok(types(await world.events(busy.at)).includes('done'), 'the turn was canceled')
+    assert.equal(types(await world.events(at)).slice(-1), ['session_stopped'])
+    assert.equal(await world.events(unused.at), [], 'a journal that nobody needed is not written')
+    assert.is((await world.kernel.request('GET', '/api/sessions?state=active')).body.page.total, 0)
 
     const events = await world.prompt(at, 'say after\necho')
     assert.match(said(events), /^after\n\["say after\\necho"\]\n$/, 'no first words again, nothing replayed')
@@ -91,8 +97,11 @@ test('a restart that fails leaves the session as restartable as it was', () =>
       return row.failure && row
     }, 'the failure')
     assert.equal([row.state, row.stop_reason, row.failure.kind], ['stopped', 'shutdown', 'startup_failure'])
+    const starts = path.join(world.root, 'starts')
+    await world.agent('shy', { command: `sh -c "echo once >> ${starts}; exit 4"` })
     const resume = await world.kernel.request('POST', `${at}/prompt`, {})
     assert.equal([resume.status, resume.body.code], [500, 'session_start_failed'])
+    assert.is(await readFile(starts, 'utf8'), 'once\n', 'only one that ends while it loads is started again')
     await world.agent('shy', { flags: '--load' })
     assert.is(said(await world.prompt(at, 'say z')), 'z\n')
     assert.is((await world.row(id)).failure, undefined)

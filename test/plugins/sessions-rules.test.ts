@@ -5,10 +5,10 @@ import { decodeEvent, encodeEvent, type NewEvent } from '../../plugins/sessions/
 import { OutputBuffer } from '../../plugins/sessions/output-buffer.js'
 import * as rules from '../../plugins/sessions/permission-rules.js'
 import { redactEnvironment, redactText } from '../../plugins/sessions/redact.js'
-import { parseDuration } from '../../plugins/sessions/settings.js'
 import { isRestartable, RESTARTABLE, TRANSITIONS, walk, wayToStopped } from '../../plugins/sessions/states.js'
 import { LineSplitter, LineTooLong } from '../../plugins/sessions/stdout-lines.js'
 import { TranscriptFolder } from '../../plugins/sessions/transcript.js'
+import { durationMs } from '../../schemas/duration.js'
 
 test('states: the table is all there is', () => {
   const states = Object.keys(TRANSITIONS) as (keyof typeof TRANSITIONS)[]
@@ -29,15 +29,18 @@ test('states: the table is all there is', () => {
 })
 
 test('durations', () => {
-  for (const [text, ms] of [
-    ['0', 0],
-    ['30s', 30_000],
-    ['1h30m', 5_400_000],
-    ['250ms', 250],
-  ] as const) {
-    assert.is(parseDuration(text), ms)
+  const table = {
+    '0': 0,
+    '0s': 0,
+    '30s': 30_000,
+    '1h30m': 5_400_000,
+    '1.5h': 5_400_000,
+    '250ms': 250,
+    '87600h': 87_600 * 3_600_000,
   }
-  for (const text of ['', '5', '-1s', '1 s', '1.5h', 's', '1d']) assert.is(parseDuration(text), undefined, text)
+  for (const [text, ms] of Object.entries(table)) assert.is(durationMs(text), ms, text)
+  const none = ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1d', '87601h', '1s'.repeat(40)]
+  for (const text of none) assert.is(durationMs(text), undefined, text)
 })
 
 const option = (kind: string, optionId = kind) => ({ optionId, name: kind, kind })

@@ -14,19 +14,22 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => P
   const beats: number[] = []
   const defaults = Object.fromEntries(Object.entries(SessionSettings).map(([name, entry]) => [name, entry.default]))
   const waiting = { value: false }
-  const turn = new Turn('trn_1', 'user', 'hello', {
-    clock,
-    limits: { ...(defaults as SessionLimits), ...limits },
-    append: event => events.push(event),
-    sync: async () => {},
-    waitsForPerson: () => waiting.value,
-    pulse,
-    releaseWaiting: () => {},
-    closing: () => {},
-    failureOf: async failure => ({ kind: failure.kind, summary: failure.message }),
-    heartbeat: at => beats.push(at),
-  })
-  return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello']) }
+  const turn = new Turn(
+    { turnId: 'trn_1', source: 'user', text: 'hello' },
+    {
+      clock,
+      limits: { ...(defaults as SessionLimits), ...limits },
+      append: event => events.push(event),
+      sync: async () => {},
+      waitsForPerson: () => waiting.value,
+      pulse,
+      releaseWaiting: () => {},
+      closing: () => {},
+      failureOf: async failure => ({ kind: failure.kind, summary: failure.message }),
+      heartbeat: at => beats.push(at),
+    },
+  )
+  return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello'], Promise.resolve()) }
 }
 
 const never = new Promise<string>(() => {})

@@ -12,17 +12,24 @@ import type { Extension, Provenance, RemoveExtensionReply, UpdateExtensionReply 
 import type { Installer } from './installer.js'
 import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 
+/** What the door asks of the service that runs the extensions. */
+export interface DoorHost {
+  /** An extension as lists show it. */
+  readonly show: (name: string) => Extension
+  /** Forgets the link of a developer; where it leads, or undefined when there is none. */
+  readonly unlink: (name: string, actor: Actor) => Promise<string | undefined>
+}
+
 /** The installer as the routes see it: wire forms in, wire forms out. */
 export class InstallDoor {
-  /** @param show an extension as lists show it */
   constructor(
     private readonly installer: Installer,
-    private readonly show: (name: string) => Extension,
+    private readonly host: DoorHost,
   ) {}
 
   async install(body: InstallExtensionBody, actor: Actor): Promise<Extension> {
     const { name } = await this.installer.install(requestOf(body), actor)
-    return this.show(name)
+    return this.host.show(name)
   }
 
   async preview({ name, ...body }: PreviewInstallBody): Promise<InstallPreview> {
@@ -43,7 +50,10 @@ export class InstallDoor {
     return batchToWire(await this.installer.updateAll(updateRequestOf(body), actor))
   }
 
+  /** A linked one is linked no longer, and its folder and what is installed stay. */
   async remove(name: string, purge: boolean, actor: Actor): Promise<RemoveExtensionReply['extension']> {
+    const origin = await this.host.unlink(name, actor)
+    if (origin !== undefined) return { name, path: origin, status: 'unlinked' }
     await this.installer.remove(name, { purge }, actor)
     return { name, path: this.installer.folderOf(name), status: purge ? 'purged' : 'removed' }
   }

@@ -30,6 +30,7 @@ export class TreeBuilder {
   /** Judges a file by what is known before its bytes are read. */
   expect(path: string, size: number): void {
     const parts = partsOf(path)
+    if (parts.length === 0) throw refused('odd_name', 'a file has a name', path)
     if (parts.length > limits.depth + 1) throw refused('too_deep', `it lies in more than ${limits.depth} folders`, path)
     this.#claim(parts, true)
     this.#bytes += size

@@ -1,10 +1,10 @@
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import { durationMs } from '../../resources/api.js'
+import { durationMs } from '../../../schemas/duration.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../runtime.js'
 import { ExtensionCrashLoop } from './events.js'
-import { type Grants, grantsOf, sourceOf } from './grants.js'
+import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
@@ -240,12 +240,8 @@ export class SubprocessRuntime implements ExtensionRuntime {
   /** Nothing speaks for the extension any more, so what it published goes. */
   async #giveUp(reason: string): Promise<void> {
     const { host, extension } = this
-    const actor = {
-      kind: 'daemon',
-      id: 'extensions',
-      owner: sourceOf(extension.name),
-      source: sourceOf(extension.name),
-    } as const
+    // In its name: what the daemon itself read from its folder stays.
+    const actor = publisher(extension.name, this.grants, '')
     try {
       await host.db.tx(t => {
         host.records.resetSource(t, actor, sourceOf(extension.name))

@@ -4,7 +4,6 @@ import { seededIds } from '../../../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import type { RunStatus } from '../../../plugins/automation/api.js'
 import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/api.js'
-import { parseDuration } from '../../../plugins/automation/duration.js'
 import { DueHeap } from '../../../plugins/automation/heap.js'
 import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.js'
 import { deliveryColumns, isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
@@ -41,13 +40,6 @@ test('the heap gives what a sorted list gives, whatever is set, moved and delete
 
 const HOUR = 3_600_000
 const utc = (text: string) => Date.parse(text)
-
-test('durations', () => {
-  const table = { '30s': 30_000, '1h30m': 5_400_000, '1.5h': 5_400_000, '250ms': 250, '0s': 0, '87600h': 87_600 * HOUR }
-  for (const [text, ms] of Object.entries(table)) assert.is(parseDuration(text), ms, text)
-  for (const text of ['', '5', 's', '-1s', '1d', '1h ', '1h-1m', '87601h', `${'1s'.repeat(40)}`])
-    assert.is(parseDuration(text), undefined, text)
-})
 
 test('cron follows the wall clock of its zone over both changes of the year', () => {
   const paris = new Occurrences({ mode: 'cron', expr: '30 2 * * *' }, 'Europe/Paris')

@@ -4,9 +4,9 @@ import {
   Extensions,
   type ExtensionsApi,
   type InstalledExtension,
-  ResourceFamilies,
   readManifest,
 } from '../../../plugins/extensions/api.js'
+import { Families } from '../../../plugins/extensions/families.js'
 
 /** What a test makes of the extensions that there are. */
 export interface FakeExtensions extends Pick<ExtensionsApi, 'installed'> {
@@ -26,16 +26,22 @@ export function fakeExtensions() {
   class Service implements ExtensionsApi, FakeExtensions {
     readonly changed: Notify<[readonly string[]]>
     readonly disabling: Gate<[string]>
+    readonly #families: Families
     readonly #all = new Map<string, InstalledExtension>()
 
     constructor(private readonly kernel: PluginKernel) {
       this.changed = kernel.hooks.notify('changed')
       this.disabling = kernel.hooks.gate('disabling')
+      this.#families = new Families(kernel)
       seen.service = this
     }
 
     installed() {
       return [...this.#all.values()]
+    }
+
+    async call(name: string): Promise<never> {
+      throw new Error(`${name} has no process`)
     }
 
     async load(folder: string) {
@@ -45,7 +51,8 @@ export function fakeExtensions() {
       const state = 'active' as const
       const extension = { name, version, root, manifest, enabled: true, state, tier: 'user' as const, digest: '' }
       this.#all.set(name, extension)
-      for (const { entry } of this.kernel.collect(ResourceFamilies)) await entry.load(extension)
+      await this.#families.publish(extension, await this.#families.read(extension))
+      await this.#families.sweep(new Set(this.#all.keys()))
       await this.changed.call([name])
     }
 
@@ -62,7 +69,7 @@ export function fakeExtensions() {
 
     async unload(name: string) {
       this.#all.delete(name)
-      for (const { entry } of this.kernel.collect(ResourceFamilies)) await entry.unload?.(name)
+      await this.#families.withdraw(name)
       await this.changed.call([name])
     }
   }

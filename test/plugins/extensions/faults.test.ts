@@ -164,4 +164,33 @@ test('a start reads manifests from its cache, and never one that changed', async
   await two.close()
 })
 
+/** The files of an extension with a kind and a command of these names. */
+function owning(name: string, kind: string, command: string): Record<string, string> {
+  const files = speaking(name, name)
+  const main = String(files['main.js'])
+    .replace('import { definePlugin,', 'import { definePlugin, kind,')
+    .replace('routes: [', `kinds: [kind({ name: '${kind}', spec: v.object({}), maxBytes: 1000 })],\n  routes: [`)
+    .replace(/cli: \{ path: '[^']*'/, `cli: { path: '${command}'`)
+  return { ...files, 'main.js': main }
+}
+
+test('a kind or a command that another one has already: the later one is an error that names it, the rest goes on', async () => {
+  const svc = await scene({ 'acme.first': owning('acme.first', 'acme.thing', 'acme first') })
+  await svc.until('acme.first', active)
+  await svc.drop('acme.kind', owning('acme.kind', 'acme.thing', 'acme kind'), true)
+  await svc.drop('acme.command', owning('acme.command', 'acme.other', 'acme first'), true)
+  const expected: Record<string, RegExp> = { 'acme.kind': /kind acme\.thing/, 'acme.command': /command acme first/ }
+  for (const [name, says] of Object.entries(expected)) {
+    const extension = await svc.until(name, found => found?.last_error !== undefined)
+    assert.is(extension.state, 'error')
+    assert.match(extension.last_error, says)
+    assert.match(extension.last_error, /acme\.first/)
+    assert.is((await svc.request('GET', `/api/ext/${name}/say`)).status, 404)
+  }
+  assert.equal((await svc.request('GET', '/api/ext/acme.first/say')).body, { text: 'acme.first' })
+  // A first load that fails is no reload that failed.
+  assert.equal(await svc.kernel.events.list({ name: 'extension.reload.failed' }), [])
+  await svc.close()
+})
+
 test.run()

@@ -4,8 +4,8 @@ import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'
 import windowManager from '../../../plugins/window-manager/index.js'
 import workspaces from '../../../plugins/workspaces/index.js'
+import { probe } from '../../../testing/look.js'
 import { type BootOptions, boot, temporaryFolder } from '../../harness/kernel.js'
-import { probe } from '../contract-scene.js'
 
 /** A kernel with workspaces and the window manager, and a workspace in it; `home` keeps it over a restart. */
 export async function scene(options: Partial<BootOptions> = {}) {

@@ -53,6 +53,7 @@ const refusals: readonly (readonly [string, Refusal, Buffer])[] = [
       changed(block => sealed(block.fill(0xff, 0, 3))),
     ),
   ],
+  ['a file without a name', 'odd_name', tarball(own, { path: '.' })],
   ['a name that ends in a dot', 'odd_name', tarball(own, { path: 'a.' })],
   ['settings of git', 'git_settings', tarball(own, { path: '.git/config' })],
   ['settings of git, deep and loud', 'git_settings', tarball(own, { path: 'a/.GIT', flag: '5' })],

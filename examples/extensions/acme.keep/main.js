@@ -1,0 +1,65 @@
+import { defineErrors, definePlugin, kind, ok, registry, routeOf, surfaceOf } from 'svc/plugin'
+import { Workspaces } from 'svc/plugins/workspaces'
+import * as v from 'valibot'
+
+/** A record of this kind keeps the workspace that it names. */
+const Keep = kind({
+  name: 'acme.keep',
+  spec: v.object({ workspace: v.pipe(v.string(), v.minLength(1)), why: v.optional(v.string(), '') }),
+  maxBytes: 4096,
+})
+const Errors = defineErrors({
+  workspace_kept: { status: 409, message: 'the workspace is kept', next: 'svc resource list acme.keep' },
+})
+/** Of the plugin that has tools; while there is none, what is contributed waits. */
+const NativeTools = registry('tools.native@1')
+
+class Keeper {
+  kept = new Map()
+
+  project({ records, removed }) {
+    for (const { id, spec } of records) this.kept.set(id, spec)
+    for (const id of removed) this.kept.delete(id)
+  }
+
+  refusal({ name }) {
+    const found = [...this.kept.values()].find(({ workspace }) => workspace === name)
+    return found && Errors.workspace_kept(`${name} is kept: ${found.why || 'it does not say why'}`)
+  }
+
+  list = () => [...this.kept.values()].sort((a, b) => (a.workspace < b.workspace ? -1 : 1))
+}
+
+const route = routeOf()
+const { contribute, reconciler, tap } = surfaceOf()
+const Kept = v.object({ kept: v.array(v.object({ workspace: v.string(), why: v.string() })) })
+
+export default definePlugin({
+  name: 'acme.keep',
+  version: '1.0.0',
+  requires: { workspaces: Workspaces },
+  service: async () => Keeper,
+}).surface({
+  kinds: [Keep],
+  errors: [Errors],
+  reconcilers: [reconciler({ kind: Keep, run: (self, batch) => self.project(batch) })],
+  taps: [
+    tap(
+      Workspaces,
+      workspaces => workspaces.deleting,
+      self => (_, workspace) => self.refusal(workspace),
+    ),
+  ],
+  registries: [contribute(NativeTools, self => [{ id: 'kept', description: 'Kept workspaces', run: self.list }])],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/ext/acme.keep/kept',
+      area: 'Keep',
+      summary: 'Workspaces that are kept, by name',
+      replies: { 200: Kept },
+      handle: self => ok({ kept: self.list() }),
+    }),
+  ],
+  commands: [{ path: 'keep list', summary: 'Kept workspaces', load: () => import('./list.js') }],
+})

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startExtension } from 'svc/testing'
+
+test('a workspace that is kept is not deleted', async t => {
+  const extension = await startExtension(import.meta.dirname)
+  t.after(() => extension.close())
+  const { home, request } = extension
+  const root = path.join(home, 'shop')
+  await mkdir(root)
+  const { body } = await request('POST', '/api/workspaces', { root_dir: root, name: 'shop' })
+  const { id } = body.workspace
+  const keep = { scope: { kind: 'global' }, spec: { workspace: 'shop', why: 'it earns' }, expected_version: 0 }
+  await request('PUT', '/api/resources/acme.keep/shop', keep)
+  assert.deepEqual((await request('GET', '/api/ext/acme.keep/kept')).body.kept, [
+    { workspace: 'shop', why: 'it earns' },
+  ])
+
+  const refused = await request('DELETE', `/api/workspaces/${id}`)
+  assert.deepEqual([refused.status, refused.body.code], [409, 'workspace_kept'])
+
+  await request('DELETE', '/api/resources/acme.keep/shop', { expected_version: 1 })
+  assert.equal((await request('DELETE', `/api/workspaces/${id}`)).status, 204)
+})
+
+test('its tool waits for the plugin that has tools', async t => {
+  const extension = await startExtension(import.meta.dirname)
+  t.after(() => extension.close())
+  const { body } = await extension.request('GET', '/api/plugins/acme.keep')
+  assert.deepEqual(body.plugin.unclaimed, ['tools.native@1'])
+})

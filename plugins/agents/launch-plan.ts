@@ -1,0 +1,41 @@
+import type { ProvidersApi } from '../providers/api.js'
+import { type AgentDefinition, AgentErrors, type LaunchPlan } from './api.js'
+import { splitCommand } from './command.js'
+import { notRunnable } from './faults.js'
+import { resolveProvider } from './runtime.js'
+
+/**
+ * What to start for a definition. Throws `agent_not_runnable` (422) with an install command when no provider can run it, and
+ * `agent_invalid` for a command that cannot be split into arguments.
+ * @param permissions mode of one that names none
+ */
+export async function planOf(
+  definition: AgentDefinition,
+  providers: ProvidersApi,
+  permissions: LaunchPlan['permissions'],
+): Promise<LaunchPlan> {
+  const { name, command } = definition
+  const resolution = await resolveProvider(definition, providers)
+  if (!resolution.provider) throw notRunnable(name, resolution)
+  const { provider } = resolution
+  const base = {
+    definition,
+    provider: provider.name,
+    model: definition.model ?? '',
+    permissions: definition.permissions ?? permissions,
+  }
+  if (command !== undefined) {
+    const argv = splitCommand(command)
+    if ('wrong' in argv) throw AgentErrors.agent_invalid(`agent ${name}: ${argv.wrong}`)
+    return { ...base, argv }
+  }
+  const [program] = provider.argv
+  if (program === undefined) {
+    throw notRunnable(name, { problem: `provider ${provider.name} runs the command of the agent, and it has none` })
+  }
+  if (!(await providers.detected(provider))) {
+    const problem = `${program} of provider ${provider.name} is not on the PATH of the daemon`
+    throw notRunnable(name, { problem, install: provider.install })
+  }
+  return { ...base, argv: provider.argv }
+}

@@ -1,0 +1,89 @@
+import path from 'node:path'
+import { type CommandContext, Fault } from '../../../kernel/plugin.js'
+import type { Manifest } from '../manifest.js'
+import { typeOf } from '../manifest.js'
+import { develop } from './develop.js'
+import { writeExtension } from './init.js'
+import { bundleMain, packFolder } from './pack.js'
+import { isForm } from './templates.js'
+import { testFolder } from './test.js'
+import { readFolderManifest, type Validation, validateFolder } from './validate.js'
+
+/** `svc extension init <name>` */
+export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fault }) => {
+  const { form = 'plugin', dir = name } = options
+  if (!isForm(form)) return fault('usage', `there is no form ${form}; there are static, plugin and process`)
+  const folder = path.resolve(cwd, String(dir))
+  const files = await writeExtension(folder, form, name)
+  if (out.json) return void out.value({ name, form, folder, files })
+  for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
+  out.line(`wrote ${name}, an extension of the form ${form}`)
+  out.line(out.color('dim', `next: svc extension test ${path.relative(cwd, folder) || '.'}`))
+})
+
+/** `svc extension validate [dir]` */
+export const runValidate = told(async context => {
+  const { manifest, root, problems } = await validated(context)
+  const { out } = context
+  const { name, version } = manifest
+  const type = typeOf(manifest)
+  if (out.json) return out.value({ name, version, type, folder: root, valid: problems.length === 0, problems })
+  for (const problem of problems) out.line(out.color('red', problem))
+  if (problems.length === 0) out.line(`${name} ${version} is valid, of type ${type}`)
+  return problems.length === 0 ? undefined : 1
+})
+
+/** `svc extension build [dir]` */
+export const runBuild = told(async context => {
+  const { options, cwd, out, fault } = context
+  const before = await manifestOf(context)
+  const source = await bundleMain(before.root, before.manifest)
+  if (source !== undefined) out.line(out.color('dim', `bundled ${source} as ${before.manifest.main}`))
+  const { manifest, root, problems } = await validated(context)
+  const [problem] = problems
+  if (problem !== undefined) return fault('extension_invalid', problem, 'svc extension validate')
+  const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
+  const packed = await packFolder(root, manifest, file)
+  if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
+  out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
+  out.line(`sha256 ${packed.sha256}`)
+  out.line(out.color('dim', `next: svc extension install ${path.relative(cwd, file)} --checksum ${packed.sha256}`))
+})
+
+/** `svc extension dev [dir]` */
+export const runDev = told(async context => {
+  const { manifest, root } = await validated(context)
+  await develop(context, manifest.name, root)
+})
+
+/** `svc extension test [dir]` */
+export const runTest = told(async context => {
+  const { out } = context
+  const { manifest, root, problems } = await validated(context)
+  for (const problem of problems) out.line(out.color('red', problem))
+  const { passed, failed, tests } = await testFolder(manifest.name, root, {
+    signal: context.signal,
+    told: ({ name, error }) => out.line(error === undefined ? `ok    ${name}` : `FAIL  ${name}\n${error}`),
+  })
+  const wrong = failed + problems.length
+  if (out.json) out.value({ name: manifest.name, passed, failed: wrong, problems, tests })
+  else out.line(`${passed} passed, ${wrong} failed`)
+  return wrong === 0 ? undefined : 1
+})
+
+const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
+const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
+const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
+const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(context))
+
+/** What these commands find wrong without a daemon is told as what a daemon says. */
+function told<T>(run: (context: CommandContext) => Promise<T>) {
+  return async (context: CommandContext): Promise<T> => {
+    try {
+      return await run(context)
+    } catch (error) {
+      if (error instanceof Fault) return context.fault(error.code, error.message, error.next)
+      throw error
+    }
+  }
+}

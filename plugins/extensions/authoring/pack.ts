@@ -1,0 +1,85 @@
+import { readFile, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { create } from 'tar'
+import { ExtensionErrors } from '../errors.js'
+import { readArchive } from '../install/archive.js'
+import { readFolder } from '../install/folder.js'
+import { sha256, treeDigest } from '../install/tree.js'
+import type { Manifest } from '../manifest.js'
+
+/** What stays behind: history, and what operating systems and editors leave. */
+const LEFT_OUT = ['.git', '.hg', '.svn', '.DS_Store', '__pycache__']
+
+export interface Packed {
+  /** Absolute. */
+  readonly file: string
+  readonly bytes: number
+  readonly files: number
+  /** Hex SHA-256 of the archive: what `svc extension install --checksum` takes. */
+  readonly sha256: string
+}
+
+/**
+ * Packs the folder of an extension as `svc extension install` takes it; the same files give the same bytes.
+ * @param file of the archive, absolute, replaced whole; archives of this name in the folder itself are left out
+ * @throws Fault `extension_content_refused` for what no installation would take
+ */
+export async function packFolder(root: string, { name }: Manifest, file: string): Promise<Packed> {
+  const stale = new RegExp(`^${name.replaceAll('.', '\\.')}-[^/]*\\.tar\\.gz(\\.part)?$`)
+  const all = await readFolder(root, LEFT_OUT)
+  const tree = all.filter(({ path: at }) => !stale.test(at))
+  const part = `${file}.part`
+  const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
+  try {
+    await create(
+      options,
+      tree.map(({ path: at }) => at),
+    )
+    const bytes = await readFile(part)
+    const unpacked = await readArchive(bytes, at => at.startsWith('extension.'))
+    if (treeDigest(unpacked) !== treeDigest(tree)) throw ExtensionErrors.extension_changing(`${root} changes meanwhile`)
+    await rename(part, file)
+    return { file, bytes: bytes.length, files: tree.length, sha256: sha256(bytes) }
+  } finally {
+    await rm(part, { force: true })
+  }
+}
+
+/**
+ * Bundles `main` from the TypeScript beside it, with the bundler that the folder itself has installed: `main.js` from `main.ts`.
+ * @returns the source, or undefined where `main` is written by hand
+ * @throws Fault `extension_bundler_missing`
+ */
+export async function bundleMain(root: string, { main }: Manifest): Promise<string | undefined> {
+  const source = main?.replace(/\.m?js$/, '.ts')
+  if (main === undefined || source === undefined || source === main) return undefined
+  const entry = path.join(root, source)
+  if (!(await readFile(entry).catch(() => undefined))) return undefined
+  const { build } = await bundlerOf(root, source)
+  await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    outfile: path.join(root, main),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    // The daemon hands out its own.
+    external: ['svc', 'svc/*', 'valibot'],
+    logLevel: 'silent',
+  })
+  return source
+}
+
+async function bundlerOf(root: string, source: string): Promise<{ build(options: object): Promise<unknown> }> {
+  let resolved: string
+  try {
+    resolved = createRequire(path.join(root, 'package.json')).resolve('esbuild')
+  } catch {
+    throw ExtensionErrors.extension_bundler_missing(`${source} is to be bundled, and ${root} has no esbuild`)
+  }
+  const module = await import(pathToFileURL(resolved).href)
+  return module.default ?? module
+}

@@ -1,0 +1,42 @@
+import type { Command } from '../../../kernel/plugin.js'
+
+const dir = { name: 'dir', optional: true, summary: 'folder of the extension (default: this one)' }
+
+/** The commands for authors; all but `dev` work without a daemon, and all without a network. */
+export const authoringCommands: readonly Command[] = [
+  {
+    path: 'extension init',
+    summary: 'Write a new extension that works, with its test',
+    args: [{ name: 'name', summary: 'vendor.things; the folder of that name is made here' }],
+    options: [
+      { name: 'form', type: 'text', summary: 'static, plugin (default) or process' },
+      { name: 'dir', type: 'text', summary: 'folder to write instead' },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runInit })),
+  },
+  {
+    path: 'extension validate',
+    summary: 'Say what is wrong with an extension, without running it',
+    args: [dir],
+    load: () => import('../commands.js').then(module => ({ run: module.runValidate })),
+  },
+  {
+    path: 'extension build',
+    summary: 'Pack an extension as an archive that svc extension install takes',
+    args: [dir],
+    options: [{ name: 'out', type: 'text', summary: 'file of the archive (default: <name>-<version>.tar.gz here)' }],
+    load: () => import('../commands.js').then(module => ({ run: module.runBuild })),
+  },
+  {
+    path: 'extension dev',
+    summary: 'Run an extension from its folder and load it again at each change, until Ctrl-C',
+    args: [dir],
+    load: () => import('../commands.js').then(module => ({ run: module.runDev })),
+  },
+  {
+    path: 'extension test',
+    summary: 'Hold an extension to what all have to keep to, and run its own *.test.mjs',
+    args: [dir],
+    load: () => import('../commands.js').then(module => ({ run: module.runTest })),
+  },
+]

@@ -1,0 +1,25 @@
+import type { Clock, DropIns } from '../../kernel/plugin.js'
+import type { InstalledExtension } from './api.js'
+import type { CodeCache } from './code.js'
+import type { Families } from './families.js'
+import type { Instance } from './instance.js'
+import type { ExtensionRuntime } from './runtime.js'
+
+/** What instances share. */
+export interface InstanceHost {
+  readonly clock: Clock
+  readonly daemonVersion: string
+  readonly dropIns: DropIns
+  readonly code: CodeCache
+  /** A name that was never used before. */
+  readonly unique: () => string
+  readonly families: Families
+  /** The process of an extension with `[subprocess]`. */
+  readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
+  /** Names that the configuration keeps off. */
+  readonly keptOff: ReadonlySet<string>
+  /** Its status, health or problem changed. */
+  readonly changed: (instance: Instance) => void
+  /** That happened by itself: others are to be told now. */
+  readonly tell: () => void
+}

@@ -1,0 +1,25 @@
+/** Names of extensions that changed, until others were told. */
+export class News {
+  readonly #names = new Set<string>()
+  #telling: Promise<void> | undefined
+
+  constructor(private readonly call: (names: readonly string[]) => Promise<void>) {}
+
+  note(name: string): void {
+    this.#names.add(name)
+  }
+
+  /** Resolves when others know all that was noted; what changes meanwhile is told of together, afterwards. */
+  async tell(): Promise<void> {
+    while (this.#names.size > 0) {
+      this.#telling ??= Promise.resolve().then(async () => {
+        const names = [...this.#names].sort()
+        this.#names.clear()
+        await this.call(names).finally(() => {
+          this.#telling = undefined
+        })
+      })
+      await this.#telling
+    }
+  }
+}

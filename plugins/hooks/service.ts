@@ -1,0 +1,36 @@
+import {
+  type InstalledExtension,
+  inFolder,
+  programOf,
+  type ResourceFamily,
+  type ShippedRecord,
+  shippedId,
+} from '../extensions/api.js'
+import { HookKind } from './api.js'
+
+export class HooksService {
+  /** How extensions have their hooks read. */
+  family(): ResourceFamily {
+    return { name: 'hooks', kinds: [HookKind], load: async extension => ({ records: await readHooks(extension) }) }
+  }
+}
+
+/** Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder (Behaviour 3.1). */
+function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
+  const { name: from, manifest } = extension
+  return Promise.all(
+    manifest.resources.hooks.map(async ({ name, command, args, env, ...hook }) => ({
+      kind: HookKind,
+      id: shippedId('hok', extension, name),
+      name,
+      spec: {
+        ...hook,
+        name,
+        command: await programOf(extension, command),
+        args: args.map(arg => inFolder(extension, arg)),
+        env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(extension, value)])),
+        metadata: { extension: from },
+      },
+    })),
+  )
+}

@@ -1,0 +1,38 @@
+import {
+  type InstalledExtension,
+  inFolder,
+  programOf,
+  type ResourceFamily,
+  type ShippedRecord,
+  shippedId,
+} from '../extensions/api.js'
+import { McpServerKind } from './api.js'
+
+export class McpService {
+  /** How extensions have their MCP servers read. */
+  family(): ResourceFamily {
+    return {
+      name: 'mcp_servers',
+      kinds: [McpServerKind],
+      load: async extension => ({ records: await readServers(extension) }),
+    }
+  }
+}
+
+/** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder (Behaviour 3.1). */
+function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
+  return Promise.all(
+    Object.entries(extension.manifest.resources.mcp_servers).map(async ([name, { command, args, env, ...server }]) => ({
+      kind: McpServerKind,
+      id: shippedId('mcp', extension, name),
+      name,
+      spec: {
+        ...server,
+        name,
+        ...(command === undefined ? {} : { command: await programOf(extension, command) }),
+        args: args.map(arg => inFolder(extension, arg)),
+        env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(extension, value)])),
+      },
+    })),
+  )
+}

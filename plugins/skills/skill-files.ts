@@ -1,0 +1,72 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { parseDocument } from 'yaml'
+import { messageOf } from '../../kernel/plugin.js'
+import {
+  ExtensionErrors,
+  type InstalledExtension,
+  readText,
+  resolveInside,
+  type ShippedRecord,
+  shippedId,
+} from '../extensions/api.js'
+import { SkillKind } from './api.js'
+
+const FILE = 'SKILL.md'
+const MAX_BYTES = 512 * 1024
+const MAX_SKILLS = 256
+/** Folders in folders, which only group skills (Behaviour 5.2). */
+const MAX_DEPTH = 4
+
+/** The skills of an extension, one for each SKILL.md below its paths. Throws `extension_manifest_invalid`, naming the file. */
+export async function readSkills(extension: InstalledExtension): Promise<ShippedRecord[]> {
+  const { root, manifest } = extension
+  const folders = new Set<string>()
+  for (const relative of manifest.resources.skills) {
+    for (const folder of await skillFolders(root, relative, MAX_DEPTH)) folders.add(folder)
+    if (folders.size > MAX_SKILLS) throw invalid(root, relative, `it has more than ${MAX_SKILLS} skills`)
+  }
+  const skills: ShippedRecord[] = []
+  for (const folder of folders) {
+    const file = path.posix.join(folder, FILE)
+    try {
+      const spec = parseSkill(await readText(root, file, MAX_BYTES))
+      const name = String(spec.name ?? '')
+      const id = shippedId('skl', extension, name)
+      skills.push({ kind: SkillKind, id, name, spec: { ...spec, source_path: file } })
+    } catch (error) {
+      throw invalid(root, file, messageOf(error))
+    }
+  }
+  return skills
+}
+
+/** Folders with a SKILL.md at or below a path, relative to the root; one with a skill has no others in it. Links are not followed. */
+async function skillFolders(root: string, relative: string, depth: number): Promise<string[]> {
+  const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
+  if (entries.some(({ name }) => name === FILE)) return [relative]
+  const below = entries.filter(entry => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
+  const found: string[] = []
+  for (const name of depth > 0 ? below.sort() : []) {
+    found.push(...(await skillFolders(root, path.posix.join(relative, name), depth - 1)))
+  }
+  return found
+}
+
+/** The frontmatter of a SKILL.md with its body; what the fields must be is the kind's affair. */
+function parseSkill(text: string): Record<string, unknown> {
+  const match = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)
+  if (!match) throw new Error('it must start with a line ---, and a second one closes the frontmatter')
+  const document = parseDocument(match[1] ?? '', { prettyErrors: false, uniqueKeys: true, version: '1.2' })
+  const [error] = document.errors
+  if (error) throw error
+  // Without a bound, aliases of aliases grow without one.
+  const fields: unknown = document.toJS({ maxAliasCount: 100 })
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) {
+    throw new Error('the frontmatter is no mapping of names to values')
+  }
+  return { ...fields, body: text.slice(match[0].length).trim() }
+}
+
+const invalid = (root: string, file: string, what: string) =>
+  ExtensionErrors.extension_manifest_invalid(`${path.join(root, file)}: ${what}`, { details: { file } })

@@ -1,0 +1,122 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Installed } from './installed.js'
+
+const examples = path.join(import.meta.dirname, '../../examples/extensions')
+const test = suite<{ at: Installed }>('authoring')
+test.before(context => {
+  context.at = new Installed()
+})
+test.after(({ at }) => at.remove())
+
+interface Tested {
+  readonly passed: number
+  readonly failed: number
+  readonly tests: readonly { readonly name: string; readonly error?: string }[]
+}
+const failures = ({ tests }: Tested) => tests.filter(({ error }) => error !== undefined)
+
+test('what init writes is valid and passes its tests, without a daemon', async ({ at }) => {
+  for (const [form, name, type] of [
+    ['static', 'my-kit', 'resource'],
+    ['process', 'my-clock', 'subprocess'],
+    ['plugin', 'acme.hello', 'plugin'],
+  ] as const) {
+    await at.svc('extension', 'init', name, '--form', form)
+    const valid = await at.json<{ valid: boolean; type: string }>('extension', 'validate', name)
+    assert.equal([valid.valid, valid.type], [true, type])
+  }
+  const tested = await at.json<Tested>('extension', 'test', 'my-clock')
+  assert.equal(failures(tested), [])
+  assert.is(tested.tests.at(-1)?.name, 'my-clock works')
+  const again = await at.run(['extension', 'init', 'my-kit', '--form', 'static'])
+  assert.match(again.stderr, 'extension_exists')
+  assert.not.ok(existsSync(at.home) && existsSync(path.join(at.home, 'svc.db')))
+})
+
+test('the examples hold to the contract, and their own tests pass', async ({ at }) => {
+  for (const name of ['acme.keep', 'release-kit']) {
+    const tested = await at.json<Tested>('extension', 'test', path.join(examples, name))
+    assert.equal(failures(tested), [], name)
+    assert.ok(tested.passed > 4)
+  }
+})
+
+test('an extension that leaves something behind, and a test that fails, are told of by name', async ({ at }) => {
+  await at.svc('extension', 'init', 'acme.leaky')
+  const main = path.join(at.folder, 'acme.leaky/main.js')
+  writeFileSync(main, readFileSync(main, 'utf8').replace('this.kernel = kernel', 'setInterval(() => {}, 60_000)'))
+  writeFileSync(
+    path.join(at.folder, 'acme.leaky/main.test.mjs'),
+    "import { test } from 'node:test'\ntest('mine', () => { throw new Error('no') })\n",
+  )
+  const { code, stdout } = await at.run(['extension', 'test', 'acme.leaky', '--json'])
+  const failed = failures(JSON.parse(stdout))
+  assert.is(code, 1)
+  assert.equal(
+    failed.map(({ name }) => name.slice(0, 8)),
+    ['unloaded', 'mine'],
+  )
+  assert.match(failed[0]?.error ?? '', 'Timeout')
+})
+
+test('validate says where a manifest is wrong, and what of a surface is, without running it', async ({ at }) => {
+  const folder = path.join(at.folder, 'acme.hello')
+  const files = ['extension.toml', 'main.js'].map(name => path.join(folder, name))
+  const [manifest = '', main = ''] = files
+  const [written = '', code = ''] = files.map(file => readFileSync(file, 'utf8'))
+  writeFileSync(manifest, `${written}colour = "red"\n`)
+  const { stderr } = await at.run(['extension', 'validate', 'acme.hello'])
+  assert.match(stderr, /extension\.toml:6: colour: .*\n.*extension_manifest_invalid/)
+  writeFileSync(manifest, written)
+  const problems = async (text: string) => {
+    writeFileSync(main, text)
+    return JSON.parse((await at.run(['extension', 'validate', 'acme.hello', '--json'])).stdout).problems
+  }
+  assert.match(
+    (await problems(code.replace('/api/ext/acme.hello/', '/api/')))[0],
+    'the route /api/greeting is not below',
+  )
+  assert.match((await problems(code.replace('v.string() })', 'v.date() })')))[0], 'reply 200')
+  assert.match((await problems('export default'))[0], 'Unexpected')
+  writeFileSync(main, code)
+})
+
+test('build packs the same bytes each time; a daemon installs them, and dev follows a folder until Ctrl-C', async ({
+  at,
+}) => {
+  const build = () => at.json<{ file: string; sha256: string }>('extension', 'build', 'acme.hello')
+  const { file, sha256 } = await build()
+  assert.equal(await build(), { ...(await build()), sha256 })
+  await at.svc('daemon', 'start')
+  await at.svc('extension', 'install', file, '--checksum', sha256)
+  assert.match(await at.svc('acme', 'hello', 'Ada'), 'Hello, Ada')
+
+  const taken = await at.run(['extension', 'dev', 'acme.hello'])
+  assert.match(taken.stderr, 'svc extension disable acme.hello')
+  await at.svc('extension', 'remove', 'acme.hello')
+  const dev = at.start(['extension', 'dev', 'acme.hello'])
+  await dev.shows(/linked acme\.hello 0\.1\.0, active/)
+  const main = path.join(at.folder, 'acme.hello/main.js')
+  writeFileSync(main, readFileSync(main, 'utf8').replace('Hello,', 'Good day,'))
+  await dev.shows(/loaded acme\.hello/)
+  assert.match(await at.svc('acme', 'hello', 'Ada'), 'Good day, Ada')
+  dev.child.kill('SIGINT')
+  await dev.ended
+  assert.match(dev.text(), 'unlinked acme.hello')
+  assert.is((await at.run(['extension', 'info', 'acme.hello'])).code, 4)
+})
+
+test('TypeScript is bundled with what the folder has; without, it says what to do', async ({ at }) => {
+  await at.svc('extension', 'init', 'acme.typed')
+  const folder = path.join(at.folder, 'acme.typed')
+  writeFileSync(path.join(folder, 'main.ts'), readFileSync(path.join(folder, 'main.js')))
+  rmSync(path.join(folder, 'main.js'))
+  const { code, stderr } = await at.run(['extension', 'build', 'acme.typed'])
+  assert.is(code, 1)
+  assert.match(stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+})
+
+test.run()

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { inTree } from '../plugins/index.js'
+import { answersInTime, describesItself, leavesNothing } from './contract.js'
+import { StartedExtension } from './extension.js'
+import { tracesOf } from './look.js'
+
+/** Registers the tests (`node:test`) of what every extension has to keep to, about the one in a folder. */
+export function extensionContract(folder: string): void {
+  describe('contract of extensions', () => {
+    let started: StartedExtension | undefined
+    after(async () => {
+      await started?.close()
+      // What it leaves behind would keep this process, and is told of already.
+      setTimeout(() => process.exit(), EXIT_MS).unref()
+    })
+
+    test('it loads alone', async () => {
+      started = await StartedExtension.start(folder)
+      assert.deepEqual(faultsOf(started), [])
+    })
+
+    /** What can be looked at once it is loaded. */
+    const then = (name: string, look: (extension: StartedExtension) => Promise<void>) =>
+      test(name, async t => {
+        if (started) await look(started)
+        else t.skip('it does not load')
+      })
+
+    then('what is on its surface can be told to others', async extension => {
+      const { code } = installedOf(extension)
+      if (code) describesItself((await import(pathToFileURL(code.module).href)).default)
+    })
+
+    then('its probes of the doctor answer in time', async extension => {
+      await extension.time.during(answersInTime(extension.inside, extension.name))
+    })
+
+    then('unloaded it leaves no tap, timer, handle or route, and loaded again it is as it was', async extension => {
+      const { kernel, inside, time, name } = extension
+      const surfaces = [...inTree.map(({ surface }) => surface), installedOf(extension).code?.surface ?? {}]
+      const registries = surfaces.flatMap(({ registries: entries = [] }) => entries.map(({ to }) => to))
+      const post = async (verb: 'enable' | 'disable') => {
+        const { status, body } = await extension.request('POST', `/api/extensions/${name}/${verb}`)
+        assert.equal(status, 200, body?.error)
+      }
+      const unload = () => post('disable')
+      const load = async () => {
+        await post('enable')
+        await extension.untilRunning()
+      }
+      const look = async () => {
+        // Routes are published some time after a change.
+        await time.clock.advance(PUBLISHED_MS)
+        return { ...(await tracesOf(kernel, inside, registries)), timers: time.clock.pending }
+      }
+      await unload()
+      await leavesNothing({ load, unload, look })
+      assert.deepEqual(faultsOf(extension), [])
+      await load()
+    })
+  })
+}
+
+/** Milliseconds that this process has to tell of the tests and to end by itself. */
+const EXIT_MS = 1000
+/** Milliseconds after which the routes of a change are served. */
+const PUBLISHED_MS = 100
+
+const faultsOf = ({ kernel, name }: StartedExtension) => kernel.host.faults().filter(({ owner }) => owner === name)
+
+function installedOf({ extensions, name }: StartedExtension) {
+  const found = extensions.installed().find(installed => installed.name === name)
+  assert.ok(found, `${name} is not installed`)
+  return found
+}
