@@ -120,8 +120,11 @@ async function manyReaders({ context, socket, daemon, load, open }: Bench): Prom
   const [ours = [], bare = []] = await inTurn(rounds, read(flood))
   const [late = [], bareLate = []] = await inTurn(rounds, read(paced))
   await broadcast.kill()
+  const long: Script = { ...flood, updates: 20_000, bytes: 500 }
+  // What such a turn takes by itself is not the slow reader's.
+  await load.call('turns', socket, at, await last(socket, at), 1, long)
   const before = residentBytes(daemon.pid)
-  const slow = await load.call('slow', socket, at, await last(socket, at), { ...flood, updates: 20_000, bytes: 500 })
+  const slow = await load.call('slow', socket, at, await last(socket, at), long)
   const grown = residentBytes(daemon.pid) - before
   const rates = (seen: typeof ours) => seen.map(one => (one.frames * 1000) / one.ms)
   const p99 = (seen: typeof ours) => seen.map(one => one.p99)
@@ -174,11 +177,12 @@ export async function benchStoredSessions(context: Context): Promise<void> {
     },
   ]
   await daemon.longestGap()
-  const timed = (url: string) => async () => {
+  const elapsed = async (work: () => Promise<unknown>) => {
     const began = performance.now()
-    await call(many.socket, 'GET', url)
+    await work()
     return performance.now() - began
   }
+  const timed = (url: string) => () => elapsed(() => call(many.socket, 'GET', url))
   const against = async (what: string, ours: () => Promise<number>, base: () => Promise<number>, than: string) => {
     await ours()
     await base()
@@ -193,7 +197,10 @@ export async function benchStoredSessions(context: Context): Promise<void> {
   await against('list by activity', timed('/api/sessions?sort=last_activity'), identity, 'the same')
   await against('list, searched', timed('/api/sessions?q=number+77'), identity, 'the same')
   await against('list of a workspace', timed(`/api/sessions?workspace=${workspace}`), identity, 'the same')
-  await against('status', timed('/api/status'), identity, 'the same')
+  const empty = await startDaemon(context, none)
+  const statusOfNone = () => elapsed(() => call(none.socket, 'GET', '/api/status'))
+  await against('status', timed('/api/status'), statusOfNone, 'with none')
+  await empty.stop()
   rows.push({ what: "longest gap of the daemon's loop", ours: ms(await daemon.longestGap()) })
   const at = (id: string) => `/api/workspaces/${workspace}/sessions/${id}`
   const open = (id: string, query: string, frames: number) => () =>
@@ -220,7 +227,7 @@ export async function benchStoredSessions(context: Context): Promise<void> {
 }
 
 /** A home whose agent leads to the scripted one. */
-export function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
+function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
   const home = makeHome(temp, name)
   // A hundred agents that start at once on a busy machine take their time.
   const session = { startup: { initialize_timeout: '5m', new_session_timeout: '5m' } }
@@ -238,7 +245,7 @@ export function homeWith(temp: string, name: string, port: number): ReturnType<t
 }
 
 /** Sequence of a session's newest event. */
-export async function last(socket: string, at: string): Promise<number> {
+async function last(socket: string, at: string): Promise<number> {
   return (await call(socket, 'GET', `${at}/events?limit=1`)).events[0]?.sequence ?? 0
 }
 
@@ -248,7 +255,7 @@ function residentBytes(pid: number): number {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
-export function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
+function call(socketPath: string, method: string, url: string, body?: object): Promise<any> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = text === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
   return new Promise((resolve, reject) => {

@@ -1,21 +1,29 @@
-// Proves that sessions survive their daemon: `npm run prove:sessions -- [--kills N] [--seed S] [--only I]`. Kills the built
-// daemon at random points of a turn and looks at what the next one makes of it. A seed gives the same points again, as far
-// as the machine does; `--only` runs one of them. Exits with 1 when anything is wrong.
+// Proves that sessions survive their daemon: `npm run prove:sessions -- [--kills N] [--seed S] [--only I] [--agents N]`.
+// Kills the built daemon at random points of a turn and looks at what the next one makes of it. A seed gives the same points
+// again, as far as the machine does; `--only` runs one of them. With `--agents` it stops a daemon with so many agents that
+// do not want to end, and ten times as many sessions without one. Exits with 1 when anything is wrong.
 import { randomInt } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { Life } from './prove-sessions/life.js'
+import { proveShutdown } from './prove-sessions/shutdown.js'
 import { chance } from './prove-store/chance.js'
 
 const LANES = 2
 
 async function main(): Promise<number> {
   const text = { type: 'string' } as const
-  const { values } = parseArgs({ options: { kills: text, seed: text, only: text } })
-  const number = (name: 'kills' | 'seed' | 'only', fallback: number): number => {
+  const { values } = parseArgs({ options: { kills: text, seed: text, only: text, agents: text } })
+  const number = (name: keyof typeof values, fallback: number): number => {
     const value = Number(values[name] ?? fallback)
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`)
     return value
+  }
+  const agents = number('agents', 0)
+  if (agents > 0) {
+    const wrong = await proveShutdown(agents, agents * 10)
+    for (const line of wrong) console.log(`FAIL  ${line}`)
+    return wrong.length === 0 ? 0 : 1
   }
   const kills = number('kills', 20)
   const seed = number('seed', randomInt(2 ** 31))

@@ -108,7 +108,7 @@ export function contentOf({ content }: SessionEvent): Content {
 }
 
 /** What permission is asked for, in one line: the command, or the title with the paths that it is about. */
-export function wantedOf({ kind, command, title, paths }: Content): string {
+function wantedOf({ kind, command, title, paths }: Content): string {
   const what = oneLine(command ?? title)
   const others =
     command === undefined && Array.isArray(paths) ? paths.map(oneLine).filter(path => !what.includes(path)) : []

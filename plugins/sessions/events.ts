@@ -22,7 +22,7 @@ export type SessionEventType =
   | 'session_stopped'
 
 /** Marks what a member `content` looks like (Behaviour 6.8). */
-export const CONTENT_SCHEMA = 'svc.session.event.v1'
+const CONTENT_SCHEMA = 'svc.session.event.v1'
 
 /** Free-form members of an event; texts of agents are bounded before they come here. */
 export type EventContent = Readonly<Record<string, unknown>>

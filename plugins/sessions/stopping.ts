@@ -38,7 +38,7 @@ export const NOT_STOPPED = {
 } as const
 
 /** Columns of a session that stopped. */
-export function stopColumns(row: SessionRow, { reason, detail, failure }: Stop, now: number): SessionChange {
+function stopColumns(row: SessionRow, { reason, detail, failure }: Stop, now: number): SessionChange {
   return {
     state: walk(row.state, ...wayToStopped(row.state)),
     stop_reason: reason,

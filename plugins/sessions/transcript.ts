@@ -69,7 +69,7 @@ export function startOfLastEntry(log: SessionLog, end: number): Promise<number> 
 }
 
 /** Entries of the events `from` to `to`, ascending. */
-export async function foldRange(log: SessionLog, from: number, to: number): Promise<TranscriptEntry[]> {
+async function foldRange(log: SessionLog, from: number, to: number): Promise<TranscriptEntry[]> {
   const folder = new TranscriptFolder()
   const entries = new Map<string, TranscriptEntry>()
   for await (const event of log.range(from, to)) {

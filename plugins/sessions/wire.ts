@@ -150,7 +150,7 @@ function isStale(live: LiveSession | undefined): boolean {
 }
 
 /** One word about a session; the first that holds (Behaviour 6.1). */
-export function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
+function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
   if (isStale(live)) return 'hung'
