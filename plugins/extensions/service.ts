@@ -259,11 +259,9 @@ export class ExtensionsService implements ExtensionsApi {
     const { problem, installed } = instance
     if (problem) {
       this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
-      if (outcome === 'worse') {
-        await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
-      }
+      if (outcome === 'worse') await this.#emit(ExtensionReloadFailed, { name, error: problem.message })
     } else if (outcome === 'changed') {
-      await this.#emit(ExtensionReloaded, { name, version: installed?.version }, this.kernel.actor)
+      await this.#emit(ExtensionReloaded, { name, version: installed?.version })
     }
   }
 
@@ -276,9 +274,8 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** What extensions shipped that went, were switched off or broke while no daemon ran. */
-  async #withdrawOthers(): Promise<void> {
-    const loaded = this.all().flatMap(({ name, generation }) => (generation ? [name] : []))
-    await this.#families.sweep(new Set(loaded))
+  #withdrawOthers(): Promise<void> {
+    return this.#families.sweep(new Set(this.all().flatMap(({ name, generation }) => (generation ? [name] : []))))
   }
 
   /** Copies of code that nothing runs any more. */
@@ -295,8 +292,8 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
-  async #emit<T extends { name: string }>(type: EventType<T>, payload: T, actor: Actor): Promise<void> {
-    const subject = payload.name
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { actor, subject }))
+  async #emit<T extends { name: string }>(type: EventType<T>, payload: T): Promise<void> {
+    const options = { actor: this.kernel.actor, subject: payload.name }
+    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, options))
   }
 }
