@@ -11,18 +11,21 @@ export function duplicateOf(
   registries: Registries,
   fresh: ReadonlySet<string>,
 ): { owner: string; error: string } | undefined {
-  const all = <T>(registry: Registry<T>) => {
-    const entries = registry.collect()
-    return [...entries.filter(({ owner }) => !fresh.has(owner)), ...entries.filter(({ owner }) => fresh.has(owner))]
-  }
+  const inOrder = <T>(entries: readonly Contribution<T>[]) =>
+    [...entries].sort((a, b) => Number(fresh.has(a.owner)) - Number(fresh.has(b.owner)))
+  const all = <T>(registry: Registry<T>) => inOrder(registry.collect())
   const routes = all(registries.routes)
+  const commands = inOrder([
+    ...registries.commands.collect().map(({ owner, entry }) => ({ owner, entry: entry.path })),
+    ...routes.flatMap(({ owner, entry }) => (entry.route.cli ? [{ owner, entry: entry.route.cli.path }] : [])),
+  ])
   const reconcilers = all(registries.reconcilers)
   return (
     taken('kind', all(registries.kinds), kind => kind.name) ??
     taken('reconciler of', reconcilers, reconciler => reconciler.kind) ??
     taken('route', routes, ({ route }) => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`) ??
     taken('operation', routes, ({ route }) => operationId(route)) ??
-    taken('command', all(registries.commands), command => command.path) ??
+    taken('command', commands, path => path) ??
     taken('error', all(registries.errors), error => error.code) ??
     taken('event', all(registries.events), event => event.name) ??
     taken('setting', all(registries.settings), setting => setting.path) ??

@@ -71,7 +71,7 @@ export class DevLinks {
   async restore(): Promise<void> {
     for (const link of this.#table.list()) {
       const open = async () => {
-        this.checkFree(link.name)
+        if (this.#flags.enabled(keyOf(link))) this.checkFree(link.name)
         await this.#open(link)
       }
       await open().catch(error => this.kernel.log.error(`${link.name} is not linked: ${messageOf(error)}`))

@@ -176,7 +176,7 @@ export class Instance {
     const { families } = this.host
     const seen = await this.#admitted(found)
     const { manifest, root } = seen
-    const shipped = this.#isKeptOff ? [] : await families.read(this.#view(seen))
+    const shipped = this.host.keptOff.has(this.name) ? [] : await families.read(this.#view(seen))
     await families.publish(this.#view(seen), shipped)
     const code = await this.#bringCode(manifest, root, before, anew).catch(async error => {
       await families.publish(this.#view(seen), before?.shipped ?? [])
@@ -203,7 +203,7 @@ export class Instance {
   async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
     if (manifest.main === undefined) {
       if (before?.plugin) await this.host.dropIns.remove(this.name)
-      this.#waits = this.#isKeptOff ? 'plugins.disabled of config.json names it' : undefined
+      this.#waits = this.host.keptOff.has(this.name) ? 'plugins.disabled of config.json names it' : undefined
       return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
     const known = this.#waits === undefined && !anew ? before : undefined
@@ -220,7 +220,7 @@ export class Instance {
   ): Promise<ExtensionRuntime | undefined> {
     const same = before?.hash === hash && before?.digest === extension.digest && !anew
     if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
-    const wanted = extension.manifest.subprocess && !this.#isKeptOff
+    const wanted = extension.manifest.subprocess && !this.host.keptOff.has(this.name)
     const runtime = wanted ? this.host.runtime(extension) : undefined
     await before?.runtime?.stop()
     if (!runtime) return undefined
@@ -260,10 +260,6 @@ export class Instance {
     } catch (error) {
       this.#problem = this.#faultOf(error)
     }
-  }
-
-  get #isKeptOff(): boolean {
-    return this.host.keptOff.has(this.name)
   }
 
   #become(happening: Happening): void {

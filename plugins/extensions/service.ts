@@ -95,7 +95,7 @@ export class ExtensionsService implements ExtensionsApi {
     })
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
-      unlink: (name, actor) => this.dev.unlink(name, actor),
+      unlink: async (name, actor) => (this.#shown(name)?.link ? this.dev.unlink(name, actor) : undefined),
     })
   }
 
@@ -108,18 +108,22 @@ export class ExtensionsService implements ExtensionsApi {
     return this.all().flatMap(({ installed }) => installed ?? [])
   }
 
-  /** Every folder that may be an extension, by name; one that a developer linked is in the place of the installed one. */
+  /** Every folder that may be an extension, by name; of a link and what is installed that which is on, the link if none is. */
   all(): Instance[] {
-    const shown = new Map(this.#instances)
-    for (const instance of this.dev.all()) shown.set(instance.name, instance)
-    return [...shown.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+    const names = new Set([...this.#instances.keys(), ...this.dev.all().map(({ name }) => name)])
+    return [...names].sort().flatMap(name => this.#shown(name) ?? [])
   }
 
   /** @throws Fault `extension_not_found` */
   get(name: string): Instance {
-    const instance = this.dev.get(name) ?? this.#instances.get(name)
+    const instance = this.#shown(name)
     if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${name}`)
     return instance
+  }
+
+  #shown(name: string): Instance | undefined {
+    const installed = this.#instances.get(name)
+    return installed?.enabled ? installed : (this.dev.get(name) ?? installed)
   }
 
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
@@ -191,7 +195,7 @@ export class ExtensionsService implements ExtensionsApi {
     if (!instance.enabled) {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
     }
-    if (this.dev.get(name)) return this.dev.reload(name, confirmed)
+    if (instance.link) return this.dev.reload(name, confirmed)
     await this.look(name, true)
     if (instance.problem) throw instance.problem
     return this.get(name)
@@ -200,9 +204,9 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; durable before anything is loaded. */
   async enable(name: string, actor: Actor): Promise<Instance> {
     const instance = this.get(name)
-    if (this.dev.get(name)) this.dev.checkFree(name)
+    if (instance.link) this.dev.checkFree(name)
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
-    await (this.dev.get(name) ? this.dev.look(name) : this.look(name))
+    await (instance.link ? this.dev.look(name) : this.look(name))
     return instance
   }
 
@@ -236,8 +240,7 @@ export class ExtensionsService implements ExtensionsApi {
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
-    const roots = this.all().map(({ found }) => found.root)
-    await this.#catalog.save(new Set(roots))
+    await this.#catalog.save(new Set(this.all().map(({ found }) => found.root)))
     await this.#news.tell()
   }
 
@@ -255,11 +258,9 @@ export class ExtensionsService implements ExtensionsApi {
     const { problem, installed } = instance
     if (problem) {
       this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
-      if (outcome === 'worse') {
-        await this.#emit(ExtensionReloadFailed, { name, error: problem.message }, this.kernel.actor)
-      }
+      if (outcome === 'worse') await this.#emit(ExtensionReloadFailed, { name, error: problem.message })
     } else if (outcome === 'changed') {
-      await this.#emit(ExtensionReloaded, { name, version: installed?.version }, this.kernel.actor)
+      await this.#emit(ExtensionReloaded, { name, version: installed?.version })
     }
   }
 
@@ -272,15 +273,13 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** What extensions shipped that went, were switched off or broke while no daemon ran. */
-  async #withdrawOthers(): Promise<void> {
-    const loaded = this.all().flatMap(({ name, generation }) => (generation ? [name] : []))
-    await this.#families.sweep(new Set(loaded))
+  #withdrawOthers(): Promise<void> {
+    return this.#families.sweep(new Set(this.all().flatMap(({ name, generation }) => (generation ? [name] : []))))
   }
 
   /** Copies of code that nothing runs any more. */
   async #sweep(): Promise<void> {
-    const used = this.all().flatMap(({ generation }) => (generation?.hash ? [generation.hash] : []))
-    await this.#code.sweep(new Set(used))
+    await this.#code.sweep(new Set(this.all().flatMap(({ generation }) => generation?.hash ?? [])))
   }
 
   async #setFlag({ name, key, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
@@ -291,8 +290,7 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
-  async #emit<T extends { name: string }>(type: EventType<T>, payload: T, actor: Actor): Promise<void> {
-    const subject = payload.name
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { actor, subject }))
+  async #emit<T extends { name: string }>(type: EventType<T>, payload: T): Promise<void> {
+    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { subject: payload.name }))
   }
 }

@@ -95,7 +95,7 @@ export class Views {
 
   #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
     const { env, clock } = this.self.kernel
-    const link = this.self.dev.linkOf(instance.name)
+    const link = instance.link && this.self.dev.linkOf(instance.name)
     const bound = this.self.secrets.list(instance).bound_env_keys
     return {
       ...devToWire(instance, { env, clock, wanted, bound }),

@@ -78,6 +78,12 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   assert.is(beside.body.extension.overrides_published, true)
   assert.is(await say(next), 'three')
 
+  // Whichever is on is meant; while one is, the other is not switched on.
+  await next.request('POST', '/api/extensions/acme.dev/disable')
+  assert.is((await one(next)).source, 'workspace')
+  await next.request('POST', '/api/extensions/acme.dev/enable')
+  assert.is(await say(next), 'three')
+
   // Removed it is forgotten, and its folder and what is installed stay.
   const removed = await next.request('DELETE', '/api/extensions/acme.dev')
   assert.equal(removed.body.extension, { name: 'acme.dev', path: origin, status: 'unlinked' })

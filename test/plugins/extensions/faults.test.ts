@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import { daemon, extensions, resources } from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, gone, scene, speaking, type Wire } from './scene.js'
@@ -175,7 +176,15 @@ function owning(name: string, kind: string, command: string): Record<string, str
 }
 
 test('a kind or a command that another one has already: the later one is an error that names it, the rest goes on', async () => {
-  const svc = await scene({ 'acme.first': owning('acme.first', 'acme.thing', 'acme first') })
+  const seen: { kernel?: PluginKernel } = {}
+  class Watcher {
+    constructor(kernel: PluginKernel) {
+      seen.kernel = kernel
+    }
+  }
+  const watcher = definePlugin({ name: 'watcher', version: '1', service: async () => Watcher }).surface({})
+  const first = { 'acme.first': owning('acme.first', 'acme.thing', 'acme first') }
+  const svc = await scene(first, { plugins: [daemon, resources, extensions, watcher] })
   await svc.until('acme.first', active)
   await svc.drop('acme.kind', owning('acme.kind', 'acme.thing', 'acme kind'), true)
   await svc.drop('acme.command', owning('acme.command', 'acme.other', 'acme first'), true)
@@ -189,7 +198,7 @@ test('a kind or a command that another one has already: the later one is an erro
   }
   assert.equal((await svc.request('GET', '/api/ext/acme.first/say')).body, { text: 'acme.first' })
   // A first load that fails is no reload that failed.
-  assert.equal(await svc.kernel.events.list({ name: 'extension.reload.failed' }), [])
+  assert.equal(await seen.kernel?.events.list({ name: 'extension.reload.failed' }), [])
   await svc.close()
 })
 
