@@ -9,6 +9,8 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
 const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examples', 'scripts', 'bench']
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
+  // Texts of files for authors, which are no code of the package.
+  .filter(({ file }) => file !== 'plugins/extensions/authoring/templates.ts')
 
 interface Rule {
   readonly says: string
@@ -20,7 +22,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 8186
+const STANDS_AT = 8194
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>
