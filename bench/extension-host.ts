@@ -78,6 +78,8 @@ const handlers = {
     setFlagsFromString('--expose-gc')
     const gc = runInNewContext('gc') as () => void
     const look = async () => {
+      // The last change is published, and what the folder's watcher heard of it is looked at.
+      await new Promise(resolve => setTimeout(resolve, 1000))
       await settled()
       gc()
       return JSON.stringify({ plugins: kernel.host.plugins(), handles: handles() })
