@@ -28,6 +28,8 @@ const PROGRAMS = [
   'daemon-gap',
   'automation-process',
   'extension-process',
+  'extension-host',
+  'extension-start',
   'bundles-process',
   'acp-agent',
   'acp-client',

@@ -10,6 +10,7 @@ import { benchAutomation } from './automation.js'
 import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
+import { benchExtensionHost } from './extension-life.js'
 import { benchExtensions } from './extensions.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
@@ -33,7 +34,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   cli: [benchCli],
-  extensions: [benchExtensions],
+  extensions: [benchExtensions, benchExtensionHost],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

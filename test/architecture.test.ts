@@ -6,9 +6,11 @@ import * as assert from 'uvu/assert'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
-const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'examples', 'scripts', 'bench']
+const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examples', 'scripts', 'bench']
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
+  // Texts of files for authors, which are no code of the package.
+  .filter(({ file }) => file !== 'plugins/extensions/authoring/templates.ts')
 
 interface Rule {
   readonly says: string
@@ -30,7 +32,7 @@ const imports = (source: Source) => source.imports.map(specifier => target(sourc
 const inside = (file: string, folder: string) => file.startsWith(`${folder}/`)
 const only = (from: Source, where: string, allowed: (to: string) => boolean) =>
   inside(from.file, where) ? imports(from).filter(to => !allowed(to)) : []
-const isPackage = (to: string) => !/^(kernel|schemas|plugins|cli|client|examples|test|scripts|bench)\//.test(to)
+const isPackage = (to: string) => !/^(kernel|schemas|plugins|cli|client|testing|examples|test|scripts|bench)\//.test(to)
 
 const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
   inside(source.file, 'kernel') || inside(source.file, 'plugins') || inside(source.file, 'cli')
@@ -78,6 +80,26 @@ const rules: Rule[] = [
       ['plugins/a/service.ts', "import { x } from '../b/service.js'"],
       ['plugins/a/service.ts', "import { x } from '../../kernel/records/store.js'"],
       ['plugins/a/index.ts', "export { x } from '../../cli/client.js'"],
+    ],
+  },
+  {
+    says: 'testing imports the public kernel, schemas, the plugins by their api and index, and what authors have',
+    broken: s =>
+      only(
+        s,
+        'testing',
+        to =>
+          isPackage(to) ||
+          to === 'kernel/index.ts' ||
+          to === 'plugins/index.ts' ||
+          inside(to, 'plugins/extensions/authoring') ||
+          inside(to, 'schemas') ||
+          inside(to, 'testing') ||
+          /^plugins\/[^/]+\/api\.ts$/.test(to),
+      ),
+    mutants: [
+      ['testing/a.ts', "import { x } from '../kernel/host/host.js'"],
+      ['testing/a.ts', "import { x } from '../plugins/a/service.js'"],
     ],
   },
   {

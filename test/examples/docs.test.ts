@@ -6,11 +6,12 @@ import * as assert from 'uvu/assert'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
-const blocks = (text: string) => [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string)
+const blocks = (text: string) =>
+  [...text.matchAll(/^```(?:ts|js|toml)\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string)
 
 /** What is wrong with a block of code: it quotes a file, named in its first line, to the letter. */
 function wrongIn(block: string): string | undefined {
-  const [, file, code] = /^\/\/ (\S+\.ts)\n([\s\S]+)$/.exec(block) ?? []
+  const [, file, code] = /^(?:\/\/|#) (\S+\.(?:ts|m?js|toml))\n([\s\S]+)$/.exec(block) ?? []
   if (file === undefined || code === undefined) return `no file is named: ${block.slice(0, 60)}`
   return read(file).includes(code) ? undefined : `${file} has no such lines: ${code.slice(0, 60)}`
 }

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { startExtension } from 'svc/testing'
 
-test('a workspace that is kept is not deleted', async t => {
-  const extension = await startExtension(import.meta.dirname)
-  t.after(() => extension.close())
+let extension
+before(async () => {
+  extension = await startExtension(import.meta.dirname)
+})
+after(() => extension.close())
+
+test('a workspace that is kept is not deleted', async () => {
   const { home, request } = extension
   const root = path.join(home, 'shop')
   await mkdir(root)
@@ -25,9 +29,7 @@ test('a workspace that is kept is not deleted', async t => {
   assert.equal((await request('DELETE', `/api/workspaces/${id}`)).status, 204)
 })
 
-test('its tool waits for the plugin that has tools', async t => {
-  const extension = await startExtension(import.meta.dirname)
-  t.after(() => extension.close())
+test('its tool waits for the plugin that has tools', async () => {
   const { body } = await extension.request('GET', '/api/plugins/acme.keep')
   assert.deepEqual(body.plugin.unclaimed, ['tools.native@1'])
 })
