@@ -235,8 +235,7 @@ export class ExtensionsService implements ExtensionsApi {
     const queue = [...names]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        const looked = name
-        await this.#look(name).catch(error => this.kernel.log.error(`${looked}: ${messageOf(error)}`))
+        await this.#look(name).catch(error => this.kernel.log.error(messageOf(error), { extension: name }))
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
@@ -267,8 +266,9 @@ export class ExtensionsService implements ExtensionsApi {
   async #forget(name: string): Promise<void> {
     const instance = this.#instances.get(name)
     if (!instance) return
-    this.#instances.delete(name)
     await instance.unload()
+    // Not before: who sees it no more may rely on nothing of it running.
+    this.#instances.delete(name)
     this.#news.note(name)
   }
 
