@@ -164,7 +164,7 @@ export const SessionErrors = defineErrors({
   session_busy: {
     status: 409,
     message: 'a prompt is running in this session',
-    next: 'svc session wait <id>, or svc session cancel <id>',
+    next: 'svc session wait <id>',
   },
   session_limit: {
     status: 409,
@@ -189,7 +189,7 @@ export const SessionErrors = defineErrors({
   session_start_failed: {
     status: 500,
     message: 'the agent process could not be started',
-    next: 'svc session health <id>, and try the command of the agent by hand',
+    next: 'svc session health <id>',
   },
   session_journal_damaged: {
     status: 500,
