@@ -19,10 +19,11 @@ export function durationText(ms: number): string {
   return `${ms / UNITS[unit]}${unit}`
 }
 
-/** The schema of a duration, handed on as milliseconds. */
-export const duration = () =>
-  v.pipe(
-    v.string(),
-    v.check(text => durationMs(text) !== undefined, 'a duration like 30s, 5m or 1h30m'),
-    v.transform(text => durationMs(text) ?? 0),
-  )
+/** A duration, handed on as milliseconds. */
+export const Duration = v.pipe(
+  v.string(),
+  v.regex(DURATION, 'a duration like 30s, 5m or 1h30m'),
+  v.transform(text => durationMs(text) ?? Number.POSITIVE_INFINITY),
+  v.number(),
+  v.maxValue(LONGEST_MS, 'a duration of at most ten years'),
+)

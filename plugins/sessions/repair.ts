@@ -4,7 +4,7 @@ import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
 import type { SessionLog } from './session-log.js'
 import { recordStop, type Stop, stopEvent } from './stopping.js'
-import { isUnused, type SessionRow } from './table.js'
+import type { SessionRow } from './table.js'
 import { syntheticResult } from './tool-calls.js'
 
 /** Sessions that are repaired at the same time. */
@@ -39,7 +39,6 @@ export async function repairSessions(context: SessionsContext): Promise<void> {
 async function repair(context: SessionsContext, row: SessionRow): Promise<void> {
   const { kernel, logs } = context
   const how = stopFor(row)
-  if (isUnused(row)) return void (await recordStop(context, row.id, how, { bytes: row.journal_bytes, repaired: 0 }))
   const result = await logs
     .use(row.id, async log => {
       const left = await findLeftover(log)

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
-import { duration as durationSchema } from '../../schemas/duration.js'
+import { Duration } from '../../schemas/duration.js'
 
 const duration = (path: string, fallback: string): Setting<number> => ({
   path,
   section: 'general',
-  schema: durationSchema(),
-  default: v.parse(durationSchema(), fallback),
+  schema: Duration,
+  default: v.parse(Duration, fallback),
   apply: 'restart-required',
 })
 

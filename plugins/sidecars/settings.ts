@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
-import { duration, durationText } from '../../schemas/duration.js'
+import { Duration, durationText } from '../../schemas/duration.js'
 import type { HeartbeatConfigSubset } from '../../schemas/sidecars.js'
 
 /** Bytes of a whole file, as of an AGENT.md file (Behaviour 2.5). */
@@ -15,7 +15,7 @@ const flag = (initial: boolean) => v.optional(v.boolean(), initial)
 const atLeast = (initial: string, min: number) =>
   v.optional(
     v.pipe(
-      duration(),
+      Duration,
       v.check(ms => ms >= min, `at least ${durationText(min)}`),
     ),
     initial,
