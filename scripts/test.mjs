@@ -1,6 +1,6 @@
 // Runs the tests: `node scripts/test.mjs [--no-build] [path or part of a name ...]`.
 //
-// A process a file, two at a time, 60 s each (or what a first line `// timeout: 120s` says), in a process group that is
+// A process a file, three at a time, 60 s each (or what a first line `// timeout: 120s` says), in a process group that is
 // killed when the file has ended. A file also fails when it has no test, and when it leaves a process behind: one of its
 // group, or (Linux) one that inherited its environment; and when a daemon in it, or one that it started with the
 // variables of test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file counting as one at
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const atOnce = 2
+const atOnce = 3
 const defaultSeconds = 60
 /** How long a helper of the file's own process may take to notice that the file has ended. */
 const leaveMs = 1000
