@@ -11,10 +11,8 @@ const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
 export async function develop(context: CommandContext, name: string, root: string): Promise<void> {
   const { client, out } = context
   const url = `/api/extensions/${encodeURIComponent(name)}`
-  const linked = await client.request('POST', '/api/extensions/dev', {
-    origin_path: root,
-    generation_hash: await hashTree(root),
-  })
+  const hash = await hashTree(root)
+  const linked = await client.request('POST', '/api/extensions/dev', { origin_path: root, generation_hash: hash })
   say(context, 'linked', linked as DevExtensionReply)
   const stop = new AbortController()
   const release = context.onInterrupt(() => stop.abort())
@@ -22,7 +20,7 @@ export async function develop(context: CommandContext, name: string, root: strin
   try {
     await Promise.race([
       aborted(stop.signal),
-      followChanges(root, stop.signal, () => reload(context, url)),
+      followChanges(root, hash, stop.signal, () => reload(context, url)),
       followLogs(context, url, stop.signal),
     ])
   } finally {
@@ -50,7 +48,12 @@ function say({ out }: CommandContext, what: string, { extension }: DevExtensionR
 }
 
 /** Calls for each burst of changes once, one call at a time, until the signal aborts. */
-async function followChanges(root: string, signal: AbortSignal, changed: () => Promise<void>): Promise<void> {
+async function followChanges(
+  root: string,
+  hash: string,
+  signal: AbortSignal,
+  changed: () => Promise<void>,
+): Promise<void> {
   const { watch } = await import('chokidar')
   const watcher = watch(root, {
     ignoreInitial: true,
@@ -67,9 +70,14 @@ async function followChanges(root: string, signal: AbortSignal, changed: () => P
       }
       busy = undefined
     }
-    watcher.on('all', () => {
+    const note = () => {
       dirty = true
       busy ??= work()
+    }
+    watcher.on('all', note)
+    // What changed before it watched was not told of.
+    watcher.on('ready', async () => {
+      if ((await hashTree(root).catch(() => '')) !== hash) note()
     })
     await aborted(signal)
     await busy
