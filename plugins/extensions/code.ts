@@ -79,6 +79,9 @@ export async function hashTree(root: string, files?: readonly SourceFile[]): Pro
 /** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
 export class CodeCache {
   #linked: Promise<void> | undefined
+  /** Copies, and what becomes one, that somebody was given and did not give back: it is loaded, or will be in a moment. */
+  readonly #given = new Set<string>()
+  #sweeping: Promise<void> = Promise.resolve()
 
   constructor(private readonly dir: string) {}
 
@@ -93,8 +96,11 @@ export class CodeCache {
     const files = await filesOf(root)
     const hash = await hashTree(root, files)
     const folder = path.join(this.dir, hash, name)
+    this.#given.add(hash)
+    await this.#sweeping
     if (existsSync(folder)) return { hash, folder }
     const staged = path.join(this.dir, `.${unique}`)
+    this.#given.add(`.${unique}`)
     const fresh = path.join(staged, name)
     try {
       for (const { relative, absolute } of files) {
@@ -107,15 +113,27 @@ export class CodeCache {
       await rename(fresh, folder)
     } finally {
       await rm(staged, { recursive: true, force: true })
+      this.#given.delete(`.${unique}`)
     }
     return { hash, folder }
   }
 
-  /** Removes all copies but these. */
-  async sweep(used: ReadonlySet<string>): Promise<void> {
+  /** Gives a copy back: what was loaded from it has ended. */
+  release(hash: string): void {
+    this.#given.delete(hash)
+  }
+
+  /** Removes the copies that nobody has: of an earlier daemon, or given back. */
+  sweep(): Promise<void> {
+    this.#sweeping = this.#sweeping.then(() => this.#sweep())
+    return this.#sweeping
+  }
+
+  async #sweep(): Promise<void> {
     const there = await readdir(this.dir).catch(() => [])
-    const old = there.filter(name => /^[0-9a-f]{64}$|^\./.test(name) && !used.has(name))
-    for (const name of old) await rm(path.join(this.dir, name), { recursive: true, force: true })
+    for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
+      if (!this.#given.has(name)) await rm(path.join(this.dir, name), { recursive: true, force: true })
+    }
   }
 
   async #link(): Promise<void> {

@@ -252,6 +252,7 @@ export class Instance {
     await generation.runtime?.stop()
     await this.#quietly(() => this.host.families.withdraw(this.name))
     if (generation.plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
+    if (generation.hash) this.host.code.release(generation.hash)
   }
 
   async #quietly(work: () => Promise<void>): Promise<void> {

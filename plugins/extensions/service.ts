@@ -91,7 +91,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.look(name),
-      sweep: () => this.#sweep(),
+      sweep: () => this.#code.sweep(),
     })
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
@@ -166,7 +166,7 @@ export class ExtensionsService implements ExtensionsApi {
     await watcher.start()
     // What changed between the two looks was not told of.
     await this.#lookAtAll(signal)
-    await this.#sweep()
+    await this.#code.sweep()
   }
 
   /** Looks at one folder again and makes what runs the same. */
@@ -275,11 +275,6 @@ export class ExtensionsService implements ExtensionsApi {
   /** What extensions shipped that went, were switched off or broke while no daemon ran. */
   #withdrawOthers(): Promise<void> {
     return this.#families.sweep(new Set(this.all().flatMap(({ name, generation }) => (generation ? [name] : []))))
-  }
-
-  /** Copies of code that nothing runs any more. */
-  async #sweep(): Promise<void> {
-    await this.#code.sweep(new Set(this.all().flatMap(({ generation }) => generation?.hash ?? [])))
   }
 
   async #setFlag({ name, key, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {

@@ -25,7 +25,7 @@ export async function develop(context: CommandContext, name: string, root: strin
     ])
   } finally {
     release()
-    await client.request('POST', `${url}/disable`)
+    await client.request('DELETE', url)
     out.line(out.color('dim', `unlinked ${name}`))
   }
 }

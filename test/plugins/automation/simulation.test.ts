@@ -74,6 +74,8 @@ class Simulation {
   async #live(ms: number, hold = false): Promise<void> {
     const end = this.b.clock.now() + ms
     this.b.sessions.answer = hold ? undefined : () => completed
+    // A prompt that came after those before were let go waits still.
+    if (!hold) this.#release()
     for (;;) {
       const next = (await this.#status()).next_fire
       const at = next === null ? end : Math.min(Date.parse(next), end)

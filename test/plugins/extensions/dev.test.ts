@@ -65,7 +65,8 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   await svc.close()
   const next = await scene({}, { home, plugins })
   assert.is((await next.until('acme.dev', found => found !== undefined)).state, 'disabled')
-  await next.request('POST', '/api/extensions/acme.dev/enable')
+  const on = await next.request('POST', '/api/extensions/acme.dev/enable')
+  assert.equal([on.status, on.body.extension.last_error], [200, undefined])
   assert.is(await say(next), 'three')
 
   // What is published is not displaced: it takes the name, and while it is on nothing is linked.
