@@ -1,4 +1,5 @@
-// Runs the tests: `node scripts/test.mjs [--no-build] [path or part of a name ...]`.
+// Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [path or part of a name ...]`. Files whose first line begins with
+// `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
 //
 // A process a file, three at a time, 60 s each (or what a first line `// timeout: 120s` says), in a process group that is
 // killed when the file has ended. A file also fails when it has no test, and when it leaves a process behind: one of its
@@ -35,13 +36,14 @@ const running = new Set()
 
 async function main(args) {
   const wanted = args.filter(arg => !arg.startsWith('--'))
-  const unknown = args.find(arg => arg.startsWith('--') && arg !== '--no-build')
+  const unknown = args.find(arg => arg.startsWith('--') && arg !== '--no-build' && arg !== '--proofs')
   if (unknown) {
-    console.error(`unknown argument ${unknown}; usage: node scripts/test.mjs [--no-build] [path or part of a name ...]`)
+    const usage = 'node scripts/test.mjs [--no-build] [--proofs] [path or part of a name ...]'
+    console.error(`unknown argument ${unknown}; usage: ${usage}`)
     return 2
   }
   if (!args.includes('--no-build') && !build()) return summary(0, 1)
-  const { files, missing } = select(wanted)
+  const { files, missing } = select(wanted, args.includes('--proofs'))
   for (const name of missing) console.log(`FAIL  no test file matches ${name}`)
   if (loader === loaderFile) await (await import('../test/harness/typescript-cache.mjs')).translateTree()
   const durations = readDurations()
@@ -73,9 +75,12 @@ function build() {
   return status === 0
 }
 
-function select(wanted) {
+function select(wanted, proofs) {
   const all = testsBelow(join(root, 'test'))
-  if (wanted.length === 0) return { files: all, missing: all.length > 0 ? [] : ['test/**/*.test.ts'] }
+  if (wanted.length === 0) {
+    const files = all.filter(file => isProof(file) === proofs)
+    return { files, missing: files.length > 0 ? [] : ['test/**/*.test.ts'] }
+  }
   const files = new Set()
   const missing = []
   for (const name of wanted) {
@@ -91,6 +96,8 @@ function select(wanted) {
   return { files: [...files], missing }
 }
 
+const isProof = file => readFileSync(join(root, file), 'utf8').startsWith('// proof')
+
 function testsBelow(folder) {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { recursive: true })
@@ -100,7 +107,9 @@ function testsBelow(folder) {
 
 async function runFile(file) {
   const begun = performance.now()
-  const seconds = Number(/^\/\/ timeout: (\d+)s\b/.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? defaultSeconds)
+  const seconds = Number(
+    /^\/\/ (?:proof, )?timeout: (\d+)s\b/.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? defaultSeconds,
+  )
   const mark = `${process.pid}.${begun}`
   const replies = watcher && join(tmpdir(), `svc-replies-${mark}`)
   const child = spawn(process.execPath, ['--import', loader, ...(watcher ? ['--import', watcher] : []), file], {

@@ -1,3 +1,4 @@
+// proof: a thread that is really held, for half a minute
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'

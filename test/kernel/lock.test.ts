@@ -1,4 +1,4 @@
-// timeout: 120s (starts 115 processes)
+// proof, timeout: 120s (starts 115 processes)
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

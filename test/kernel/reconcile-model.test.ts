@@ -1,3 +1,4 @@
+// proof: the reconcile loop against a model
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'

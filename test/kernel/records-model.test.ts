@@ -1,3 +1,4 @@
+// proof: records against a model
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

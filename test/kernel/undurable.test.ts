@@ -1,3 +1,4 @@
+// proof: kills while the disk is slow
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'

@@ -1,3 +1,4 @@
+// proof: kills; npm run prove:store has more of them
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { killJournal, killStore } from '../../../scripts/prove-store/kills.js'

@@ -1,3 +1,4 @@
+// proof: a taste of npm run prove:store
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MUTANTS, States, type SubjectName } from '../../../scripts/prove-store/states.js'

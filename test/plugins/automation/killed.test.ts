@@ -1,3 +1,4 @@
+// proof: kills of a daemon that fires jobs
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, rm, writeFile } from 'node:fs/promises'

@@ -168,7 +168,8 @@ test('one thing that is wrong refuses the extension whole, names its file, and h
   assert.match(later.last_error, /tool ext__acme_demo__look_up: extension\/acme\.demo has one/)
   assert.is(later.state, 'active')
 
-  // A change that does not load leaves all of it as it was.
+  // A change that does not load leaves all of it as it was. Looks that the start began are over when it is loaded anew.
+  assert.is((await svc.request('POST', '/api/extensions/demo-kit/reload', {})).status, 200)
   const text = kit()['extension.toml'].replace('"session.post_create"', '"never.heard"')
   await svc.drop('demo-kit', { 'extension.toml': text, 'skills/new/SKILL.md': skill('new') })
   await svc.until('demo-kit', failed)

@@ -1,4 +1,4 @@
-// The tests of the plugin `workspaces`, against the extension that takes its place.
+// proof: the tests of the plugin `workspaces`, against the extension that takes its place.
 import './swap-setup.js'
 import '../workspaces.test.js'
 import '../workspaces-find.test.js'
