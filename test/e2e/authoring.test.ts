@@ -1,4 +1,4 @@
-// proof: whole programs, started some twenty times
+// proof, timeout: 180s: whole programs, started some twenty times
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { suite } from 'uvu'

@@ -1,4 +1,4 @@
-// proof: a thread that is really held, for half a minute
+// proof, timeout: 180s: a thread that is really held, for half a minute
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'

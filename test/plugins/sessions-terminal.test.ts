@@ -1,4 +1,4 @@
-// proof: the built program on real terminals
+// proof, timeout: 180s: the built program on real terminals
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'

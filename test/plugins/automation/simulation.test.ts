@@ -1,4 +1,4 @@
-// proof: months of jobs against a model
+// proof, timeout: 180s: months of jobs against a model
 import { strict as assert } from 'node:assert'
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'

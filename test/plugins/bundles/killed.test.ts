@@ -1,4 +1,4 @@
-// proof: kills between the steps of an activation
+// proof, timeout: 300s: kills between the steps of an activation
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// proof: sequences of activations against a model
+// proof, timeout: 300s: sequences of activations against a model
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { derivedId } from '../../../plugins/bundles/ids.js'
