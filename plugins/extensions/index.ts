@@ -110,7 +110,7 @@ export default definePlugin({
             { header: 'From', path: 'source' },
             { header: 'Error', path: 'last_error' },
           ],
-          empty: 'no extensions; a folder with an extension.toml below extensions/ of the home is one',
+          empty: 'no extensions; write one: svc extension init <name>',
         },
       },
       handle: self => ok({ extensions: self.views.list() }),

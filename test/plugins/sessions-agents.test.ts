@@ -1,3 +1,4 @@
+// proof, timeout: 120s: agents that misbehave, one by one
 import { readFile, stat } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

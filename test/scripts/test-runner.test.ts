@@ -1,3 +1,4 @@
+// proof, timeout: 120s: runs of the runner itself
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// proof, timeout: 120s: extensions that misbehave, one by one
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
