@@ -9,7 +9,8 @@ import { pause } from './measure.js'
 const [home = '', until] = process.argv.slice(2)
 const kernel = await createKernel({ home, plugins: inTree, critical, env: process.env, listen: ['socket'] })
 await kernel.inject({ method: 'GET', url: '/api/status/identity' })
-const count = until === 'loaded' ? readdirSync(path.join(home, 'extensions')).length : 0
+const folders = readdirSync(path.join(home, 'extensions')).filter(name => !name.startsWith('.'))
+const count = until === 'loaded' ? folders.length : 0
 for (;;) {
   if (count === 0) break
   const { body } = await kernel.inject({ method: 'GET', url: '/api/extensions' })
