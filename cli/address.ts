@@ -34,16 +34,6 @@ async function configuredSocket(file: string): Promise<string | undefined> {
   return typeof socket === 'string' && socket !== '' ? socket : undefined
 }
 
-/** The discovery file, as far as a client needs it; undefined when there is none or it cannot be read. */
-export function readDiscovery(home: string): { readonly pid: number; readonly port: number } | undefined {
-  try {
-    const found = JSON.parse(readFileSync(join(home, 'daemon.json'), 'utf8'))
-    return Number.isInteger(found?.pid) ? { pid: found.pid, port: Number(found.port) } : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /** Pid of the daemon that holds a home, by its lock and the start time of the process; undefined when none runs. */
 export async function runningDaemon(home: string): Promise<number | undefined> {
   if (!existsSync(join(home, 'daemon.lock'))) return undefined

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { event, type RecordScope, token } from '../../kernel/plugin.js'
+import { event, token } from '../../kernel/plugin.js'
 import { type WindowManagerState, WindowStreamEvent } from '../../schemas/window-manager.js'
 import type { HappeningName } from './changes.js'
 
@@ -13,9 +13,6 @@ export interface WindowManagerApi {
 }
 
 export const WindowManager = token<WindowManagerApi>('window-manager@1')
-
-/** The scope of layouts of one workspace. */
-export const layoutScope = (workspaceId: string): RecordScope => ({ kind: 'workspace', id: workspaceId })
 
 /** One command that changed a document: what readers of the stream are told. */
 export const CommandApplied = event('window_manager.command.applied', WindowStreamEvent)
