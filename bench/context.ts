@@ -29,6 +29,7 @@ const PROGRAMS = [
   'automation-process',
   'extension-process',
   'extension-host',
+  'extension-imports',
   'extension-start',
   'bundles-process',
   'acp-agent',

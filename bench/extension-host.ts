@@ -2,31 +2,15 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { daemon, extensions, resources, workspaces } from '../plugins/index.js'
 import { resources as handles, settled } from '../testing/look.js'
 import { answer } from './child.js'
+import { manifest, moduleOf, NAME } from './extension-module.js'
+import { rssAfter } from './memory.js'
 
-const NAME = 'bench.routes'
-const ROUTES = 10
 let kernel: Kernel
 let folder: string
-
-const manifest = `name = "${NAME}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.js"\n`
-const main = `import { definePlugin, ok, routeOf } from 'svc/plugin'
-import * as v from 'valibot'
-import { text } from './text.js'
-const route = routeOf()
-export default definePlugin({ name: '${NAME}', version: '1.0.0', service: async () => class {} }).surface({
-  routes: Array.from({ length: ${ROUTES} }, (_, n) => route({
-    method: 'GET', path: \`/api/ext/${NAME}/\${n}\`, area: 'Bench', summary: 'Says a text',
-    replies: { 200: v.object({ text: v.string() }) }, handle: () => ok({ text }),
-  })),
-})
-`
-const textOf = (n: number) => `export const text = 'generation ${n}'\n`
 
 async function ask(method: string, url: string, body?: unknown): Promise<Record<string, unknown>> {
   const reply = await kernel.inject({ method, url, ...(body === undefined ? {} : { body }) })
@@ -36,7 +20,7 @@ async function ask(method: string, url: string, body?: unknown): Promise<Record<
 
 let generation = 0
 async function reload(): Promise<void> {
-  await writeFile(path.join(folder, 'text.js'), textOf(++generation))
+  await writeFile(path.join(folder, 'main.js'), moduleOf(++generation))
   await ask('POST', `/api/extensions/${NAME}/reload`)
 }
 
@@ -54,7 +38,7 @@ const handlers = {
     const home = await mkdtemp(path.join(os.tmpdir(), 'svc-bench-extensions-'))
     folder = path.join(home, 'extensions', NAME)
     await mkdir(folder, { recursive: true })
-    const files = { 'extension.toml': manifest, 'main.js': main, 'text.js': textOf(0) }
+    const files = { 'extension.toml': manifest, 'main.js': moduleOf(0) }
     for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text)
     const plugins = [daemon, resources, workspaces, extensions]
     kernel = await createKernel({ home, plugins, env: process.env, listen: ['socket'] })
@@ -75,23 +59,17 @@ const handlers = {
 
   /** So many reloads; `grown` is what memory grew by one of them, in bytes, and `source` what its modules have. */
   async churn(count: number) {
-    setFlagsFromString('--expose-gc')
-    const gc = runInNewContext('gc') as () => void
-    const look = async () => {
-      // The last change is published, and what the folder's watcher heard of it is looked at.
-      await new Promise(resolve => setTimeout(resolve, 1000))
+    const held: string[] = []
+    // The last change is published, and what the folder's watcher heard of it is looked at.
+    const quiet = async () => {
       await settled()
-      gc()
-      return JSON.stringify({ plugins: kernel.host.plugins(), handles: handles() })
+      held.push(JSON.stringify({ plugins: kernel.host.plugins(), handles: handles() }))
     }
-    for (let warm = 0; warm < 50; warm++) await reload()
-    const before = await look()
-    const rss = process.memoryUsage.rss()
-    for (let cycle = 0; cycle < count; cycle++) await reload()
-    const after = await look()
+    const grown = await rssAfter(count, reload, quiet)
+    const [before, after] = held
     return {
-      grown: (process.memoryUsage.rss() - rss) / count,
-      source: Buffer.byteLength(main) + Buffer.byteLength(textOf(generation)),
+      grown,
+      source: Buffer.byteLength(moduleOf(generation)),
       same: before === after,
       differ: before === after ? '' : `${before}\n${after}`,
     }

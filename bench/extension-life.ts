@@ -4,11 +4,13 @@ import path from 'node:path'
 import { Child } from './child.js'
 import type { Context } from './context.js'
 import type { ExtensionHostHandlers } from './extension-host.js'
+import type { ExtensionImportHandlers } from './extension-imports.js'
+import { NAME } from './extension-module.js'
 import { median, ms, pairs, pause, timed } from './measure.js'
 
 const RATE = 500
 const OTHERS = '/api/workspaces'
-const OWN = '/api/ext/bench.routes/3'
+const OWN = `/api/ext/${NAME}/3`
 const STATIC = 200
 
 interface Traffic {
@@ -71,6 +73,11 @@ export async function benchExtensionHost(context: Context): Promise<void> {
   const count = quick ? 100 : 1000
   const churn = await child.call('churn', count)
   await child.kill()
+  const bare = Child.start<ExtensionImportHandlers>(program('extension-imports'))
+  await bare.call('start')
+  const imported = await bare.call('churn', count)
+  await bare.kill()
+  const kib = (bytes: number) => `${(bytes / 1024).toFixed(1)} KiB`
   report.section('Extensions that come and go', [
     {
       what: `${await coming} loads and unloads, requests to others`,
@@ -88,9 +95,9 @@ export async function benchExtensionHost(context: Context): Promise<void> {
     },
     {
       what: `${count} reloads, memory for each`,
-      ours: `${(churn.grown / 1024).toFixed(1)} KiB`,
-      baseline: `source: ${(churn.source / 1024).toFixed(1)} KiB`,
-      ratio: churn.grown / churn.source,
+      ours: `${kib(churn.grown)}, source ${kib(churn.source)}`,
+      baseline: `bare import: ${kib(imported)}`,
+      ratio: churn.grown / imported,
       value: churn.grown / churn.source,
       target: { atMost: 20, unit: 'times the source' },
     },
