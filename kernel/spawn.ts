@@ -1,9 +1,9 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import type { Clock } from './clock.js'
+import { type Clock, systemClock } from './clock.js'
 import { SpawnError } from './spawn/error.js'
-import { environmentHas, inspectProcess, inspectProcesses } from './spawn/inspect.js'
+import { environmentHas, inspectProcess, inspectProcesses, processesByEnvironment } from './spawn/inspect.js'
 import { ManagedProcess, type ProcessHandle, type SpawnedChild, type StopOptions } from './spawn/managed-process.js'
 import type { ProcessTable } from './spawn/process-row.js'
 import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
@@ -58,8 +58,12 @@ export interface SpawnerOptions {
   durable(): Promise<void>
 }
 
+/** Milliseconds in which looks at the environments of all processes become one: hundreds may end at once. */
+const lookMs = 10
+
 export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions): Spawner {
   const system = processSystem(`SVC_HOME_ID=${homeId}`)
+  const byProcess = shared(() => processesByEnvironment('SVC_PROCESS_ID', process.platform))
   const running = new Set<ManagedProcess>()
   let closed = false
   let started = 0
@@ -77,8 +81,8 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       // A row that stays is found stale at the next boot.
       await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
     }
-    const isOurs = (other: number) => environmentHas(other, `SVC_PROCESS_ID=${id}`, process.platform)
-    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, isOurs, clock, forget)
+    const descendants = async () => (await byProcess()).get(id) ?? []
+    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, descendants, clock, forget)
     running.add(handle)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
@@ -119,6 +123,19 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       for (const row of rows) if (over.has(identityOf(row))) await table.remove(row.pid, row.startTime)
       return result
     },
+  }
+}
+
+/** One look for all who ask until it is taken. They go on in the turn of that look: what it says is true for them still. */
+function shared<T>(look: () => T): () => Promise<T> {
+  const real = systemClock()
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= real.sleep(lookMs).then(() => {
+      next = undefined
+      return look()
+    })
+    return next
   }
 }
 

@@ -31,19 +31,37 @@ export function inspectProcesses(platform: NodeJS.Platform): Map<number, Process
  * the environment is not ours to read.
  */
 export function environmentHas(pid: number, entry: string, platform: NodeJS.Platform): boolean {
-  if (platform !== 'linux') return false
-  try {
-    const zero = Buffer.from([0])
-    const environment = Buffer.concat([zero, readFileSync(`/proc/${pid}/environ`), zero])
-    return environment.includes(`\0${entry}\0`)
-  } catch {
-    return false
+  return platform === 'linux' && environmentOf(pid)?.includes(`\0${entry}\0`) === true
+}
+
+/** Living processes by what their environment gives this name. Empty where environments cannot be read (not Linux). */
+export function processesByEnvironment(name: string, platform: NodeJS.Platform): Map<string, number[]> {
+  const found = new Map<string, number[]>()
+  if (platform !== 'linux') return found
+  for (const pid of everyPid()) {
+    const value = environmentOf(pid)?.toString().split(`\0${name}=`)[1]?.split('\0')[0]
+    if (value !== undefined) found.set(value, [...(found.get(value) ?? []), pid])
   }
+  return found
+}
+
+/** As the process was started, between zeros. A process that has ended has none. */
+function environmentOf(pid: number): Buffer | undefined {
+  const zero = Buffer.from([0])
+  try {
+    return Buffer.concat([zero, readFileSync(`/proc/${pid}/environ`), zero])
+  } catch {
+    return undefined
+  }
+}
+
+function everyPid(): number[] {
+  return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
 }
 
 function everyProc(): ProcessInfo[] {
   const boot = bootId()
-  return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? (fromProc(Number(name), boot) ?? []) : []))
+  return everyPid().flatMap(pid => fromProc(pid, boot) ?? [])
 }
 
 function fromProc(pid: number, boot: string): ProcessInfo | undefined {

@@ -72,8 +72,8 @@ export class ManagedProcess implements ProcessHandle {
     private readonly child: SpawnedChild,
     readonly startTime: string,
     private readonly system: ProcessSystem,
-    /** This process was started by this one, or by what it started. */
-    private readonly isOurs: (pid: number) => boolean,
+    /** Living processes that this one started, or what it started. */
+    private readonly descendants: () => Promise<readonly number[]>,
     /** For how long to wait. When to look is real time, for processes know no other. */
     private readonly clock: Clock,
     /** Called once, when the whole group is gone; `stop` waits for it. */
@@ -150,16 +150,13 @@ export class ManagedProcess implements ProcessHandle {
 
   /** Ends what was started in groups of their own: no signal to this group reaches it. */
   async #endStrays(): Promise<void> {
-    const strays = () =>
-      [...this.system.inspect().values()].filter(
-        ({ pid, ended }) => !ended && pid !== this.system.self && this.isOurs(pid),
-      )
+    const strays = async () => (await this.descendants()).filter(pid => pid !== this.system.self)
     for (const name of ['SIGTERM', 'SIGKILL'] as const) {
-      const found = strays()
-      for (const { pid } of found) this.system.signal(pid, name)
+      const found = await strays()
+      for (const pid of found) this.system.signal(pid, name)
       for (let left = found.length, waited = 0; left > 0 && waited < strayMs; waited += strayMs / 10) {
         await this.#real.sleep(strayMs / 10)
-        left = strays().length
+        left = (await strays()).length
       }
     }
   }

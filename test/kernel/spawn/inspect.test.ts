@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { environmentHas, inspectProcess, inspectProcesses } from '../../../kernel/spawn/inspect.js'
+import { environmentHas, inspectProcess, inspectProcesses, processesByEnvironment } from '../../../kernel/spawn/inspect.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-inspect-'))
 const children: ChildProcess[] = []
@@ -51,6 +51,17 @@ test('an entry of the environment is found whole or not at all', () => {
   assert.equal(['SVC_HOME_ID=home-2', 'SVC_HOME_ID=home', 'HOME_ID=home-1'].map(has), [false, false, false])
   assert.is(environmentHas(2 ** 30, 'FIRST=x', 'linux'), false)
   assert.is(environmentHas(pid, 'FIRST=x', 'darwin'), false)
+})
+
+test('processes are found by what their environment gives a name', () => {
+  if (process.platform !== 'linux') return
+  const of = (value: string) => start('/bin/sleep', { SVC_LOOKED_FOR: value, OTHER: 'SVC_LOOKED_FOR=three' })
+  const [one, two, again] = [of('one'), of('two'), of('one')]
+  const found = processesByEnvironment('SVC_LOOKED_FOR', 'linux')
+  assert.equal(new Set(found.get('one')), new Set([one, again]))
+  assert.equal([found.get('two'), found.get('three')], [[two], undefined])
+  assert.is(processesByEnvironment('LOOKED_FOR', 'linux').size, 0)
+  assert.is(processesByEnvironment('SVC_LOOKED_FOR', 'darwin').size, 0)
 })
 
 test('a process that has ended and was not waited for is ended', async () => {
