@@ -3,7 +3,7 @@ import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { outputModes } from './output.js'
 import { shorthandsFor } from './shorthands.js'
-import { padText, textWidth } from './text.js'
+import { padText, textWidth, wrapText } from './text.js'
 
 type Row = readonly [left: string, right: string]
 
@@ -14,59 +14,76 @@ export function usageLine(entry: Entry): string {
   return ['svc', entry.path, ...args, ...needed.map(({ left }) => left), '[options]'].join(' ')
 }
 
-/** Lines about one command. */
-export function commandHelp(entry: Entry): string[] {
+/** Lines about one command, for a reader whose lines are so wide. */
+export function commandHelp(entry: Entry, width: number): string[] {
   const args = argumentsOf(entry).map(
     ({ name, summary, note }): Row => [name, [summary, note].filter(Boolean).join(' ')],
   )
   const options = optionRows(entry).map(
     ({ left, right, required }): Row => [left, required ? `${right} (required)`.trim() : right],
   )
+  const [usage = '', ...more] = wrapText(usageLine(entry), width - 2 * indent)
   return [
-    entry.summary,
+    ...wrapText(entry.summary, width),
     '',
-    `  ${usageLine(entry)}`,
-    ...section('Arguments', args),
-    ...section('Options', [
-      ...options,
-      [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
-      ...(options.some(([left]) => left === '--quiet')
-        ? []
-        : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
-      ['--help', 'show this'],
-    ]),
+    ...[usage, ...more.map(line => `  ${line}`)].map(line => `  ${line}`),
+    ...section('Arguments', args, width),
+    ...section(
+      'Options',
+      [
+        ...options,
+        [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
+        ...(options.some(([left]) => left === '--quiet')
+          ? []
+          : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
+        ['--help', 'show this'],
+      ],
+      width,
+    ),
     '',
     'Example',
     `  ${exampleOf(entry)}`,
   ]
 }
 
-/** Lines about a group of commands; the empty name is everything. */
-export function groupHelp(name: string, entries: readonly Entry[], data: Pick<CommandData, 'version'>): string[] {
+/** Lines about a group of commands; the empty name is everything, its groups by their verbs alone. */
+export function groupHelp(
+  name: string,
+  entries: readonly Entry[],
+  data: Pick<CommandData, 'version'>,
+  width: number,
+): string[] {
   if (name !== '') {
     const mine = entries.filter(entry => entry.path.startsWith(`${name} `))
     return [
       `svc ${name} <command>`,
-      ...section('Commands', commandRows(mine)),
+      ...section('Commands', commandRows(mine), width),
       '',
       `svc ${name} <command> --help tells more.`,
     ]
   }
-  const groups = new Map<string, Entry[]>()
-  for (const entry of entries) {
-    const [first = ''] = entry.path.split(' ')
-    const group = entry.path.includes(' ') ? first : ''
-    groups.set(group, [...(groups.get(group) ?? []), entry])
-  }
-  const sections = [...groups].sort(([a], [b]) => (a < b ? -1 : 1))
+  const single = entries.filter(entry => !entry.path.includes(' '))
   return [
     `svc ${data.version}: runs durable agent work on this machine`,
     '',
     '  svc <command> [arguments] [options]',
-    ...sections.flatMap(([group, members]) => section(group === '' ? 'General' : group, commandRows(members))),
+    ...section('Commands', commandRows(single), width),
+    ...section('Groups of commands', groupRows(entries), width),
     '',
-    'svc <command> --help tells more. Every command takes -o human|json|jsonl|toon.',
+    ...wrapText(
+      'svc help <group> and svc <command> --help tell more. Every command takes -o human|json|jsonl|toon.',
+      width,
+    ),
   ]
+}
+
+function groupRows(entries: readonly Entry[]): Row[] {
+  const verbs = new Map<string, Set<string>>()
+  for (const { path } of entries) {
+    const [group = '', verb] = path.split(' ')
+    if (verb !== undefined) verbs.set(group, (verbs.get(group) ?? new Set()).add(verb))
+  }
+  return [...verbs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, known]) => [group, [...known].sort().join(', ')])
 }
 
 function commandRows(entries: readonly Entry[]): Row[] {
@@ -79,10 +96,23 @@ function callOf(entry: Entry): string {
   )
 }
 
-function section(title: string, rows: readonly Row[]): string[] {
+/** Columns that a text beside names needs to be read; with less it stands below them. */
+const leastBeside = 24
+const indent = 2
+
+function section(title: string, rows: readonly Row[], width: number): string[] {
   if (rows.length === 0) return []
-  const width = Math.min(44, Math.max(...rows.map(([left]) => textWidth(left))))
-  return ['', title, ...rows.map(([left, right]) => `  ${padText(left, width)}  ${right}`.trimEnd())]
+  const most = Math.min(44, Math.max(...rows.map(([left]) => textWidth(left))))
+  const edge = indent + most + indent
+  const lines = rows.flatMap(([left, right]) => {
+    const head = ' '.repeat(indent) + padText(left, most)
+    const begin = textWidth(head) > edge - indent || width - edge < leastBeside ? indent * 3 : edge
+    const [first = '', ...more] = wrapText(right, width - begin)
+    const rest = more.map(line => ' '.repeat(begin) + line)
+    if (begin === edge) return [`${head}  ${first}`.trimEnd(), ...rest]
+    return [head.trimEnd(), ...(right === '' ? [] : [' '.repeat(begin) + first, ...rest])]
+  })
+  return ['', title, ...lines]
 }
 
 function argumentsOf(entry: Entry) {

@@ -45,11 +45,8 @@ export class Output implements CommandOutput {
     return this.mode !== 'human'
   }
 
-  /** What `COLUMNS` says, else the terminal; Infinity for a pipe or a file, whose reader must not find half of a value. */
   get width(): number {
-    const wanted = Number(this.io.env.COLUMNS)
-    if (Number.isInteger(wanted) && wanted > 0) return wanted
-    return this.io.stdout.isTTY ? this.io.stdout.columns || terminalWidth : Number.POSITIVE_INFINITY
+    return widthOf(this.io.env, this.io.stdout)
   }
 
   line(text: string): void {
@@ -127,6 +124,13 @@ export class Output implements CommandOutput {
   #write(text: string): void {
     this.io.stdout.write(`${text}\n`)
   }
+}
+
+/** What `COLUMNS` says, else the terminal; Infinity for a pipe or a file, whose reader must not find half of a value. */
+export function widthOf(env: Io['env'], sink: Sink): number {
+  const wanted = Number(env.COLUMNS)
+  if (Number.isInteger(wanted) && wanted > 0) return wanted
+  return sink.isTTY ? sink.columns || terminalWidth : Number.POSITIVE_INFINITY
 }
 
 function hasColors(sink: Sink, env: Io['env']): boolean {

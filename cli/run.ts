@@ -10,7 +10,7 @@ import { type Entry, findCommand } from './find-command.js'
 import { commandHelp, groupHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
-import { Output, outputModeOf } from './output.js'
+import { Output, outputModeOf, widthOf } from './output.js'
 import type { Given } from './parse-command.js'
 import { Progress } from './progress.js'
 import { cleanText } from './text.js'
@@ -31,7 +31,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     const found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
     if (found.is === 'unknown') throw unknownFault(found.text, found.alike)
     if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
-    if (help) return show(commandHelp(found.entry), io.stdout)
+    if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
     // The parser is the largest part of a call, and help does without.
     const { parseCommand } = await import('./parse-command.js')
@@ -209,10 +209,10 @@ function showGroup(
     : rest.find(word => !['--json', '-o', '--output'].includes(word) && word.startsWith('-'))
   if (option !== undefined)
     throw usageFault(`${name === '' ? 'svc' : `svc ${name}`} has no option ${option}`, 'svc help')
-  const lines = groupHelp(name, entries, data)
-  if (help || name === '') return show(lines, io.stdout)
-  show(lines, io.stderr)
-  return exitCodes.usage
+  const asked = help || name === ''
+  const sink = asked ? io.stdout : io.stderr
+  show(groupHelp(name, entries, data, widthOf(io.env, sink)), sink)
+  return asked ? exitCodes.done : exitCodes.usage
 }
 
 function show(lines: readonly string[], sink: Io['stdout']): number {

@@ -48,6 +48,21 @@ test('every group tells its verbs: with help on standard output, without a verb 
   }
 })
 
+test('help fits the terminal, and what stands below a name is behind its edge', async () => {
+  const narrow = (...argv: string[]) => runCli(tmpdir(), argv, { data, root: dist, env: { COLUMNS: '60' } })
+  const groups = new Set(entries.map(({ path }) => path.split(' ')[0] as string))
+  const texts = [['help'], ...[...groups, ...entries.map(({ path }) => path)].map(path => ['help', ...path.split(' ')])]
+  for (const argv of texts) {
+    const { stdout } = await narrow(...argv)
+    const [text = ''] = stdout.split('\nExample\n')
+    // A name is never broken, whatever it takes.
+    for (const line of text.split('\n'))
+      if (line.length > 60) assert.match(line, /^ +(\S+|--?\S+.*|\S.* [<[].*)$/, line)
+  }
+  const words = (text: string) => text.split(/\s+/)
+  assert.equal(words((await narrow('help')).stdout), words((await svc('help')).stdout))
+})
+
 test('a group within a group is its list', async () => {
   for (const path of ['automation jobs', 'automation runs']) {
     const { code, stderr } = await svc(...path.split(' '))
