@@ -69,6 +69,11 @@ async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: Wo
         if (parameter.name in short) throw usageFault(`${label} and a short form of it cannot both be given`)
         values.body[parameter.name] = decoded
       } else if (parameter.in !== 'shorthand') values[parameter.in][parameter.name] = String(decoded)
+    } else if (parameter.fromContext && parameter.in === 'path') {
+      throw usageFault(
+        'no workspace encloses this directory; name one, by id, name or path',
+        `svc ${entry.path} <${parameter.name}>`,
+      )
     } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
       throw usageFault(`${[label, ...shorthandsFor(entry, parameter)].join(' or ')} is missing`, usageLine(entry))
     }

@@ -96,11 +96,15 @@ export function fitWidths(widths: readonly number[], total: number): number[] {
   return fitted
 }
 
-/** Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. */
+/**
+ * Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. What is not
+ * there has no line.
+ */
 export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
-  const width = Math.max(...fields.map(field => textWidth(field.header)))
+  const filled = fields.filter(field => cellText(item, field, style.now) !== '-')
+  const width = Math.max(0, ...filled.map(field => textWidth(field.header)))
   const header = style.header ?? (text => text)
-  return fields.flatMap(field => {
+  return filled.flatMap(field => {
     const value = pick(item, field.path)
     const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
     if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]

@@ -229,6 +229,15 @@ export const thingRoutes = [
     cli: { path: 'thing text', view: { text: 'text' } },
     handle,
   }),
+  route({
+    method: 'GET',
+    path: '/api/places/{place_id}/things',
+    area: 'Things',
+    summary: 'Things of the place that is meant here',
+    replies: { 200: thing },
+    cli: { path: 'thing here', args: [{ name: 'place_id', optional: true }], workspace: 'place_id' },
+    handle,
+  }),
 ]
 
 export const thingsData: CommandData = { version: '1.2.3', routes: describeRoutes(thingRoutes), commands: [] }

@@ -220,6 +220,16 @@ test('the socket is found by SVC_SOCKET, then by the configuration', async ({ da
   }
 })
 
+test('without a workspace around it a command that needs one says so, and how to name one', async ({ daemon }) => {
+  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: 'ws_1', root_dir: '/elsewhere' }] })
+  const { code, stderr } = await runCli(daemon.home, ['thing', 'here'])
+  assert.is(code, 2)
+  assert.match(stderr, 'no workspace encloses this directory')
+  assert.match(stderr, 'next: svc thing here <place_id>')
+  daemon.reply('GET /api/places/ws_1/things', 200, { id: 'one' })
+  assert.is((await runCli(daemon.home, ['thing', 'here'], { cwd: '/elsewhere' })).code, 0)
+})
+
 test('help and mistakes', async ({ daemon }) => {
   const help = await runCli(daemon.home, [])
   assert.is(help.code, 0)
