@@ -2,7 +2,6 @@ import { Fault } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import { isAtLeast, type Manifest, manifestFileNames, readManifest } from '../manifest.js'
 import { hostMethods } from '../permissions.js'
-import { readArchive } from './archive.js'
 import { download } from './download.js'
 import { InstallErrors } from './errors.js'
 import { readFolder, readLocalArchive } from './folder.js'
@@ -73,6 +72,8 @@ async function readContent(
   const archive = async (bytes: Uint8Array) => {
     const archiveDigest = sha256(bytes)
     compareDigest('the digest of the archive', archiveDigest, expected)
+    // Loaded when there is an archive: a start has no use for it.
+    const { readArchive } = await import('./archive.js')
     return { archiveDigest, tree: await readArchive(bytes, isManifest) }
   }
   switch (source.kind) {
