@@ -2947,7 +2947,7 @@ export interface Operations {
       200: GetResources
     }
   }
-  /** Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
+  /** Changes as they happen, over a WebSocket; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
   getWorkspacesByWorkspaceIdWindowManagerStream: {
     input: {
       readonly path: {
@@ -2958,7 +2958,7 @@ export interface Operations {
         readonly client_id?: string | undefined
       } | undefined
     }
-    stream: {
+    socket: {
       readonly type: "snapshot"
       readonly client?: WindowClient | null | undefined
       readonly revision: number
@@ -4057,7 +4057,7 @@ export const routes = {
   getWorkspacesByWorkspaceIdWindowManagerClients: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
   getWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
   getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
-  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', stream: true },
+  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', socket: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
   patchBundlesActivationsById: { method: 'PATCH', path: '/api/bundles/activations/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },

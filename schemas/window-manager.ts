@@ -255,7 +255,7 @@ export const WindowStreamEvent = v.object({
 })
 export type WindowStreamEvent = v.InferOutput<typeof WindowStreamEvent>
 
-/** Frames of the stream; the id of a frame is its revision. */
+/** Messages of the stream. */
 export const WindowStreamFrame = v.variant('type', [
   v.object({
     type: v.literal('snapshot'),

@@ -6,13 +6,14 @@ import type { Awaitable } from '../awaitable.js'
 import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
-import type { Door, Frame, Route, StreamReply } from '../route.js'
+import type { Door, Route, SocketReply, StreamReply } from '../route.js'
 import type { Admission, Call } from './admission.js'
 import { decodeBody, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
 import { jsonPayload } from './json-payload.js'
-import type { StreamHub } from './streams.js'
+import { EventWire, type StreamHub, type Wire } from './streams.js'
+import { refuseHandshake, SocketWire } from './web-socket.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext {
@@ -22,6 +23,8 @@ export interface GenerationContext {
   /** Serves a request that waited, by what is the current generation then. */
   readonly again: (request: IncomingMessage, response: ServerResponse) => void
   readonly doorOf: (request: IncomingMessage) => Door
+  /** What came behind a request for a WebSocket; undefined for any other. */
+  readonly headOf: (request: IncomingMessage) => Buffer | undefined
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
   readonly acting: Map<string, Actor>
   readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
@@ -173,8 +176,11 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     config: { owner },
-    preParsing: async request => {
+    preParsing: async (request, reply) => {
       refuseDoor(route, context.doorOf(request.raw), context)
+      const asksForSocket = context.headOf(request.raw) !== undefined
+      if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
+      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
       // Also asked for what goes on then, for it makes the reserve available.
       const full = route.method === 'GET' ? undefined : await context.full()
       if (full && !route.essential) throw full
@@ -195,17 +201,9 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           get signal() {
             return call.signal
           },
-        } as never) as Awaitable<{
-          status: number
-          body?: unknown
-          headers?: Record<string, string>
-          stream?: StreamReply['stream']
-        }>
+        } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
         const result = await call.orLeaving(handled)
-        if (result.stream) {
-          for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
-          return await openStream(owner, result.stream, call, request, reply, context)
-        }
+        if ('stream' in result) return await openStream(owner, route, result, call, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
@@ -215,7 +213,9 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         return reply.type(JSON_TYPE).send(jsonPayload(result.body))
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
-        throw faultOf(call.reason ?? error)
+        const fault = faultOf(call.reason ?? error)
+        call.abort(fault)
+        throw fault
       } finally {
         call.leave()
       }
@@ -223,26 +223,50 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
   })
 }
 
+interface PlainReply {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 async function openStream(
   owner: string,
-  source: StreamReply['stream'],
+  route: Route,
+  result: StreamReply | SocketReply,
   call: Call,
-  request: FastifyRequest,
+  { raw, routeOptions }: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
   await context.durable()
-  reply.hijack()
-  const failed = (error: unknown): Frame => {
+  const said = (error: unknown): Fault => {
     const fault = faultOf(error)
-    if (fault.status >= 500) context.failed(owner, `stream ${request.routeOptions.url}`, fault.cause ?? fault)
-    return { event: 'error', data: errorBody(fault) }
+    if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
+    return fault
   }
-  // Not awaited: the stream belongs to the hub from here on, the handler is over.
-  void context.streams
-    .serve(owner, reply.raw, source, failed)
-    .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
+  const serve = <F>(wire: Wire<F>, source: AsyncIterable<F>, failed: (error: unknown) => F) => {
+    reply.hijack()
+    // Not awaited: the stream belongs to the hub from here on, the handler is over.
+    void context.streams
+      .serve({ owner, door: context.doorOf(raw) }, wire, source, failed)
+      .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
+  }
+  if (result.status === 101) {
+    const head = context.headOf(raw) ?? refuseHandshake(reply.raw)
+    const source = context.checkReplies ? checked(route, result.stream) : result.stream
+    serve<unknown>(await SocketWire.accept(raw, reply.raw, head), source, error => result.failed(said(error)))
+  } else {
+    for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
+    serve(new EventWire(reply.raw), result.stream, error => ({ event: 'error', data: errorBody(said(error)) }))
+  }
   return reply
+}
+
+async function* checked(route: Route, messages: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  for await (const body of messages) {
+    checkReply(route, { status: 101, body })
+    yield body
+  }
 }
 
 function actorOf({ id: cause, raw, headers }: FastifyRequest, { doorOf, acting }: GenerationContext): Actor {
@@ -270,7 +294,7 @@ function declaredHeaders(route: Route, request: FastifyRequest): Record<string, 
   )
 }
 
-function checkReply(route: Route, result: { status: number; body?: unknown }): void {
+function checkReply(route: Route, result: PlainReply): void {
   const schema = route.replies[result.status]
   if (schema === undefined)
     throw KernelErrors.reply_invalid(`${route.method} ${route.path} does not declare ${result.status}`)

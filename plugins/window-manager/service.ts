@@ -1,4 +1,12 @@
-import { type Actor, Fault, type Frame, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  channelled,
+  Fault,
+  iso,
+  type PluginKernel,
+  type SocketReply,
+  type Tx,
+} from '../../kernel/plugin.js'
 import type {
   AttachClientBody,
   HistoryEntry,
@@ -147,27 +155,28 @@ export class WindowManagerService implements WindowManagerApi {
     this.#live.notify(id)
   }
 
-  /** Frames for one reader; throws a Refusal before the first when its client is not attached. */
-  stream(workspace: Workspace, query: WindowStreamQuery, last: number | undefined, signal: AbortSignal) {
+  /** The channel of one reader; throws a Refusal before the first frame when its client is not attached. */
+  stream(workspace: Workspace, query: WindowStreamQuery, signal: AbortSignal): SocketReply {
     const { id } = workspace
     const { client_id: clientId } = query
-    const document = () => this.#store.read(id).document
-    const client = () => {
-      if (clientId === undefined) return undefined
-      return this.#clients.list(document()).find(entry => entry.client_id === clientId)
-    }
     if (clientId !== undefined) signal.addEventListener('abort', this.#clients.hold(id, clientId), { once: true })
     const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
-    const source = {
-      workspaceId: id,
-      live: this.#live,
-      revision: () => (isThere() ? this.#store.read(id).revision : undefined),
-      snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
-      client,
-      gone: new Refusal('window_manager_workspace_not_found', 'the workspace was deleted').toBody(id),
-      signal,
-    }
-    return windowFrames(source, last ?? query.after_revision) satisfies AsyncIterable<Frame>
+    const frames = windowFrames(
+      {
+        workspaceId: id,
+        live: this.#live,
+        revision: () => (isThere() ? this.#store.read(id).revision : undefined),
+        snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
+        client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
+        gone: new Refusal('window_manager_workspace_not_found', 'the workspace was deleted').toBody(id),
+        signal,
+      },
+      query.after_revision,
+    )
+    return channelled(frames, ({ code, message }) => {
+      const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
+      return { type: 'error', error: new Refusal(why, message).toBody(id) }
+    })
   }
 
   async #workspace(reference: string): Promise<Workspace> {

@@ -1,4 +1,3 @@
-import type { Frame } from '../../kernel/plugin.js'
 import type {
   WindowClient,
   WindowManagerErrorBody,
@@ -21,7 +20,10 @@ export interface StreamSource {
 }
 
 /** A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client. */
-export async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<Frame> {
+export async function* windowFrames(
+  source: StreamSource,
+  after: number | undefined,
+): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
   const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
   let at = after
@@ -30,31 +32,27 @@ export async function* windowFrames(source: StreamSource, after: number | undefi
     const next = live.next(workspace_id)
     const revision = source.revision()
     if (revision === undefined) {
-      yield frame({ type: 'error', error: source.gone })
+      yield { type: 'error', error: source.gone }
       return
     }
     // What is stored and not yet on the disk comes as an event of its own when it is.
     const upTo = Math.min(revision, live.latest(workspace_id) ?? revision)
     const missed = at === undefined || at > revision ? undefined : live.between(workspace_id, at, Math.max(at, upTo))
     if (at !== undefined && missed) {
-      for (const event of missed) yield frame({ type: 'event', event, revision: event.revision, workspace_id })
+      for (const event of missed) yield { type: 'event', event, revision: event.revision, workspace_id }
       at = Math.max(at, upTo)
     } else {
       const snapshot = source.snapshot()
       at = snapshot.revision
       const client = source.client()
       presented = client?.presentation_revision
-      yield frame({ type: 'snapshot', snapshot, revision: at, workspace_id, ...(client && { client }) })
+      yield { type: 'snapshot', snapshot, revision: at, workspace_id, ...(client && { client }) }
     }
     const client = source.client()
     if (client && client.presentation_revision !== presented) {
       presented = client.presentation_revision
-      yield frame({ type: 'client', client, revision: at, workspace_id })
+      yield { type: 'client', client, revision: at, workspace_id }
     }
     await Promise.race([next, aborted])
   }
-}
-
-function frame(data: WindowStreamFrame): Frame {
-  return { event: data.type, data, ...('revision' in data && { id: String(data.revision) }) }
 }
