@@ -8,12 +8,13 @@ import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
 import type { Door, Route, SocketReply, StreamReply } from '../route.js'
 import type { Admission, Call } from './admission.js'
-import { decodeBody, decodeQuery } from './decode.js'
+import { checked, checkReply, type PlainReply } from './check-reply.js'
+import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
 import { jsonPayload } from './json-payload.js'
-import { EventWire, type StreamHub, type Wire } from './streams.js'
-import { refuseHandshake, SocketWire } from './web-socket.js'
+import { eventWire, type StreamHub, type Wire } from './streams.js'
+import { channelWire, refuseHandshake } from './web-socket.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext {
@@ -170,7 +171,8 @@ function admit(scope: FastifyInstance, owner: string, { admission, again }: Gene
   })
 }
 
-function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, context: GenerationContext): void {
+function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
+  const { owner, route, self } = bound
   app.route({
     method: route.method,
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
@@ -194,7 +196,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           params: request.params,
           query: decodeQuery(route, request.query),
           body: decodeBody(route, request.body),
-          headers: declaredHeaders(route, request),
+          headers: decodeHeaders(route, request.headers),
           actor: actorOf(request, context),
           door: context.doorOf(request.raw),
           id: request.id,
@@ -203,7 +205,7 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           },
         } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
         const result = await call.orLeaving(handled)
-        if ('stream' in result) return await openStream(owner, route, result, call, request, reply, context)
+        if ('stream' in result) return await openStream(bound, result, call, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
@@ -223,15 +225,8 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
   })
 }
 
-interface PlainReply {
-  readonly status: number
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 async function openStream(
-  owner: string,
-  route: Route,
+  { owner, route }: BoundRoute,
   result: StreamReply | SocketReply,
   call: Call,
   { raw, routeOptions }: FastifyRequest,
@@ -239,34 +234,22 @@ async function openStream(
   context: GenerationContext,
 ) {
   await context.durable()
-  const said = (error: unknown): Fault => {
+  const isSocket = result.status === 101
+  const wire: Wire<unknown> = isSocket
+    ? await channelWire(raw, reply.raw, context.headOf(raw))
+    : eventWire(reply.raw, result.headers)
+  reply.hijack()
+  const failed = (error: unknown): unknown => {
     const fault = faultOf(error)
     if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
-    return fault
+    return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
   }
-  const serve = <F>(wire: Wire<F>, source: AsyncIterable<F>, failed: (error: unknown) => F) => {
-    reply.hijack()
-    // Not awaited: the stream belongs to the hub from here on, the handler is over.
-    void context.streams
-      .serve({ owner, door: context.doorOf(raw) }, wire, source, failed)
-      .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
-  }
-  if (result.status === 101) {
-    const head = context.headOf(raw) ?? refuseHandshake(reply.raw)
-    const source = context.checkReplies ? checked(route, result.stream) : result.stream
-    serve<unknown>(await SocketWire.accept(raw, reply.raw, head), source, error => result.failed(said(error)))
-  } else {
-    for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
-    serve(new EventWire(reply.raw), result.stream, error => ({ event: 'error', data: errorBody(said(error)) }))
-  }
+  const source = isSocket && context.checkReplies ? checked(route, result.stream) : result.stream
+  // Not awaited: the stream belongs to the hub from here on, the handler is over.
+  void context.streams
+    .serve({ owner, door: context.doorOf(raw) }, wire, source, failed)
+    .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
   return reply
-}
-
-async function* checked(route: Route, messages: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  for await (const body of messages) {
-    checkReply(route, { status: 101, body })
-    yield body
-  }
 }
 
 function actorOf({ id: cause, raw, headers }: FastifyRequest, { doorOf, acting }: GenerationContext): Actor {
@@ -282,28 +265,6 @@ function refuseDoor(route: Route, door: Door, context: GenerationContext): void 
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const NO_HEADERS = {}
-
-function declaredHeaders(route: Route, request: FastifyRequest): Record<string, string | undefined> {
-  if (!route.headers) return NO_HEADERS
-  return Object.fromEntries(
-    Object.keys(route.headers).map(name => {
-      const value = request.headers[name.toLowerCase()]
-      return [name.toLowerCase(), Array.isArray(value) ? value[0] : value]
-    }),
-  )
-}
-
-function checkReply(route: Route, result: PlainReply): void {
-  const schema = route.replies[result.status]
-  if (schema === undefined)
-    throw KernelErrors.reply_invalid(`${route.method} ${route.path} does not declare ${result.status}`)
-  if (schema === null) return
-  const issues = schema['~run']({ value: result.body }, {}).issues
-  if (!issues) return
-  const at = issues[0].path?.map(item => String(item.key)).join('.') ?? 'body'
-  throw KernelErrors.reply_invalid(`${route.method} ${route.path} ${result.status}: ${at}: ${issues[0].message}`)
-}
 
 async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply, context: GenerationContext) {
   const owner = (request.routeOptions.config as { owner?: string } | undefined)?.owner ?? 'kernel'

@@ -76,9 +76,9 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
     handler(door, request, response)
   })
   server.on('upgrade', (request, _socket, head) => {
-    if (request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? ''))
-      upgrade(server, request, response => handler(door, request, response, head))
-    else withoutUpgrade(server, request, head)
+    const isSocket = request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '')
+    const response = isSocket ? detached(server, request) : ignoreUpgrade(server, request, head)
+    if (response) handler(door, request, response, head)
   })
   server.on('checkExpectation', (_request, response) => {
     const fault = KernelErrors.expectation_failed()
@@ -101,8 +101,8 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
 /** Sockets that a server handed over: it does not count them any more. */
 const upgraded = new WeakMap<Server, Set<Duplex>>()
 
-/** An ordinary request of a socket that the server has let go of, with a response that ends it. */
-function upgrade(server: Server, request: IncomingMessage, serve: (response: ServerResponse) => void): void {
+/** The response to a request whose socket the server has let go of; it ends the socket, unless it is taken from it. */
+function detached(server: Server, request: IncomingMessage): ServerResponse | undefined {
   const { socket } = request
   const mine = upgraded.get(server) ?? new Set()
   upgraded.set(server, mine.add(socket))
@@ -110,22 +110,20 @@ function upgrade(server: Server, request: IncomingMessage, serve: (response: Ser
   socket.on('error', () => socket.destroy())
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
+  response.once('finish', () => socket.destroySoon())
   try {
     response.assignSocket(socket)
+    return response
   } catch {
-    // Sent behind a request that has no answer yet: no peer does that, and two answers cannot be told apart.
-    return void socket.destroy()
+    // Sent behind a request that has no answer yet: no peer does that, and two answers could not be told apart.
+    socket.destroy()
+    return undefined
   }
-  response.once('finish', () => socket.destroySoon())
-  serve(response)
 }
 
 /** An upgrade that is not offered is ignored, as HTTP has it: the request comes in again without asking for one. */
-function withoutUpgrade(
-  server: Server,
-  { method, url, httpVersion, rawHeaders, socket }: IncomingMessage,
-  head: Buffer,
-) {
+function ignoreUpgrade(server: Server, request: IncomingMessage, head: Buffer): undefined {
+  const { method, url, httpVersion, rawHeaders, socket } = request
   const lines = [`${method} ${url} HTTP/${httpVersion}`]
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)

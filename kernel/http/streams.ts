@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { Clock } from '../clock.js'
 import { KernelErrors } from '../errors.js'
-import type { Door, EncodedFrame, Frame } from '../route.js'
+import type { Door, EncodedFrame, Frame, StreamReply } from '../route.js'
 
 const BEAT_MS = 15_000
 /** Characters of one frame's data: room for the largest record of a journal and what is put around it. */
@@ -16,12 +16,12 @@ export interface Wire<F> {
   /** What they are written into: while it is full, the source waits. */
   readonly into: Writable
   /** Tells when the reader is gone, or does what ends the stream. */
-  watch(over: (how: Ending) => void): void
-  send(frame: F): void
+  watch(over: (how: Ending) => void): unknown
+  send(frame: F): unknown
   /** Every 15 s: something for the reader to get, or how it was found to be over. */
   beat(): Ending | undefined
   /** Says how it ended, and lets go. */
-  end(how: Ending): void
+  end(how: Ending): unknown
 }
 
 /** What a stream is ended by. */
@@ -119,31 +119,26 @@ export class StreamHub {
 const drained = (into: Writable) => new Promise<void>(resolve => into.once('drain', resolve))
 
 /** Server-sent events; a reader that waits is let wait, for people stop their terminals. */
-export class EventWire implements Wire<Frame | EncodedFrame> {
-  constructor(readonly into: ServerResponse) {
-    into.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    })
-    into.flushHeaders()
-  }
-
-  watch(over: (how: Ending) => void): void {
-    this.into.once('close', () => over('gone'))
-  }
-
-  send(frame: Frame | EncodedFrame): void {
-    this.into.write(frame instanceof Uint8Array ? frame : encodeFrame(frame))
-  }
-
-  beat(): undefined {
-    if (this.into.writable && !this.into.writableNeedDrain) this.into.write(': keep-alive\n\n')
-  }
-
-  end(how: Ending): void {
-    if (how === 'replaced' || how === 'shutdown') this.into.write('event: closing\ndata: {}\n\n')
-    this.into.end()
+export function eventWire(into: ServerResponse, headers: StreamReply['headers']): Wire<Frame | EncodedFrame> {
+  into.writeHead(200, {
+    ...headers,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  into.flushHeaders()
+  return {
+    into,
+    watch: over => into.once('close', () => over('gone')),
+    send: frame => into.write(frame instanceof Uint8Array ? frame : encodeFrame(frame)),
+    beat() {
+      if (into.writable && !into.writableNeedDrain) into.write(': keep-alive\n\n')
+      return undefined
+    },
+    end(how) {
+      if (how === 'replaced' || how === 'shutdown') into.write('event: closing\ndata: {}\n\n')
+      into.end()
+    },
   }
 }
 

@@ -1,13 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
+import type { ServerOptions, WebSocket } from 'ws'
 import { KernelErrors } from '../errors.js'
 import { type Ending, frameText, type Wire } from './streams.js'
 
-/** Bytes of a message: what a reader may say at most before it is heard that it should say nothing. */
-const MAX_MESSAGE = 4096
-/** Milliseconds that a reader has to answer the closing of its channel. */
-const CLOSE_MS = 2000
+const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  handleProtocols: () => false,
+  /** Bytes of a message: what a reader may say before it hears that it should say nothing. */
+  maxPayload: 4096,
+  /** Milliseconds that a reader has to answer the closing of its channel. */
+  closeTimeout: 2000,
+}
 
 /** What a reader is told at the end of its channel: code (RFC 6455, 7.4.1) and reason. */
 const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, reason: string]>> = {
@@ -20,71 +25,48 @@ const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, 
   slow: [1013, 'messages were not read in time; come back'],
 }
 
-/** A WebSocket on which the daemon alone speaks: each frame is a message of JSON. */
-export class SocketWire implements Wire<unknown> {
-  /** Whether the last ping has no answer yet. */
-  #silent = false
-
-  private constructor(
-    readonly into: Socket,
-    private readonly channel: WebSocket,
-  ) {}
-
-  /** Answers 101; from then on the response is no use. Throws `upgrade_required` for a handshake that is not valid. */
-  static async accept(request: IncomingMessage, response: ServerResponse, head: Buffer): Promise<SocketWire> {
-    const { WebSocketServer } = await import('ws')
-    const server = new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload: MAX_MESSAGE,
-      handleProtocols: () => false,
-      // In @types/ws it is missing.
-      ...({ closeTimeout: CLOSE_MS } as object),
-    })
-    // It would answer in words of its own.
-    server.on('wsClientError', () => {})
-    let wire: SocketWire | undefined
-    server.handleUpgrade(request, request.socket, head, channel => {
-      response.detachSocket(request.socket)
-      wire = new SocketWire(request.socket, channel)
-    })
-    return wire ?? refuseHandshake(response)
-  }
-
-  watch(over: (how: Ending) => void): void {
-    this.channel.on('message', (_, isBinary) => over(isBinary ? 'spoke_binary' : 'spoke'))
-    this.channel.on('pong', () => {
-      this.#silent = false
-    })
-    this.channel.once('close', () => over('gone'))
-    // What breaks the protocol is answered by the library with the code for it, and then closed.
-    this.channel.on('error', () => {})
-  }
-
-  send(frame: unknown): void {
-    this.channel.send(frameText(frame))
-  }
-
-  beat(): Ending | undefined {
-    if (this.#silent) return this.into.writableNeedDrain ? 'slow' : 'gone'
-    this.#silent = true
-    this.channel.ping()
-    return undefined
-  }
-
-  end(how: Ending): void {
-    if (how === 'gone') this.channel.terminate()
-    else this.channel.close(...CLOSING[how])
+/**
+ * Answers 101, and from then on the response is no use. On the channel the daemon alone speaks: each frame is a message of
+ * JSON. `head` is what came behind the request. Throws `upgrade_required` for a handshake that is not valid.
+ */
+export async function channelWire(
+  request: IncomingMessage,
+  response: ServerResponse,
+  head: Buffer | undefined,
+): Promise<Wire<unknown>> {
+  const { socket: into } = request
+  const { WebSocketServer } = await import('ws')
+  const server = new WebSocketServer(OPTIONS)
+  // It would answer in words of its own.
+  server.on('wsClientError', () => {})
+  let accepted: WebSocket | undefined
+  if (head) server.handleUpgrade(request, into, head, made => (accepted = made))
+  const channel = accepted ?? refuseHandshake(response)
+  response.detachSocket(into)
+  let unanswered = false
+  return {
+    into,
+    watch(over) {
+      channel.on('message', (_, isBinary) => over(isBinary ? 'spoke_binary' : 'spoke'))
+      channel.on('pong', () => (unanswered = false))
+      channel.once('close', () => over('gone'))
+      // What breaks the protocol is answered by the library with the code for it, and then closed.
+      channel.on('error', () => {})
+    },
+    send: frame => channel.send(frameText(frame)),
+    beat() {
+      if (unanswered) return into.writableNeedDrain ? 'slow' : 'gone'
+      unanswered = true
+      channel.ping()
+      return undefined
+    },
+    end: how => (how === 'gone' ? channel.terminate() : channel.close(...CLOSING[how])),
   }
 }
 
 /** Throws `upgrade_required`, its reply saying by header what to ask for. */
 export function refuseHandshake(response: ServerResponse): never {
-  for (const [name, value] of [
-    ['upgrade', 'websocket'],
-    ['sec-websocket-version', '13'],
-  ] as const)
-    response.setHeader(name, value)
+  response.setHeader('upgrade', 'websocket')
+  response.setHeader('sec-websocket-version', '13')
   throw KernelErrors.upgrade_required()
 }

@@ -19,6 +19,7 @@ import type {
   WindowManagerErrorBody,
   WindowManagerState,
   WindowPreviewReply,
+  WindowStreamFrame,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
 import { type Workspace, WorkspaceDeleted, type Workspaces } from '../workspaces/api.js'
@@ -161,7 +162,7 @@ export class WindowManagerService implements WindowManagerApi {
     const { client_id: clientId } = query
     if (clientId !== undefined) signal.addEventListener('abort', this.#clients.hold(id, clientId), { once: true })
     const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
-    const frames = windowFrames(
+    const stream = windowFrames(
       {
         workspaceId: id,
         live: this.#live,
@@ -173,10 +174,11 @@ export class WindowManagerService implements WindowManagerApi {
       },
       query.after_revision,
     )
-    return channelled(frames, ({ code, message }) => {
+    const failed = ({ code, message }: Fault): WindowStreamFrame => {
       const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
       return { type: 'error', error: new Refusal(why, message).toBody(id) }
-    })
+    }
+    return channelled({ stream, failed })
   }
 
   async #workspace(reference: string): Promise<Workspace> {

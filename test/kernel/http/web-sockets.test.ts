@@ -57,7 +57,7 @@ function speaking(name: string, world: World): Plugin {
           handle: (_self, { signal }) => {
             world.asked++
             signal.addEventListener('abort', () => world.stopped++)
-            return channelled(source(world, signal), ({ code }) => ({ code }))
+            return channelled({ stream: source(world, signal), failed: ({ code }) => ({ code }) })
           },
         }),
       ),
