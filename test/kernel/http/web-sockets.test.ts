@@ -26,6 +26,7 @@ const sources: Record<string, Source> = {
   async *ends() {
     yield { n: 1 }
   },
+  async *hangs() {},
   async *fast(world) {
     for (;;) {
       world.pulled++
@@ -54,8 +55,9 @@ function speaking(name: string, world: World): Plugin {
           summary: path,
           query: v.object({ after: v.optional(v.pipe(v.string(), v.digits())) }),
           replies: { 101: Message },
-          handle: (_self, { signal }) => {
+          handle: async (_self, { signal }) => {
             world.asked++
+            if (path === 'hangs') await new Promise(() => {})
             signal.addEventListener('abort', () => world.stopped++)
             return channelled({ stream: source(world, signal), failed: ({ code }) => ({ code }) })
           },
@@ -93,7 +95,7 @@ function open(doors: Doors, url: string, door: DoorName = 'socket', headers: Rec
   socket.on('message', data => messages.push(JSON.parse(String(data))))
   socket.on('error', () => {})
   const closed = new Promise<string>(resolve => socket.once('close', (code, why) => resolve(`${code} ${why}`.trim())))
-  return { socket, messages, closed, first: until(() => messages.length > 0) }
+  return { socket, messages, closed, first: new Promise(resolve => socket.once('message', resolve)) }
 }
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
@@ -285,7 +287,7 @@ test('its own plugin’s reload tells a reader to come back, and who asks meanwh
   await until(() => counts() === 0)
 })
 
-test('a shutdown ends the channels of each door with 1001', async () => {
+test('a shutdown ends the channels of each door with 1001, and what answers nothing', async () => {
   const channels = DOORS.map(door => open1('/api/talk/one', door))
   await Promise.all(channels.map(({ first }) => first))
   const lazy = net.connect(doors.socketPath)
@@ -293,7 +295,11 @@ test('a shutdown ends the channels of each door with 1001', async () => {
   lazy.pause()
   lazy.write(handshake('/api/talk/fast'))
   await until(() => counts() === 3)
+  const { asked } = world
+  const hanging = open1('/api/talk/hangs')
+  await until(() => world.asked > asked)
   await doors.close()
+  assert.is(await hanging.closed, '1006')
   for (const { closed } of channels) assert.match(await closed, /^1001/)
   lazy.destroy()
 })
