@@ -25,6 +25,7 @@ import { cliCommands } from './cli-table.js'
 import { MAX_LAYOUT_BYTES } from './layout-kind.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
+import { settingsIn, WindowManagerSettings } from './settings.js'
 import { migrations } from './store.js'
 
 const route = routeOf<WindowManagerService>()
@@ -74,6 +75,7 @@ export default definePlugin({
   tables: migrations,
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
   commands: cliCommands,
+  settings: settingsIn(WindowManagerSettings),
   routes: [
     route({
       method: 'GET',

@@ -1,16 +1,17 @@
 import { type Desktop, FLOATING, type Rect, WHOLE, type Window, type WindowDocument, windowOf } from './document.js'
 import { chosenDesktop, desktopAt, windowAt } from './lookup.js'
-import type { Effect, Reducer } from './reduce.js'
+import type { CommandContext, Effect, Reducer } from './reduce.js'
 import { refuse } from './refusal.js'
 import { attach, detach, holderOf, type Mint, parentOf, tile } from './tree.js'
 
-export const open: Reducer<'window.open'> = (draft, payload, { mint, activeDesktop }) => {
+export const open: Reducer<'window.open'> = (draft, payload, context) => {
+  const { mint, activeDesktop, settings } = context
   const { app, instance_key } = payload
   const known =
     instance_key === undefined
       ? undefined
       : Object.values(draft.windows).find(window => window.app === app && window.instance_key === instance_key)
-  if (known) return giveFocus(draft, known)
+  if (known) return giveFocus(draft, known, context)
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   const desktop = target?.desktop ?? chosenDesktop(draft, payload.desktop_id, activeDesktop)
   const id = payload.id ?? mint('win')
@@ -26,11 +27,11 @@ export const open: Reducer<'window.open'> = (draft, payload, { mint, activeDeskt
     route: payload.route ?? { pathname: '/', search: {} },
   }
   draft.windows[id] = window
-  const policy = draft.overrides.new_window_policy === 'floating' ? 'floating' : 'tiled'
+  const policy = draft.overrides.new_window_policy ?? settings.new_window_policy
   const wanted = payload.floating_rect ? 'floating' : (payload.placement ?? policy)
   if (wanted === 'floating' && !target) desktop.floating.push(id)
   else place(desktop, id, target?.window, payload.edge, mint)
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
 export const navigate: Reducer<'window.navigate'> = (draft, { window_id, route }) => {
@@ -45,10 +46,11 @@ export const close: Reducer<'window.close'> = (draft, { window_id }) => {
   return undefined
 }
 
-export const focus: Reducer<'window.focus'> = (draft, { window_id }) =>
-  giveFocus(draft, windowAt(draft, window_id).window)
+export const focus: Reducer<'window.focus'> = (draft, { window_id }, context) =>
+  giveFocus(draft, windowAt(draft, window_id).window, context)
 
-export const move: Reducer<'window.move'> = (draft, payload, { mint }) => {
+export const move: Reducer<'window.move'> = (draft, payload, context) => {
+  const { mint } = context
   const { window, desktop } = windowAt(draft, payload.window_id)
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   if (target?.window === window) refuse('invalid_command', 'a window cannot be moved beside itself')
@@ -67,7 +69,7 @@ export const move: Reducer<'window.move'> = (draft, payload, { mint }) => {
     place(goal, window.id, target?.window, payload.edge, mint)
   }
   window.desktop_id = goal.id
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
 export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_id }) => {
@@ -83,20 +85,18 @@ export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_i
   return undefined
 }
 
-export const toggleFloating: Reducer<'window.toggle_floating'> = (
-  draft,
-  { window_id, minimized },
-  { mint, revision },
-) => {
+export const toggleFloating: Reducer<'window.toggle_floating'> = (draft, { window_id, minimized }, context) => {
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
   if (window.placement !== 'floating') float(draft, window, desktop, window.floating_rect, revision)
   else if (minimized === undefined) putBack(draft, window, desktop, mint)
   window.minimized = minimized ?? false
-  return minimized ? undefined : giveFocus(draft, window)
+  return minimized ? undefined : giveFocus(draft, window, context)
 }
 
 /** A zoomed window floats over the whole desktop; its anchor says where it came from. */
-export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, { mint, revision }) => {
+export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, context) => {
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
   const isZoomed = window.placement === 'floating' && isWhole(window.floating_rect)
   if (!isZoomed && window.placement === 'floating') window.floating_rect = { ...WHOLE }
@@ -105,7 +105,7 @@ export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, { mint, revis
     putBack(draft, window, desktop, mint)
     window.floating_rect = { ...FLOATING }
   } else window.floating_rect = { ...FLOATING }
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
 const isWhole = ({ x, y, width, height }: Rect) => x === 0 && y === 0 && width === 1 && height === 1
@@ -183,11 +183,11 @@ export function renameWindows(desktop: Desktop, rename: (id: string) => string):
   for (const group of desktop.groups) visit(group.root)
 }
 
-function giveFocus(draft: WindowDocument, window: Window): Effect {
+function giveFocus(draft: WindowDocument, window: Window, { settings }: CommandContext): Effect {
   const desktop = desktopAt(draft, window.desktop_id)
   desktop.focus_owner = window.id
   window.minimized = false
-  if (desktop.floating.includes(window.id) && draft.overrides.raise_on_focus !== false)
+  if (desktop.floating.includes(window.id) && (draft.overrides.raise_on_focus ?? settings.raise_on_focus))
     desktop.floating = [...desktop.floating.filter(id => id !== window.id), window.id]
   const holder = holderOf(desktop, window.id)?.node
   if (holder?.kind === 'stack') holder.active_id = window.id

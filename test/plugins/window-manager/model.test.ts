@@ -94,7 +94,12 @@ test('any sequence of commands keeps every invariant, loses no window, and undo 
         next = there.document
       } else {
         const payload = payloadFor(id, document, dice)
-        const context = { mint: (prefix: string) => dice.ids.id(prefix), revision: step, layout: () => undefined }
+        const settings = {
+          new_window_policy: dice.of(['floating', 'beside_focus'] as const),
+          raise_on_focus: dice.chance(0.5),
+        }
+        const mint = (prefix: string) => dice.ids.id(prefix)
+        const context = { mint, revision: step, settings, layout: () => undefined }
         const reduced = reduce(document, id, payload, context)
         assert.is(canonicalJson(document), before, `${id} changed the document that it was given`)
         if (reduced.is === 'refused') {
