@@ -13,7 +13,7 @@ import { DOCUMENT_VERSION, type WindowDocument, windowOf } from './document.js'
 const TOLERANCE = 1e-6
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
 /** Bounds that keep one document a small thing to read and write; text lengths are in characters. */
-export const limits = { desktops: 64, windows: 500, depth: 24, text: 512 } as const
+export const limits = { desktops: 64, windows: 500, depth: 24, text: 512, characters: 4 * 1024 * 1024 } as const
 
 /** What may go over a setting is what the setting may be, or null. */
 const OverrideValues = v.object(
@@ -60,6 +60,8 @@ class Findings {
       this.add('version', 'version', `version ${version} is not known; documents have version ${DOCUMENT_VERSION}`)
     if (workspace_id !== workspaceId)
       this.add('workspace', 'workspace_id', workspaceId ? `must be ${workspaceId}` : 'must be empty')
+    if (JSON.stringify(this.document).length > limits.characters)
+      this.add('limit', 'document', `at most ${limits.characters} characters of JSON`)
     if (desktops.length === 0) this.add('desktops', 'desktops', 'there must be at least one desktop')
     if (desktops.length > limits.desktops) this.add('limit', 'desktops', `at most ${limits.desktops} desktops`)
     if (Object.keys(windows).length > limits.windows) this.add('limit', 'windows', `at most ${limits.windows} windows`)
