@@ -20,7 +20,6 @@ import type {
   WindowManagerState,
   WindowPreferences,
   WindowPreviewReply,
-  WindowStreamFrame,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
 import { type Workspace, WorkspaceDeleted, type Workspaces } from '../workspaces/api.js'
@@ -37,7 +36,7 @@ import { decodePayload, type Effect, isHistoryCommand, reduce } from './reduce.j
 import { Refusal, refusalStatus, refuse } from './refusal.js'
 import { preferences, preferred, WindowManagerSettings } from './settings.js'
 import { DocumentStore, type Side, type StoredDocument } from './store.js'
-import { windowFrames } from './stream.js'
+import { windowChannel } from './stream.js'
 import { tell } from './tell.js'
 import { diagnose } from './topology.js'
 
@@ -166,29 +165,21 @@ export class WindowManagerService implements WindowManagerApi {
     this.#live.notify(id)
   }
 
-  /** The channel of one reader; throws a Refusal before the first frame when its client is not attached. */
+  /** The channel of one reader; throws a Refusal before the first message when its client is not attached. */
   stream(workspace: Workspace, query: WindowStreamQuery, signal: AbortSignal): SocketReply {
     const { id } = workspace
     const { client_id: clientId } = query
     if (clientId !== undefined) signal.addEventListener('abort', this.#clients.hold(id, clientId), { once: true })
     const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
-    const stream = windowFrames(
-      {
-        workspaceId: id,
-        live: this.#live,
-        revision: () => (isThere() ? this.#store.read(id).revision : undefined),
-        snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
-        client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
-        gone: new Refusal('window_manager_workspace_not_found', 'the workspace was deleted').toBody(id),
-        signal,
-      },
-      query.after_revision,
-    )
-    const failed = ({ code, message }: Fault): WindowStreamFrame => {
-      const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
-      return { type: 'error', error: new Refusal(why, message).toBody(id) }
+    const source = {
+      workspaceId: id,
+      live: this.#live,
+      revision: () => (isThere() ? this.#store.read(id).revision : undefined),
+      snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
+      client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
+      signal,
     }
-    return channelled({ stream, failed })
+    return windowChannel(source, query.after_revision)
   }
 
   async #workspace(reference: string): Promise<Workspace> {

@@ -1,10 +1,12 @@
+import { channelled, type Fault, type SocketReply } from '../../kernel/plugin.js'
 import type {
   WindowClient,
-  WindowManagerErrorBody,
+  WindowManagerErrorCode,
   WindowManagerState,
   WindowStreamFrame,
 } from '../../schemas/window-manager.js'
 import type { Live } from './live.js'
+import { Refusal } from './refusal.js'
 
 /** What a stream reads from. */
 export interface StreamSource {
@@ -15,15 +17,25 @@ export interface StreamSource {
   snapshot(): WindowManagerState
   /** The reader's own client, where it said which. */
   client(): WindowClient | undefined
-  readonly gone: WindowManagerErrorBody
   readonly signal: AbortSignal
 }
 
+/** What a reader is told that knows a revision, or none. */
+export function windowChannel(source: StreamSource, after: number | undefined): SocketReply {
+  const failed = ({ code, message }: Fault) => {
+    const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
+    return refused(source.workspaceId, why, message)
+  }
+  return channelled({ stream: windowFrames(source, after), failed })
+}
+
+const refused = (id: string, code: WindowManagerErrorCode, message: string): WindowStreamFrame => ({
+  type: 'error',
+  error: new Refusal(code, message).toBody(id),
+})
+
 /** A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client. */
-export async function* windowFrames(
-  source: StreamSource,
-  after: number | undefined,
-): AsyncGenerator<WindowStreamFrame> {
+async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
   const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
   let at = after
@@ -32,7 +44,7 @@ export async function* windowFrames(
     const next = live.next(workspace_id)
     const revision = source.revision()
     if (revision === undefined) {
-      yield { type: 'error', error: source.gone }
+      yield refused(workspace_id, 'window_manager_workspace_not_found', 'the workspace was deleted')
       return
     }
     // What is stored and not yet on the disk comes as an event of its own when it is.

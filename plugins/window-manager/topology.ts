@@ -190,15 +190,17 @@ class Findings {
   }
 
   #rect(code: string, rect: Rect, at: string): boolean {
-    const { x, y, width, height } = rect
-    const fine =
-      x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= 1 + TOLERANCE && y + height <= 1 + TOLERANCE
+    const fine = isNormalised(rect)
     if (!fine) this.add(code, at, 'x and y from 0, width and height above 0, and nothing beyond 1')
     return fine
   }
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+
+/** Whether a rectangle lies in the desktop. */
+export const isNormalised = ({ x, y, width, height }: Rect) =>
+  x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= 1 + TOLERANCE && y + height <= 1 + TOLERANCE
 
 /** Whether two frames have more in common than an edge. */
 export function overlaps(a: Rect, b: Rect): boolean {

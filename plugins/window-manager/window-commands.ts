@@ -1,8 +1,9 @@
+import { anchorOf, putBack } from './anchor.js'
 import { type Desktop, FLOATING, type Rect, WHOLE, type Window, type WindowDocument, windowOf } from './document.js'
 import { chosenDesktop, desktopAt, windowAt } from './lookup.js'
 import type { CommandContext, Effect, Reducer } from './reduce.js'
 import { refuse } from './refusal.js'
-import { attach, detach, holderOf, type Mint, parentOf, tile } from './tree.js'
+import { attach, detach, holderOf, type Mint, tile } from './tree.js'
 
 export const open: Reducer<'window.open'> = (draft, payload, context) => {
   const { mint, activeDesktop, settings } = context
@@ -50,7 +51,7 @@ export const focus: Reducer<'window.focus'> = (draft, { window_id }, context) =>
   giveFocus(draft, windowAt(draft, window_id).window, context)
 
 export const move: Reducer<'window.move'> = (draft, payload, context) => {
-  const { mint } = context
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, payload.window_id)
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   if (target?.window === window) refuse('invalid_command', 'a window cannot be moved beside itself')
@@ -59,7 +60,7 @@ export const move: Reducer<'window.move'> = (draft, payload, context) => {
     refuse('invalid_command', 'say where to: target_window_id, edge, desktop_id or floating_rect')
   const floats = payload.floating_rect !== undefined || (window.placement === 'floating' && !target && !payload.edge)
   if (floats) {
-    if (window.placement !== 'floating') window.return_anchor = anchorOf(draft, window, desktop)
+    if (window.placement !== 'floating') window.return_anchor = anchorOf(window, desktop, revision)
     detach(desktop, window.id)
     goal.floating.push(window.id)
     window.floating_rect = payload.floating_rect ?? window.floating_rect
@@ -72,9 +73,10 @@ export const move: Reducer<'window.move'> = (draft, payload, context) => {
   return giveFocus(draft, window, context)
 }
 
-export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_id }) => {
+export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_id }, context) => {
   const one = windowAt(draft, window_id)
   const other = windowAt(draft, target_window_id)
+  const focused = [one, other].find(({ window, desktop }) => window.id === desktop.focus_owner)
   const trade = (id: string) => (id === window_id ? target_window_id : id === target_window_id ? window_id : id)
   for (const desktop of new Set([one.desktop, other.desktop])) renameWindows(desktop, trade)
   for (const key of ['floating_rect', 'minimized', 'return_anchor'] as const) {
@@ -82,13 +84,14 @@ export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_i
     Object.assign(one.window, { [key]: other.window[key] })
     Object.assign(other.window, { [key]: mine })
   }
-  return undefined
+  // On one desktop the focus goes along with its window; another desktop's is on what took its place.
+  return focused && one.desktop === other.desktop ? giveFocus(draft, focused.window, context) : undefined
 }
 
 export const toggleFloating: Reducer<'window.toggle_floating'> = (draft, { window_id, minimized }, context) => {
   const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
-  if (window.placement !== 'floating') float(draft, window, desktop, window.floating_rect, revision)
+  if (window.placement !== 'floating') float(window, desktop, window.floating_rect, revision)
   else if (minimized === undefined) putBack(draft, window, desktop, mint)
   window.minimized = minimized ?? false
   return minimized ? undefined : giveFocus(draft, window, context)
@@ -100,7 +103,7 @@ export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, context) => {
   const { window, desktop } = windowAt(draft, window_id)
   const isZoomed = window.placement === 'floating' && isWhole(window.floating_rect)
   if (!isZoomed && window.placement === 'floating') window.floating_rect = { ...WHOLE }
-  else if (!isZoomed) float(draft, window, desktop, WHOLE, revision)
+  else if (!isZoomed) float(window, desktop, WHOLE, revision)
   else if (window.return_anchor) {
     putBack(draft, window, desktop, mint)
     window.floating_rect = { ...FLOATING }
@@ -110,52 +113,11 @@ export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, context) => {
 
 const isWhole = ({ x, y, width, height }: Rect) => x === 0 && y === 0 && width === 1 && height === 1
 
-function float(draft: WindowDocument, window: Window, desktop: Desktop, rect: Rect, revision: number): void {
-  window.return_anchor = anchorOf(draft, window, desktop, revision)
+function float(window: Window, desktop: Desktop, rect: Rect, revision: number): void {
+  window.return_anchor = anchorOf(window, desktop, revision)
   detach(desktop, window.id)
   desktop.floating.push(window.id)
   window.floating_rect = { ...rect }
-}
-
-/** Where a tiled window is, so that it can come back there. */
-function anchorOf(draft: WindowDocument, window: Window, desktop: Desktop, revision = 0): Window['return_anchor'] {
-  const found = holderOf(desktop, window.id)
-  if (!found || !windowOf(draft, window.id)) return undefined
-  const parent = parentOf(found.group.root, found.node)
-  const index = parent?.children.indexOf(found.node)
-  const near =
-    found.node.kind === 'stack' ? [found.node] : index === undefined ? [] : neighbours(parent?.children, index)
-  return {
-    desktop_id: desktop.id,
-    source_revision: revision,
-    group_id: found.group.id,
-    ...(parent ? { parent_split_id: parent.id, child_index: index, weight: parent.weights[index ?? 0] } : {}),
-    neighbor_ids: near
-      .flatMap(node => (node.kind === 'leaf' ? [node.window_id] : node.kind === 'stack' ? node.window_ids : []))
-      .filter(id => id !== window.id),
-  }
-}
-
-const neighbours = <T>(list: readonly T[] = [], index: number) =>
-  [list[index - 1], list[index + 1]].filter(item => item !== undefined)
-
-/** Back to the split and the place it was taken from, else beside a neighbour of then, else wherever there is room. */
-function putBack(draft: WindowDocument, window: Window, desktop: Desktop, mint: Mint): void {
-  const anchor = window.return_anchor
-  detach(desktop, window.id)
-  window.return_anchor = undefined
-  const home = draft.desktops.find(({ id }) => id === anchor?.desktop_id) ?? desktop
-  const neighbour = anchor?.neighbor_ids?.find(id => holderOf(home, id))
-  const found = neighbour === undefined ? undefined : holderOf(home, neighbour)
-  const parent = found && parentOf(found.group.root, found.node)
-  const isFirst = anchor?.child_index === 0
-  if (neighbour === undefined) tile(home, window.id, mint)
-  else if (!anchor?.parent_split_id && found?.node.kind === 'stack') attach(home, window.id, neighbour, 'center', mint)
-  else {
-    const across = parent ? parent.axis === 'horizontal' : true
-    attach(home, window.id, neighbour, across ? (isFirst ? 'left' : 'right') : isFirst ? 'top' : 'bottom', mint)
-  }
-  window.desktop_id = home.id
 }
 
 function place(
