@@ -48,8 +48,8 @@ export function clientTypes(document: Document): string {
     return `/** ${operation.summary ?? operation.operationId}: ${method.toUpperCase()} ${path} */\n${operation.operationId}: ${block(members)}`
   })
   const routes = operations.map(({ path, method, operation }) => {
-    const stream = isStream(operation) ? ', stream: true' : ''
-    return `${operation.operationId}: { method: '${method.toUpperCase()}', path: '${path}'${stream} }`
+    const kind = isStream(operation) ? ', stream: true' : isSocket(operation) ? ', socket: true' : ''
+    return `${operation.operationId}: { method: '${method.toUpperCase()}', path: '${path}'${kind} }`
   })
   return [
     HEAD,
@@ -63,6 +63,7 @@ export function clientTypes(document: Document): string {
 }
 
 const isStream = ({ responses }: Operation) => responses['200']?.content?.['text/event-stream'] !== undefined
+const isSocket = ({ responses }: Operation) => responses['101'] !== undefined
 const isLastEventId = (operation: Operation, name: string) =>
   isStream(operation) && name.toLowerCase() === 'last-event-id'
 const schemaOf = ({ content = {} }: Content): Schema | undefined => Object.values(content)[0]?.schema
@@ -76,7 +77,7 @@ function* schemasOf({ operationId, parameters = [], requestBody, responses }: Op
 }
 
 const successes = (responses: Operation['responses']) =>
-  Object.entries(responses).filter(([status]) => status.startsWith('2'))
+  Object.entries(responses).filter(([status]) => status.startsWith('2') || status === '101')
 
 function inputType(operation: Operation, shapes: Shapes): string {
   const { parameters = [], requestBody } = operation
@@ -100,9 +101,10 @@ function inputType(operation: Operation, shapes: Shapes): string {
 
 function resultType(operation: Operation, shapes: Shapes): string {
   const replies = successes(operation.responses)
-  if (isStream(operation)) {
-    const schema = schemaOf(operation.responses['200'] ?? {})
-    return `stream: ${schema ? shapes.typeOf(schema) : 'unknown'}`
+  const [[, first] = []] = replies
+  if (isStream(operation) || isSocket(operation)) {
+    const schema = schemaOf(first ?? {})
+    return `${isStream(operation) ? 'stream' : 'socket'}: ${schema ? shapes.typeOf(schema) : 'unknown'}`
   }
   const members = replies.map(([status, reply]) => {
     const schema = schemaOf(reply)

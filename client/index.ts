@@ -4,6 +4,7 @@ import { ApiError, apiError, ConnectionError } from './error.js'
 import { exchange, readEvents, readText, resuming, type Target } from './exchange.js'
 import { type Operations, routes } from './operations.js'
 import type { ServerEvent } from './sse.js'
+import { readMessages } from './web-socket.js'
 
 export { ApiError, ConnectionError } from './error.js'
 export type { Target } from './exchange.js'
@@ -31,14 +32,17 @@ type ReplyOf<R> = { [S in keyof R]: { readonly status: S; readonly body: R[S] } 
 
 type Method<T> = T extends { input: infer I; stream: infer E }
   ? (...args: Arguments<I, StreamOptions>) => AsyncGenerator<StreamEvent<E>>
-  : T extends { input: infer I; replies: infer R }
-    ? (...args: Arguments<I, CallOptions>) => Promise<ReplyOf<R>>
-    : never
+  : T extends { input: infer I; socket: infer M }
+    ? (...args: Arguments<I, CallOptions>) => AsyncGenerator<M>
+    : T extends { input: infer I; replies: infer R }
+      ? (...args: Arguments<I, CallOptions>) => Promise<ReplyOf<R>>
+      : never
 
 /**
  * A method for each operation. It resolves with status and body of a reply that the document declares; an error reply is
  * thrown as {@link ApiError}, no reply as {@link ConnectionError}, an abort as the signal's reason. A stream that is cut
- * goes on after its last id, for up to 15 seconds without the daemon.
+ * goes on after its last id, for up to 15 seconds without the daemon. A WebSocket gives its messages until the daemon has no
+ * more; one that ends otherwise throws a ConnectionError `stream_cut`, and is opened again behind what the caller has.
  */
 export type Client = { readonly [N in keyof Operations]: Method<Operations[N]> }
 
@@ -54,17 +58,16 @@ interface Route {
   readonly method: string
   readonly path: string
   readonly stream?: true
+  readonly socket?: true
 }
 
 /** A client of the daemon behind a Unix socket or a base URL. It holds no connection. */
 export function createClient(target: Target): Client {
   return Object.fromEntries(
-    Object.entries<Route>(routes).map(([name, route]) => [
-      name,
-      route.stream
-        ? (input: Input = {}) => follow(target, route, input)
-        : (input: Input = {}) => call(target, route, input),
-    ]),
+    Object.entries<Route>(routes).map(([name, route]) => {
+      const use = route.stream ? follow : route.socket ? listen : call
+      return [name, (input: Input = {}) => use(target, route, input)]
+    }),
   ) as unknown as Client
 }
 
@@ -94,6 +97,11 @@ function follow(target: Target, route: Route, input: Input): AsyncGenerator<Serv
     mayPass: error => error instanceof ConnectionError || (error instanceof ApiError && error.status === 503),
     givenUp: cause => new ConnectionError('stream_cut', 'the stream was cut and the daemon did not come back', cause),
   })
+}
+
+async function* listen(target: Target, { path }: Route, input: Input): AsyncGenerator<unknown> {
+  const { path: names = {}, query = {}, headers = {}, signal } = input
+  yield* readMessages(target, fill(path, names) + search(query), headers, signal)
 }
 
 async function send(

@@ -1314,7 +1314,7 @@ export interface WindowClient {
 }
 
 export interface WindowManagerErrorBody {
-  readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable" | "window_manager_not_stacked" | "window_manager_window_pinned"
+  readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable"
   readonly error: string
   readonly workspace_id: string
   readonly current_revision?: number | undefined
@@ -2947,7 +2947,7 @@ export interface Operations {
       200: GetResources
     }
   }
-  /** Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
+  /** Changes as they happen, over a WebSocket; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
   getWorkspacesByWorkspaceIdWindowManagerStream: {
     input: {
       readonly path: {
@@ -2958,7 +2958,7 @@ export interface Operations {
         readonly client_id?: string | undefined
       } | undefined
     }
-    stream: {
+    socket: {
       readonly type: "snapshot"
       readonly client?: WindowClient | null | undefined
       readonly revision: number
@@ -4057,7 +4057,7 @@ export const routes = {
   getWorkspacesByWorkspaceIdWindowManagerClients: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
   getWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
   getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
-  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', stream: true },
+  getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', socket: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
   patchBundlesActivationsById: { method: 'PATCH', path: '/api/bundles/activations/{id}' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },

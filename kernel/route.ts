@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import type { Actor } from './actor.js'
 import type { Awaitable } from './awaitable.js'
+import type { Fault } from './errors.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -11,7 +12,7 @@ type Schema = v.GenericSchema
 type Input<S> = S extends Schema ? v.InferInput<S> : undefined
 type Output<S> = S extends Schema ? v.InferOutput<S> : undefined
 
-/** Replies by status: a schema, or `null` where the body is empty. */
+/** Replies by status: a schema, or `null` where the body is empty; 101 has that of the messages of a WebSocket. */
 export type Replies = { readonly [status: number]: Schema | null }
 
 /** Which door a request came through; trust goes by it, never by an address. */
@@ -49,9 +50,20 @@ export interface StreamReply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/**
+ * The reply of a route that declares 101: a WebSocket on which the daemon alone speaks, each item a message of JSON as the
+ * schema of 101 has it. What a reader has to say it says by requests; a message of it ends the channel.
+ */
+export interface SocketReply {
+  readonly status: 101
+  readonly stream: AsyncIterable<unknown>
+  /** How a fault is said on this channel, as its last message: one of the source, or `slow_consumer`. */
+  readonly failed: (fault: Fault) => unknown
+}
+
 /** A reply that matches one of the declared ones; error replies are thrown as faults instead. */
 export type RouteReply<R extends Replies> = {
-  [S in keyof R & number]: {
+  [S in Exclude<keyof R & number, 101>]: {
     readonly status: S
     readonly body: R[S] extends Schema ? Input<R[S]> : undefined
     readonly headers?: Readonly<Record<string, string>>
@@ -159,7 +171,7 @@ export interface RouteDefinition<
     self: S,
     request: { readonly params: { readonly [N in PathNames<P>]: string }; readonly actor: Actor },
   ) => Awaitable<void>
-  readonly handle: (self: S, request: RouteRequest<P, Q, B>) => Awaitable<RouteReply<R> | StreamReply>
+  readonly handle: (self: S, request: RouteRequest<P, Q, B>) => Awaitable<RouteReply<R> | StreamReply | SocketReply>
 }
 
 /** A route with its types erased, as the registry holds it. */
@@ -186,4 +198,5 @@ export const ok = <B>(body: B) => ({ status: 200 as const, body })
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })
+export const channelled = (reply: Omit<SocketReply, 'status'>): SocketReply => ({ status: 101, ...reply })
 export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })

@@ -5,6 +5,7 @@ import { ResourceRecord } from './kernel/record.js'
 import { Arrangement, Desktop, LayoutDocument, Overrides, Window } from './window-manager/document.js'
 
 export * from './window-manager/document.js'
+export * from './window-manager/preferences.js'
 
 /** Commands, as the contract names them. */
 export const WindowManagerCommand = v.picklist([
@@ -117,8 +118,6 @@ export const WindowManagerErrorCode = v.picklist([
   'window_manager_layout_not_found',
   'window_manager_slow_consumer',
   'window_manager_unavailable',
-  'window_manager_not_stacked',
-  'window_manager_window_pinned',
 ])
 export type WindowManagerErrorCode = v.InferOutput<typeof WindowManagerErrorCode>
 
@@ -255,7 +254,7 @@ export const WindowStreamEvent = v.object({
 })
 export type WindowStreamEvent = v.InferOutput<typeof WindowStreamEvent>
 
-/** Frames of the stream; the id of a frame is its revision. */
+/** Messages of the stream. */
 export const WindowStreamFrame = v.variant('type', [
   v.object({
     type: v.literal('snapshot'),

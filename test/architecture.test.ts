@@ -22,7 +22,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 8228
+const STANDS_AT = 8380
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>
@@ -103,17 +103,20 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'the client imports Node and itself',
-    broken: s => only(s, 'client', to => to.startsWith('node:') || inside(to, 'client')),
+    says: 'the client imports Node, ws and itself',
+    broken: s => only(s, 'client', to => to.startsWith('node:') || to === 'ws' || inside(to, 'client')),
     mutants: [
       ['client/a.ts', "import * as v from 'valibot'"],
       ['client/a.ts', "import { x } from '../schemas/daemon.js'"],
     ],
   },
   {
-    says: 'only kernel/http imports fastify',
-    broken: libraryOnlyIn(/^(@fastify\/|fastify)/, /^kernel\/http\//),
-    mutants: [['kernel/host/a.ts', "import fastify from 'fastify'"]],
+    says: 'only kernel/http imports fastify and ws',
+    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^kernel\/http\//),
+    mutants: [
+      ['kernel/host/a.ts', "import fastify from 'fastify'"],
+      ['plugins/a/service.ts', "await import('ws')"],
+    ],
   },
   {
     says: 'only kernel/hooks imports tapable',

@@ -271,7 +271,7 @@ export class Host {
     if (!scope) return []
     if (plugin.provides) this.#services.delete(plugin.provides.id)
     delete slot.scope
-    this.options.transport.streams.end(plugin.name)
+    this.options.transport.streams.end('replaced', { owner: plugin.name })
     const errors = await scope.release(RELEASE_MS)
     for (const error of errors) this.report({ owner: plugin.name, hook: 'release', error })
     return errors

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../errors.js'
 import { issueText } from '../issue-text.js'
@@ -29,6 +30,19 @@ export function decodeBody(route: Route, body: unknown): unknown {
   if ('entries' in route.body && Array.isArray(body))
     throw refusal({ ...route, invalid: 400 }, 'body', { body: 'an object is expected, not an array' })
   return decode(route, 'body', route.body, body)
+}
+
+const NO_HEADERS = {}
+
+/** The headers that the route declares, by their lower-case names; of a repeated one the first. */
+export function decodeHeaders({ headers }: Route, given: IncomingHttpHeaders): Record<string, string | undefined> {
+  if (!headers) return NO_HEADERS
+  return Object.fromEntries(
+    Object.keys(headers).map(name => {
+      const value = given[name.toLowerCase()]
+      return [name.toLowerCase(), Array.isArray(value) ? value[0] : value]
+    }),
+  )
 }
 
 function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, value: unknown): unknown {

@@ -6,13 +6,15 @@ import type { Awaitable } from '../awaitable.js'
 import { type Fault, faultOf, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { Ids } from '../ids.js'
-import type { Door, Frame, Route, StreamReply } from '../route.js'
+import type { Door, Route, SocketReply, StreamReply } from '../route.js'
 import type { Admission, Call } from './admission.js'
-import { decodeBody, decodeQuery } from './decode.js'
+import { checked, checkReply, type PlainReply } from './check-reply.js'
+import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
 import { jsonPayload } from './json-payload.js'
-import type { StreamHub } from './streams.js'
+import { eventWire, type StreamHub, type Wire } from './streams.js'
+import { channelWire, refuseHandshake } from './web-socket.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext {
@@ -22,6 +24,8 @@ export interface GenerationContext {
   /** Serves a request that waited, by what is the current generation then. */
   readonly again: (request: IncomingMessage, response: ServerResponse) => void
   readonly doorOf: (request: IncomingMessage) => Door
+  /** What came behind a request for a WebSocket; undefined for any other. */
+  readonly headOf: (request: IncomingMessage) => Buffer | undefined
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
   readonly acting: Map<string, Actor>
   readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
@@ -167,14 +171,18 @@ function admit(scope: FastifyInstance, owner: string, { admission, again }: Gene
   })
 }
 
-function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, context: GenerationContext): void {
+function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
+  const { owner, route, self } = bound
   app.route({
     method: route.method,
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     config: { owner },
-    preParsing: async request => {
+    preParsing: async (request, reply) => {
       refuseDoor(route, context.doorOf(request.raw), context)
+      const asksForSocket = context.headOf(request.raw) !== undefined
+      if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
+      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
       // Also asked for what goes on then, for it makes the reserve available.
       const full = route.method === 'GET' ? undefined : await context.full()
       if (full && !route.essential) throw full
@@ -188,24 +196,16 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
           params: request.params,
           query: decodeQuery(route, request.query),
           body: decodeBody(route, request.body),
-          headers: declaredHeaders(route, request),
+          headers: decodeHeaders(route, request.headers),
           actor: actorOf(request, context),
           door: context.doorOf(request.raw),
           id: request.id,
           get signal() {
             return call.signal
           },
-        } as never) as Awaitable<{
-          status: number
-          body?: unknown
-          headers?: Record<string, string>
-          stream?: StreamReply['stream']
-        }>
+        } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
         const result = await call.orLeaving(handled)
-        if (result.stream) {
-          for (const [name, value] of Object.entries(result.headers ?? {})) reply.raw.setHeader(name, value)
-          return await openStream(owner, result.stream, call, request, reply, context)
-        }
+        if ('stream' in result) return await openStream(bound, result, call, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
@@ -215,7 +215,9 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
         return reply.type(JSON_TYPE).send(jsonPayload(result.body))
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
-        throw faultOf(call.reason ?? error)
+        const fault = faultOf(call.reason ?? error)
+        call.abort(fault)
+        throw fault
       } finally {
         call.leave()
       }
@@ -224,23 +226,28 @@ function addRoute(app: FastifyInstance, { owner, route, self }: BoundRoute, cont
 }
 
 async function openStream(
-  owner: string,
-  source: StreamReply['stream'],
+  { owner, route }: BoundRoute,
+  result: StreamReply | SocketReply,
   call: Call,
-  request: FastifyRequest,
+  { raw, routeOptions }: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
   await context.durable()
+  const isSocket = result.status === 101
+  const wire: Wire<unknown> = isSocket
+    ? await channelWire(raw, reply.raw, context.headOf(raw))
+    : eventWire(reply.raw, result.headers)
   reply.hijack()
-  const failed = (error: unknown): Frame => {
+  const failed = (error: unknown): unknown => {
     const fault = faultOf(error)
-    if (fault.status >= 500) context.failed(owner, `stream ${request.routeOptions.url}`, fault.cause ?? fault)
-    return { event: 'error', data: errorBody(fault) }
+    if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
+    return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
   }
+  const source = isSocket && context.checkReplies ? checked(route, result.stream) : result.stream
   // Not awaited: the stream belongs to the hub from here on, the handler is over.
   void context.streams
-    .serve(owner, reply.raw, source, failed)
+    .serve({ owner, door: context.doorOf(raw) }, wire, source, failed)
     .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
   return reply
 }
@@ -258,28 +265,6 @@ function refuseDoor(route: Route, door: Door, context: GenerationContext): void 
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const NO_HEADERS = {}
-
-function declaredHeaders(route: Route, request: FastifyRequest): Record<string, string | undefined> {
-  if (!route.headers) return NO_HEADERS
-  return Object.fromEntries(
-    Object.keys(route.headers).map(name => {
-      const value = request.headers[name.toLowerCase()]
-      return [name.toLowerCase(), Array.isArray(value) ? value[0] : value]
-    }),
-  )
-}
-
-function checkReply(route: Route, result: { status: number; body?: unknown }): void {
-  const schema = route.replies[result.status]
-  if (schema === undefined)
-    throw KernelErrors.reply_invalid(`${route.method} ${route.path} does not declare ${result.status}`)
-  if (schema === null) return
-  const issues = schema['~run']({ value: result.body }, {}).issues
-  if (!issues) return
-  const at = issues[0].path?.map(item => String(item.key)).join('.') ?? 'body'
-  throw KernelErrors.reply_invalid(`${route.method} ${route.path} ${result.status}: ${at}: ${issues[0].message}`)
-}
 
 async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply, context: GenerationContext) {
   const owner = (request.routeOptions.config as { owner?: string } | undefined)?.owner ?? 'kernel'

@@ -1,5 +1,5 @@
 import { chmod, rm } from 'node:fs/promises'
-import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import http, { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../errors.js'
 import type { ListenerInfo } from '../host/view.js'
@@ -17,7 +17,8 @@ export const LIMITS = {
 
 export type Limits = { readonly [K in keyof typeof LIMITS]: number }
 
-export type Handler = (door: Door, request: IncomingMessage, response: ServerResponse) => void
+/** `head` is there when the request asks for a WebSocket: what came behind it. */
+export type Handler = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => void
 
 /** One `http.Server` of the kernel's own; what it serves is the current generation's. */
 export class Listener {
@@ -63,6 +64,7 @@ export class Listener {
     this.server.closeIdleConnections()
     await Promise.race([closed, grace])
     this.server.closeAllConnections()
+    for (const socket of upgraded.get(this.server) ?? []) socket.destroy()
     await closed
   }
 }
@@ -72,6 +74,11 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
   const server = http.createServer({ ...limits, requireHostHeader: false }, (request, response) => {
     answering.set(request.socket, response)
     handler(door, request, response)
+  })
+  server.on('upgrade', (request, _socket, head) => {
+    const isSocket = request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '')
+    const response = isSocket ? detached(server, request) : ignoreUpgrade(server, request, head)
+    if (response) handler(door, request, response, head)
   })
   server.on('checkExpectation', (_request, response) => {
     const fault = KernelErrors.expectation_failed()
@@ -89,6 +96,39 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
     socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)
   })
   return server
+}
+
+/** Sockets that a server handed over: it does not count them any more. */
+const upgraded = new WeakMap<Server, Set<Duplex>>()
+
+/** The response to a request whose socket the server has let go of; it ends the socket, unless it is taken from it. */
+function detached(server: Server, request: IncomingMessage): ServerResponse | undefined {
+  const { socket } = request
+  const mine = upgraded.get(server) ?? new Set()
+  upgraded.set(server, mine.add(socket))
+  socket.once('close', () => mine.delete(socket))
+  socket.on('error', () => socket.destroy())
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.once('finish', () => socket.destroySoon())
+  try {
+    response.assignSocket(socket)
+    return response
+  } catch {
+    // Sent behind a request that has no answer yet: no peer does that, and two answers could not be told apart.
+    socket.destroy()
+    return undefined
+  }
+}
+
+/** An upgrade that is not offered is ignored, as HTTP has it: the request comes in again without asking for one. */
+function ignoreUpgrade(server: Server, request: IncomingMessage, head: Buffer): undefined {
+  const { method, url, httpVersion, rawHeaders, socket } = request
+  const lines = [`${method} ${url} HTTP/${httpVersion}`]
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
+  server.emit('connection', socket)
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'

@@ -107,7 +107,7 @@ function responses(route: Route): Record<string, unknown> {
       all[status] = { description: 'Success', content: { [type]: { schema: body } } }
     }
   }
-  for (const status of new Set([...COMMON, ...(route.errors ?? [])])) {
+  for (const status of new Set([...COMMON, ...(101 in route.replies ? [426] : []), ...(route.errors ?? [])])) {
     all[status] ??= {
       description: 'Refused or failed',
       content: { 'application/json': { schema: { $ref: 'Error#' } } },

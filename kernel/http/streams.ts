@@ -1,23 +1,41 @@
 import type { ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import type { Clock } from '../clock.js'
 import { KernelErrors } from '../errors.js'
-import type { EncodedFrame, Frame, StreamReply } from '../route.js'
+import type { Door, EncodedFrame, Frame, StreamReply } from '../route.js'
 
-const HEARTBEAT_MS = 15_000
+const BEAT_MS = 15_000
 /** Characters of one frame's data: room for the largest record of a journal and what is put around it. */
 const FRAME_LIMIT = 32 * 1024 * 1024
 
-interface OpenStream {
+/** Why a stream is over: how it is with its source, its owner, the daemon and its reader. */
+export type Ending = 'done' | 'failed' | 'replaced' | 'shutdown' | 'slow' | 'spoke' | 'spoke_binary' | 'gone'
+
+/** How frames reach one reader. */
+export interface Wire<F> {
+  /** What they are written into: while it is full, the source waits. */
+  readonly into: Writable
+  /** Tells when the reader is gone, or does what ends the stream. */
+  watch(over: (how: Ending) => void): unknown
+  send(frame: F): unknown
+  /** Every 15 s: something for the reader to get, or how it was found to be over. */
+  beat(): Ending | undefined
+  /** Says how it ended, and lets go. */
+  end(how: Ending): unknown
+}
+
+/** What a stream is ended by. */
+interface StreamKey {
   readonly owner: string
-  close(): void
+  readonly door: Door
 }
 
 /**
- * Server-sent event streams, kept here and not in a generation, so that another plugin's reload touches none. Backpressure
- * goes to the source: the next frame is asked for when the socket took the last.
+ * Streams of any wire, kept here and not in a generation, so that another plugin's reload touches none. Backpressure goes to
+ * the source: the next frame is asked for when the reader's socket took the last.
  */
 export class StreamHub {
-  readonly #open = new Set<OpenStream>()
+  readonly #open = new Map<(how: Ending) => void, StreamKey>()
 
   constructor(
     private readonly clock: Clock,
@@ -27,21 +45,21 @@ export class StreamHub {
   /** Open streams by owner. */
   counts(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {}
-    for (const { owner } of this.#open) counts[owner] = (counts[owner] ?? 0) + 1
+    for (const { owner } of this.#open.values()) counts[owner] = (counts[owner] ?? 0) + 1
     return counts
   }
 
   /**
-   * Writes frames until the source ends or throws, the caller hangs up or the owner goes. Never rejects, and settles at
-   * once when the caller or the owner is gone, whatever the source is doing.
+   * Sends frames until the source ends or throws, the reader goes or the owner goes; `failed` makes the last frame of a fault
+   * and does not throw. Never rejects, and settles at once when it is over, whatever the source is doing.
    */
-  async serve(
-    owner: string,
-    response: ServerResponse,
-    source: StreamReply['stream'],
-    failed: (error: unknown) => Frame,
+  async serve<F>(
+    key: StreamKey,
+    wire: Wire<F>,
+    source: AsyncIterable<F>,
+    failed: (error: unknown) => F,
   ): Promise<void> {
-    let over = 'no' as 'no' | 'closing' | 'gone'
+    let over = 'no' as 'no' | Ending
     let end: () => void = () => {}
     // Not Promise.race: what it was called with keeps all of its calls, and a stream has many.
     const unlessOver = <T>(work: Promise<T>) =>
@@ -50,65 +68,90 @@ export class StreamHub {
         work.then(resolve, reject)
         if (over !== 'no') end()
       })
-    const stop = (how: 'closing' | 'gone') => {
+    const stop = (how: Ending) => {
       if (over === 'no') over = how
       end()
     }
-    const stream: OpenStream = { owner, close: () => stop('closing') }
-    this.#open.add(stream)
-    response.once('close', () => stop('gone'))
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    })
-    response.flushHeaders()
-    const beat = this.#heartbeat(response)
+    this.#open.set(stop, key)
+    wire.watch(stop)
+    const beat = this.#beat(wire, stop)
     const iterator = source[Symbol.asyncIterator]()
     try {
       while (over === 'no') {
         const next = await unlessOver(iterator.next())
         if (!next || next.done) break
-        const frame = next.value instanceof Uint8Array ? next.value : encodeFrame(next.value)
         await unlessOver(this.durable())
-        // A frame after `closing` would be lost: the reader has gone to ask again for what follows the last id it has.
-        if (over === 'no' && !response.write(frame)) await unlessOver(drained(response))
+        // A frame after the last one would be lost: the reader has gone to ask again for what follows what it has.
+        if (over === 'no') wire.send(next.value)
+        if (wire.into.writableNeedDrain) await unlessOver(drained(wire.into))
       }
     } catch (error) {
       // The source may throw because it was told to stop; that is nobody's failure.
-      if (over === 'no') response.write(encodeFrame(failed(error)))
+      if (over === 'no') wire.send(failed(error))
+      stop('failed')
     }
     beat.stop()
-    this.#open.delete(stream)
+    this.#open.delete(stop)
     // Not awaited: a source that waits for its next frame returns only when its signal aborts.
     void Promise.resolve(iterator.return?.()).catch(() => {})
-    if (over === 'closing') response.write('event: closing\ndata: {}\n\n')
-    response.end()
+    if (over === 'slow') wire.send(failed(KernelErrors.slow_consumer()))
+    wire.end(over === 'no' ? 'done' : over)
   }
 
-  /** Ends the streams of one owner, or all; readers resume elsewhere with Last-Event-ID. */
-  end(owner?: string): void {
-    for (const stream of [...this.#open]) if (owner === undefined || stream.owner === owner) stream.close()
+  /** Ends the streams of one owner or door, or all; readers come back for what follows. */
+  end(how: Ending, { owner, door }: Partial<StreamKey> = {}): void {
+    for (const [stop, key] of [...this.#open])
+      if ((owner ?? key.owner) === key.owner && (door ?? key.door) === key.door) stop(how)
   }
 
-  #heartbeat(response: ServerResponse): { stop(): void } {
-    let timer = this.clock.timeout(HEARTBEAT_MS, beat)
+  #beat(wire: Wire<never>, stop: (how: Ending) => void): { stop(): void } {
+    let timer = this.clock.timeout(BEAT_MS, beat)
     const clock = this.clock
     function beat() {
-      if (response.writable && !response.writableNeedDrain) response.write(': keep-alive\n\n')
-      timer = clock.timeout(HEARTBEAT_MS, beat)
+      const how = wire.beat()
+      if (how) stop(how)
+      timer = clock.timeout(BEAT_MS, beat)
     }
     return { stop: () => timer.cancel() }
   }
 }
 
-const drained = (response: ServerResponse) => new Promise<void>(resolve => response.once('drain', resolve))
+const drained = (into: Writable) => new Promise<void>(resolve => into.once('drain', resolve))
+
+/** Server-sent events; a reader that waits is let wait, for people stop their terminals. */
+export function eventWire(into: ServerResponse, headers: StreamReply['headers']): Wire<Frame | EncodedFrame> {
+  into.writeHead(200, {
+    ...headers,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  into.flushHeaders()
+  return {
+    into,
+    watch: over => into.once('close', () => over('gone')),
+    send: frame => into.write(frame instanceof Uint8Array ? frame : encodeFrame(frame)),
+    beat() {
+      if (into.writable && !into.writableNeedDrain) into.write(': keep-alive\n\n')
+      return undefined
+    },
+    end(how) {
+      if (how === 'replaced' || how === 'shutdown') into.write('event: closing\ndata: {}\n\n')
+      into.end()
+    },
+  }
+}
 
 /** A frame in the wire format; line breaks cannot occur in JSON text, and are taken out of the id and the name. */
 export function encodeFrame({ id, event, data }: Frame): EncodedFrame {
   const line = (name: string, value: string) => `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`
+  const head = (id === undefined ? '' : line('id', id)) + (event === undefined ? '' : line('event', event))
+  return Buffer.from(`${head}data: ${frameText(data)}\n\n`)
+}
+
+/** What a frame carries as JSON. Throws `frame_too_large`. */
+export function frameText(data: unknown): string {
   const text = JSON.stringify(data) ?? 'null'
   if (text.length > FRAME_LIMIT) throw KernelErrors.frame_too_large()
-  const head = (id === undefined ? '' : line('id', id)) + (event === undefined ? '' : line('event', event))
-  return Buffer.from(`${head}data: ${text}\n\n`)
+  return text
 }

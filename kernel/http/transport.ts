@@ -34,6 +34,7 @@ export class Transport {
   readonly #admission: Admission
   readonly #listeners: Listener[] = []
   readonly #doors = new WeakMap<IncomingMessage, Door>()
+  readonly #heads = new WeakMap<IncomingMessage, Buffer>()
   readonly #acting = new Map<string, Actor>()
   readonly #ended = new AbortController()
   #current: Generation | undefined
@@ -109,7 +110,7 @@ export class Transport {
   async close(door: Door, graceMs: number): Promise<void> {
     const mine = this.#listeners.filter(listener => listener.info.door === door)
     for (const listener of mine) this.#listeners.splice(this.#listeners.indexOf(listener), 1)
-    if (this.#listeners.length === 0) this.streams.end()
+    this.streams.end('shutdown', { door })
     const timer = new AbortController()
     const grace = this.options.clock.sleep(graceMs, timer.signal).catch(() => {})
     await Promise.all(mine.map(listener => listener.close(grace)))
@@ -119,7 +120,7 @@ export class Transport {
   async end(): Promise<void> {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
-    this.streams.end()
+    this.streams.end('shutdown')
     this.#current = undefined
   }
 
@@ -153,6 +154,7 @@ export class Transport {
       admission: this.#admission,
       again: (request, response) => this.#serve(request, response),
       doorOf: request => this.#doors.get(request) ?? 'inject',
+      headOf: request => this.#heads.get(request),
       acting: this.#acting,
       guard: (request, door) => {
         const tcp = door === 'tcp' ? this.#tcp() : undefined
@@ -171,8 +173,9 @@ export class Transport {
     return undefined
   }
 
-  readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse) => {
+  readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => {
     this.#doors.set(request, door)
+    if (head) this.#heads.set(request, head)
     this.#serve(request, response)
   }
 

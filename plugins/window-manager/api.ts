@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { event, token } from '../../kernel/plugin.js'
-import { type WindowManagerState, WindowStreamEvent } from '../../schemas/window-manager.js'
+import { type WindowManagerState, type WindowPreferences, WindowStreamEvent } from '../../schemas/window-manager.js'
 import type { HappeningName } from './changes.js'
 
 export { readLayoutFile } from './layout-file.js'
@@ -10,6 +10,8 @@ export { type DecodedLayout, decodeLayout, LayoutKind, MAX_LAYOUT_BYTES } from '
 export interface WindowManagerApi {
   /** The state of a workspace, by id; undefined when there is no such workspace. */
   state(workspaceId: string): WindowManagerState | undefined
+  /** What a workspace goes by now: its overrides over the settings; undefined when there is no such workspace. */
+  preferences(workspaceId: string): WindowPreferences | undefined
 }
 
 export const WindowManager = token<WindowManagerApi>('window-manager@1')

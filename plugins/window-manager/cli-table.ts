@@ -5,7 +5,8 @@ import { type CommandId, commandTable } from './command-table.js'
 interface Part {
   readonly name: string
   readonly member: string
-  readonly as?: 'text' | 'integer' | 'number' | 'boolean'
+  /** `minus` turns the number that is there: a word that begins with a dash would be an option. */
+  readonly as?: 'text' | 'integer' | 'number' | 'boolean' | 'minus'
   readonly summary?: string
 }
 
@@ -104,8 +105,9 @@ export const cliVerbs = {
     args: [
       window,
       { name: 'axis', member: 'axis', summary: 'horizontal or vertical' },
-      { name: 'delta', member: 'delta', as: 'number', summary: 'part of the split to grow by, 0.1 say; -0.1 shrinks' },
+      { name: 'delta', member: 'delta', as: 'number', summary: 'part of the split to grow by, 0.1 say' },
     ],
+    options: [{ name: 'shrink', member: 'delta', as: 'minus', summary: 'by that much smaller instead' }],
     summary: 'Makes a window larger or smaller',
   },
   'layout arrange': {
@@ -147,7 +149,7 @@ function verb(path: CliVerb): Command {
   })
   const option = ({ name, summary: text = '', as }: Part): CommandOption => ({
     name,
-    type: as === 'integer' || as === 'boolean' ? as : 'text',
+    type: as === 'minus' ? 'boolean' : as === 'integer' || as === 'boolean' ? as : 'text',
     summary: text,
   })
   return {

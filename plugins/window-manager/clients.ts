@@ -73,9 +73,10 @@ export class Clients {
     this.#byWorkspace.get(workspaceId)?.delete(id)
   }
 
-  /** What a command of this client means for what it looks at. */
-  take(document: WindowDocument, id: string, { focus, show }: Effect): WindowClient {
-    const client = this.#at(document.workspace_id, id)
+  /** What a command of this client means for what it looks at; undefined when it went while the command was written. */
+  take(document: WindowDocument, id: string, { focus, show }: Effect): WindowClient | undefined {
+    const client = this.#living(document.workspace_id).get(id)
+    if (!client) return undefined
     if (show !== undefined) client.activeDesktop = show
     if (focus !== undefined) client.focusOrder = [focus, ...client.focusOrder.filter(other => other !== focus)]
     client.focusOrder = client.focusOrder.filter(other => windowOf(document, other))

@@ -25,8 +25,11 @@ export async function runVerb(context: CommandContext): Promise<void> {
   const { command, args = [], options = [], fixed = {} }: CliCommand = cliVerbs[context.path as CliVerb]
   const payload: Record<string, unknown> = structuredClone(fixed)
   for (const part of args) put(payload, part.member, decoded(context, part.name, part.as, context.args[part.name]))
-  for (const part of options)
-    put(payload, part.member, decoded(context, part.name, part.as, context.options[part.name]))
+  for (const { name, member, as } of options) {
+    const value = context.options[name]
+    if (as !== 'minus') put(payload, member, decoded(context, name, as, value))
+    else if (value === true) put(payload, member, -Number(payload[member]))
+  }
   await perform(context, command, payload)
 }
 

@@ -2,11 +2,6 @@ import type { Arrangement, HistoryEntry, WindowManagerActor } from '../../schema
 import type { CommandId } from './command-table.js'
 import type { Desktop, Window, WindowDocument } from './document.js'
 
-/** Commands that undo takes back where the document does not say otherwise (Behaviour 14). */
-export const HISTORY_LIMIT = 50
-
-export const historyLimit = ({ overrides }: WindowDocument) => overrides.history_limit ?? HISTORY_LIMIT
-
 const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
 /** What two documents do not have in common: of each the desktops and windows that differ, and its overrides. */

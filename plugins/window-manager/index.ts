@@ -1,13 +1,4 @@
-import {
-  type CliColumn,
-  created,
-  definePlugin,
-  noContent,
-  ok,
-  type Replies,
-  routeOf,
-  streamed,
-} from '../../kernel/plugin.js'
+import { type CliColumn, created, definePlugin, noContent, ok, type Replies, routeOf } from '../../kernel/plugin.js'
 import {
   AttachClientBody,
   DeleteLayoutProfileBody,
@@ -34,6 +25,7 @@ import { cliCommands } from './cli-table.js'
 import { MAX_LAYOUT_BYTES } from './layout-kind.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
+import { settingsIn, WindowManagerSettings } from './settings.js'
 import { migrations } from './store.js'
 
 const route = routeOf<WindowManagerService>()
@@ -83,6 +75,7 @@ export default definePlugin({
   tables: migrations,
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
   commands: cliCommands,
+  settings: settingsIn(WindowManagerSettings),
   routes: [
     route({
       method: 'GET',
@@ -246,17 +239,11 @@ export default definePlugin({
       method: 'GET',
       path: `${BASE}/stream`,
       area,
-      summary: 'Changes as they happen, as server-sent events; a reader goes on behind the revision that it knows',
+      summary: 'Changes as they happen, over a WebSocket; a reader goes on behind the revision that it knows',
       query: WindowStreamQuery,
-      headers: { 'Last-Event-ID': { required: false } },
-      contentType: 'text/event-stream',
-      replies: orRefused({ 200: WindowStreamFrame }),
-      handle: (self, { params, query, headers, signal }) =>
-        self.answer(params.workspace_id, workspace => {
-          const last = headers['last-event-id']?.trim() ?? ''
-          const known = /^\d{1,15}$/.test(last) ? Number(last) : undefined
-          return streamed(self.stream(workspace, query, known, signal))
-        }),
+      replies: orRefused({ 101: WindowStreamFrame }),
+      handle: (self, { params, query, signal }) =>
+        self.answer(params.workspace_id, workspace => self.stream(workspace, query, signal)),
     }),
   ],
 })

@@ -123,7 +123,7 @@ export const replace: Reducer<'layout.replace'> = (draft, payload, { layout, min
     const { document } = payload
     if (!isValid(document, draft.workspace_id)) {
       const diagnostics = diagnose(document, draft.workspace_id)
-      return refuse('invalid_topology', summary(diagnostics), { diagnostics })
+      return refuse('invalid_topology', summary(diagnostics), { diagnostics, next: 'svc layout validate <file>' })
     }
     Object.assign(draft, structuredClone(document))
     return undefined

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { issueText } from '../../kernel/plugin.js'
-import type { WindowDiagnostic } from '../../schemas/window-manager.js'
+import type { WindowDiagnostic, WindowPreferences } from '../../schemas/window-manager.js'
 import { type CommandId, commandTable, type Payload } from './command-table.js'
 import * as desktops from './desktop-commands.js'
 import type { WindowDocument } from './document.js'
@@ -18,6 +18,8 @@ export interface CommandContext {
   readonly revision: number
   /** The desktop that the client looks at, where one asked. */
   readonly activeDesktop?: string | undefined
+  /** What holds where the document does not say otherwise. */
+  readonly settings: Pick<WindowPreferences, 'new_window_policy' | 'raise_on_focus'>
   /** Saved layouts of this workspace and of all. */
   layout(id: string): SavedLayout | undefined
 }

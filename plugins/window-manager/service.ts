@@ -1,4 +1,12 @@
-import { type Actor, Fault, type Frame, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  channelled,
+  Fault,
+  iso,
+  type PluginKernel,
+  type SocketReply,
+  type Tx,
+} from '../../kernel/plugin.js'
 import type {
   AttachClientBody,
   HistoryEntry,
@@ -10,23 +18,26 @@ import type {
   WindowManagerActor,
   WindowManagerErrorBody,
   WindowManagerState,
+  WindowPreferences,
   WindowPreviewReply,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
 import { type Workspace, WorkspaceDeleted, type Workspaces } from '../workspaces/api.js'
-import { CommandApplied, happeningEvents, LayoutApplied, type WindowManagerApi } from './api.js'
-import { changesBetween, type HappeningName, happenings } from './changes.js'
+import { CommandApplied, type WindowManagerApi } from './api.js'
+import { changesBetween } from './changes.js'
 import { Clients } from './clients.js'
 import { type CommandId, commandTable } from './command-table.js'
 import type { WindowDocument } from './document.js'
-import { entryOf, historyLimit, stepped } from './history.js'
+import { entryOf, stepped } from './history.js'
 import { Layouts } from './layouts.js'
 import { Live } from './live.js'
 import { rebasedFrom } from './rebase.js'
 import { decodePayload, type Effect, isHistoryCommand, reduce } from './reduce.js'
 import { Refusal, refusalStatus, refuse } from './refusal.js'
+import { preferences, preferred, WindowManagerSettings } from './settings.js'
 import { DocumentStore, type Side, type StoredDocument } from './store.js'
-import { windowFrames } from './stream.js'
+import { windowChannel } from './stream.js'
+import { tell } from './tell.js'
 import { diagnose } from './topology.js'
 
 /** What a command makes of a document, before anything is written. */
@@ -66,6 +77,11 @@ export class WindowManagerService implements WindowManagerApi {
     return workspace && this.read(workspace)
   }
 
+  preferences(workspaceId: string): WindowPreferences | undefined {
+    if (!this.kernel.needs.workspaces.get(workspaceId)) return undefined
+    return preferred(this.#settings(), this.#store.read(workspaceId).document.overrides)
+  }
+
   /** The reply of a route about a workspace, by id, name or path; refusals have the form that the contract gives them. */
   async answer<T>(reference: string, work: (workspace: Workspace) => T | Promise<T>): Promise<Answer<T>> {
     let id = reference
@@ -103,7 +119,9 @@ export class WindowManagerService implements WindowManagerApi {
       const stored = { document: step.document, revision: current.revision + 1, updatedAt: this.kernel.clock.now() }
       this.#store.write(t, stored)
       step.record(t)
-      this.#emit(t, current.document, stored, step, body, actor)
+      const { command_id, origin } = body
+      const told = { actor: actorOf(body.actor, actor), changes: step.changes, command_id, ...(origin && { origin }) }
+      tell(this.kernel.events, t, actor, current.document, stored, told)
       return { step, stored }
     })
     const { step, stored } = done
@@ -147,15 +165,10 @@ export class WindowManagerService implements WindowManagerApi {
     this.#live.notify(id)
   }
 
-  /** Frames for one reader; throws a Refusal before the first when its client is not attached. */
-  stream(workspace: Workspace, query: WindowStreamQuery, last: number | undefined, signal: AbortSignal) {
+  /** The channel of one reader; throws a Refusal before the first message when its client is not attached. */
+  stream(workspace: Workspace, query: WindowStreamQuery, signal: AbortSignal): SocketReply {
     const { id } = workspace
     const { client_id: clientId } = query
-    const document = () => this.#store.read(id).document
-    const client = () => {
-      if (clientId === undefined) return undefined
-      return this.#clients.list(document()).find(entry => entry.client_id === clientId)
-    }
     if (clientId !== undefined) signal.addEventListener('abort', this.#clients.hold(id, clientId), { once: true })
     const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
     const source = {
@@ -163,11 +176,10 @@ export class WindowManagerService implements WindowManagerApi {
       live: this.#live,
       revision: () => (isThere() ? this.#store.read(id).revision : undefined),
       snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
-      client,
-      gone: new Refusal('window_manager_workspace_not_found', 'the workspace was deleted').toBody(id),
+      client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
       signal,
     }
-    return windowFrames(source, last ?? query.after_revision) satisfies AsyncIterable<Frame>
+    return windowChannel(source, query.after_revision)
   }
 
   async #workspace(reference: string): Promise<Workspace> {
@@ -213,6 +225,7 @@ export class WindowManagerService implements WindowManagerApi {
       revision,
       activeDesktop,
       mint: prefix => this.kernel.ids.id(prefix),
+      settings: this.#settings(),
       layout: layoutId => this.layouts.find(document.workspace_id, layoutId),
     })
     if (reduced.is === 'refused') throw reduced.refusal
@@ -220,7 +233,7 @@ export class WindowManagerService implements WindowManagerApi {
       if (!commandTable[id].recorded) return
       const at = iso(this.kernel.clock.now())
       const entry = entryOf(id, actorOf(claimed, actor), at, document, reduced.document, origin)
-      this.#store.push(t, document.workspace_id, 'undo', entry, historyLimit(reduced.document))
+      this.#store.push(t, document.workspace_id, 'undo', entry, this.#historyLimit(reduced.document))
       this.#store.clear(t, document.workspace_id, 'redo')
     }
     return { document: reduced.document, effect: reduced.effect, record }
@@ -229,60 +242,40 @@ export class WindowManagerService implements WindowManagerApi {
   #travel(document: WindowDocument, way: Side, payload: unknown) {
     decodePayload(`layout.${way}`, payload)
     const id = document.workspace_id
-    const [entry] = this.#store.history(id, way, 1)
+    // It may have been lowered since the entries were made.
+    const limit = this.#historyLimit(document)
+    const [entry] = this.#store.history(id, way, Math.min(limit, 1))
     if (!entry) return refuse('history_boundary', `there is nothing to ${way}`)
     const next = stepped(document, entry, way)
     const diagnostics = diagnose(next.document, id)
     if (diagnostics.length > 0)
       refuse('invalid_topology', `this cannot be ${way === 'undo' ? 'undone' : 'redone'}`, { diagnostics })
     const record = (t: Tx) => {
+      this.#store.trim(t, id, way, limit)
       this.#store.pop(t, id, way)
-      this.#store.push(t, id, way === 'undo' ? 'redo' : 'undo', next.entry, historyLimit(next.document))
+      this.#store.push(t, id, way === 'undo' ? 'redo' : 'undo', next.entry, this.#historyLimit(next.document))
     }
     return { document: next.document, effect: {}, record }
   }
 
-  #emit(
-    t: Tx,
-    before: WindowDocument,
-    { document, revision, updatedAt }: Required<StoredDocument>,
-    step: Step,
-    { command_id, origin, actor: claimed }: WindowCommandBody,
-    actor: Actor,
-  ): void {
-    const { events } = this.kernel
-    const workspace_id = document.workspace_id
-    const options = { actor, scope: workspace_id, subject: workspace_id }
-    const happened = happenings(before, document)
-    for (const name of Object.keys(happened) as HappeningName[]) {
-      const ids = [...happened[name]]
-      if (ids.length > 0) events.emit(t, happeningEvents[name], { workspace_id, revision, command_id, ids }, options)
-    }
-    if (command_id === 'layout.replace') {
-      const ids = document.desktops.map(({ id }) => id)
-      events.emit(t, LayoutApplied, { workspace_id, revision, command_id, ids }, options)
-    }
-    const told = {
-      actor: actorOf(claimed, actor),
-      changes: step.changes,
-      command_id,
-      occurred_at: iso(updatedAt ?? this.kernel.clock.now()),
-      ...(origin === undefined ? {} : { origin }),
-      revision,
-      workspace_id,
-    }
-    events.emit(t, CommandApplied, told, options)
-  }
-
-  #toWire(workspace: Workspace, stored: StoredDocument, newest?: number): WindowManagerState {
+  #toWire(workspace: Workspace, stored: StoredDocument, newest = Number.POSITIVE_INFINITY): WindowManagerState {
     const { document, revision, updatedAt } = stored
-    const side = (name: Side): HistoryEntry[] => this.#store.history(workspace.id, name, newest)
+    const most = Math.min(newest, this.#historyLimit(document))
+    const side = (name: Side): HistoryEntry[] => this.#store.history(workspace.id, name, most)
     return {
       ...document,
       revision,
       updated_at: iso(updatedAt ?? workspace.createdAt),
       history: { undo: side('undo'), redo: side('redo') },
     }
+  }
+
+  #settings(): WindowPreferences {
+    return preferences(entry => this.kernel.setting(entry))
+  }
+
+  #historyLimit({ overrides }: WindowDocument): number {
+    return overrides.history_limit ?? this.kernel.setting(WindowManagerSettings.history_limit)
   }
 
   async #forget(workspaceId: string): Promise<void> {

@@ -23,7 +23,11 @@ export interface StoredDocument {
   readonly document: WindowDocument
   readonly revision: number
   /** Epoch milliseconds; undefined before the first change. */
-  readonly updatedAt?: number | undefined
+  readonly updatedAt: number | undefined
+}
+
+export interface WrittenDocument extends StoredDocument {
+  readonly updatedAt: number
 }
 
 type Row = { body: string; revision: number; updated_at: number }
@@ -37,24 +41,24 @@ export class DocumentStore {
       'SELECT body, revision, updated_at FROM window_manager_document WHERE workspace_id = ?',
       [workspaceId],
     )
-    if (!row) return { document: emptyDocument(workspaceId), revision: 0 }
+    if (!row) return { document: emptyDocument(workspaceId), revision: 0, updatedAt: undefined }
     const body = parsed<Omit<WindowDocument, 'version' | 'workspace_id'>>(row.body)
     const document = { version: DOCUMENT_VERSION, workspace_id: workspaceId, ...body }
     return { document, revision: row.revision, updatedAt: row.updated_at }
   }
 
-  write(t: Tx, { document, revision, updatedAt }: Required<StoredDocument>): void {
+  write(t: Tx, { document, revision, updatedAt }: WrittenDocument): void {
     const { workspace_id, desktops, windows, overrides } = document
     t.run(
       `INSERT INTO window_manager_document (workspace_id, revision, body, updated_at) VALUES (?, ?, ?, ?)
        ON CONFLICT (workspace_id) DO UPDATE
        SET revision = excluded.revision, body = excluded.body, updated_at = excluded.updated_at`,
-      [workspace_id, revision, JSON.stringify({ desktops, windows, overrides }), updatedAt ?? 0],
+      [workspace_id, revision, JSON.stringify({ desktops, windows, overrides }), updatedAt],
     )
   }
 
   /** Entries of one side, the one that is next last; at most `newest` of them. */
-  history(workspaceId: string, side: Side, newest = Number.MAX_SAFE_INTEGER): HistoryEntry[] {
+  history(workspaceId: string, side: Side, newest: number): HistoryEntry[] {
     return this.db
       .all<{ entry: string }>(
         'SELECT entry FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?',
@@ -71,6 +75,11 @@ export class DocumentStore {
       side,
       JSON.stringify(entry),
     ])
+    this.trim(t, workspaceId, side, limit)
+  }
+
+  /** Of more than `limit` entries the oldest go. */
+  trim(t: Tx, workspaceId: string, side: Side, limit: number): void {
     t.run(
       `DELETE FROM window_manager_history WHERE workspace_id = ? AND side = ? AND seq NOT IN (
          SELECT seq FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?)`,

@@ -1,11 +1,12 @@
-import type { Frame } from '../../kernel/plugin.js'
+import { channelled, type Fault, type SocketReply } from '../../kernel/plugin.js'
 import type {
   WindowClient,
-  WindowManagerErrorBody,
+  WindowManagerErrorCode,
   WindowManagerState,
   WindowStreamFrame,
 } from '../../schemas/window-manager.js'
 import type { Live } from './live.js'
+import { Refusal } from './refusal.js'
 
 /** What a stream reads from. */
 export interface StreamSource {
@@ -16,12 +17,25 @@ export interface StreamSource {
   snapshot(): WindowManagerState
   /** The reader's own client, where it said which. */
   client(): WindowClient | undefined
-  readonly gone: WindowManagerErrorBody
   readonly signal: AbortSignal
 }
 
+/** What a reader is told that knows a revision, or none. */
+export function windowChannel(source: StreamSource, after: number | undefined): SocketReply {
+  const failed = ({ code, message }: Fault) => {
+    const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
+    return refused(source.workspaceId, why, message)
+  }
+  return channelled({ stream: windowFrames(source, after), failed })
+}
+
+const refused = (id: string, code: WindowManagerErrorCode, message: string): WindowStreamFrame => ({
+  type: 'error',
+  error: new Refusal(code, message).toBody(id),
+})
+
 /** A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client. */
-export async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<Frame> {
+async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
   const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
   let at = after
@@ -30,31 +44,27 @@ export async function* windowFrames(source: StreamSource, after: number | undefi
     const next = live.next(workspace_id)
     const revision = source.revision()
     if (revision === undefined) {
-      yield frame({ type: 'error', error: source.gone })
+      yield refused(workspace_id, 'window_manager_workspace_not_found', 'the workspace was deleted')
       return
     }
     // What is stored and not yet on the disk comes as an event of its own when it is.
     const upTo = Math.min(revision, live.latest(workspace_id) ?? revision)
     const missed = at === undefined || at > revision ? undefined : live.between(workspace_id, at, Math.max(at, upTo))
     if (at !== undefined && missed) {
-      for (const event of missed) yield frame({ type: 'event', event, revision: event.revision, workspace_id })
+      for (const event of missed) yield { type: 'event', event, revision: event.revision, workspace_id }
       at = Math.max(at, upTo)
     } else {
       const snapshot = source.snapshot()
       at = snapshot.revision
       const client = source.client()
       presented = client?.presentation_revision
-      yield frame({ type: 'snapshot', snapshot, revision: at, workspace_id, ...(client && { client }) })
+      yield { type: 'snapshot', snapshot, revision: at, workspace_id, ...(client && { client }) }
     }
     const client = source.client()
     if (client && client.presentation_revision !== presented) {
       presented = client.presentation_revision
-      yield frame({ type: 'client', client, revision: at, workspace_id })
+      yield { type: 'client', client, revision: at, workspace_id }
     }
     await Promise.race([next, aborted])
   }
-}
-
-function frame(data: WindowStreamFrame): Frame {
-  return { event: data.type, data, ...('revision' in data && { id: String(data.revision) }) }
 }

@@ -1,11 +1,24 @@
-import type { LayoutDocument, LayoutNode, Rect, WindowDiagnostic } from '../../schemas/window-manager.js'
+import * as v from 'valibot'
+import { issueText } from '../../kernel/plugin.js'
+import {
+  type LayoutDocument,
+  type LayoutNode,
+  type Rect,
+  type WindowDiagnostic,
+  WindowPreferences,
+} from '../../schemas/window-manager.js'
 import { DOCUMENT_VERSION, type WindowDocument, windowOf } from './document.js'
 
 /** What rounding may add up to. */
 const TOLERANCE = 1e-6
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
 /** Bounds that keep one document a small thing to read and write; text lengths are in characters. */
-export const limits = { desktops: 64, windows: 500, depth: 24, text: 512, historyLimit: 1000 } as const
+export const limits = { desktops: 64, windows: 500, depth: 24, text: 512, characters: 4 * 1024 * 1024 } as const
+
+/** What may go over a setting is what the setting may be, or null. */
+const OverrideValues = v.object(
+  Object.fromEntries(Object.entries(WindowPreferences.entries).map(([name, schema]) => [name, v.nullish(schema)])),
+)
 
 /** Everything that is wrong with a document, in the order of the document; of a valid one nothing. */
 export function diagnose(document: LayoutDocument, workspaceId: string): WindowDiagnostic[] {
@@ -47,14 +60,13 @@ class Findings {
       this.add('version', 'version', `version ${version} is not known; documents have version ${DOCUMENT_VERSION}`)
     if (workspace_id !== workspaceId)
       this.add('workspace', 'workspace_id', workspaceId ? `must be ${workspaceId}` : 'must be empty')
+    if (JSON.stringify(this.document).length > limits.characters)
+      this.add('limit', 'document', `at most ${limits.characters} characters of JSON`)
     if (desktops.length === 0) this.add('desktops', 'desktops', 'there must be at least one desktop')
     if (desktops.length > limits.desktops) this.add('limit', 'desktops', `at most ${limits.desktops} desktops`)
     if (Object.keys(windows).length > limits.windows) this.add('limit', 'windows', `at most ${limits.windows} windows`)
-    const limit = overrides.history_limit ?? 0
-    if (limit < 0 || limit > limits.historyLimit)
-      this.add('overrides', 'overrides.history_limit', `0 to ${limits.historyLimit}`)
-    if (!['stack', 'reject', ''].includes(overrides.small_viewport_policy ?? ''))
-      this.add('overrides', 'overrides.small_viewport_policy', 'stack or reject')
+    for (const issue of v.safeParse(OverrideValues, overrides).issues ?? [])
+      this.add('overrides', `overrides.${v.getDotPath(issue)}`, issueText(issue))
   }
 
   windows(): void {
@@ -178,15 +190,17 @@ class Findings {
   }
 
   #rect(code: string, rect: Rect, at: string): boolean {
-    const { x, y, width, height } = rect
-    const fine =
-      x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= 1 + TOLERANCE && y + height <= 1 + TOLERANCE
+    const fine = isNormalised(rect)
     if (!fine) this.add(code, at, 'x and y from 0, width and height above 0, and nothing beyond 1')
     return fine
   }
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+
+/** Whether a rectangle lies in the desktop. */
+export const isNormalised = ({ x, y, width, height }: Rect) =>
+  x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= 1 + TOLERANCE && y + height <= 1 + TOLERANCE
 
 /** Whether two frames have more in common than an edge. */
 export function overlaps(a: Rect, b: Rect): boolean {

@@ -17,12 +17,12 @@ export function holderOf(desktop: Desktop, windowId: string): { group: Group; no
   return undefined
 }
 
-/** Takes a window out of where it is; what remains is put in order by `settle`. */
+/** Takes a window out of where it is. What remains is in normal form, so that what comes in gets its part of the whole. */
 export function detach(desktop: Desktop, windowId: string): void {
   desktop.floating = desktop.floating.filter(id => id !== windowId)
   for (const group of desktop.groups) {
     const root = without(group.root, windowId)
-    if (root) group.root = root
+    if (root) group.root = normalised(root)
     else desktop.groups = desktop.groups.filter(other => other !== group)
   }
 }
@@ -65,15 +65,18 @@ export function attach(desktop: Desktop, windowId: string, targetId: string, edg
   const parent = parentOf(group.root, node)
   if (parent?.axis === axis) {
     // Among brothers everybody gives the same part of what it has; else the tenth window would be too small to see.
-    const part = 1 / (parent.children.length + 1)
-    const at = parent.children.indexOf(node) + (first ? 0 : 1)
-    parent.children.splice(at, 0, leaf)
-    parent.weights = parent.weights.map(weight => weight * (1 - part))
-    parent.weights.splice(at, 0, part)
+    insert(parent, parent.children.indexOf(node) + (first ? 0 : 1), leaf, 1 / (parent.children.length + 1))
     return
   }
   const children = first ? [leaf, node] : [node, leaf]
   group.root = replaced(group.root, node, { id: mint('nd'), kind: 'split', axis, children, weights: [0.5, 0.5] })
+}
+
+/** Puts a node among the children of a split, at a place from 0, with a part of the whole. */
+export function insert(split: Split, at: number, node: Node, part: number): void {
+  split.children.splice(at, 0, node)
+  split.weights = split.weights.map(weight => weight * (1 - part))
+  split.weights.splice(at, 0, part)
 }
 
 /** The split that a node is a child of. */

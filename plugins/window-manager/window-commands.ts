@@ -1,16 +1,18 @@
+import { anchorOf, putBack } from './anchor.js'
 import { type Desktop, FLOATING, type Rect, WHOLE, type Window, type WindowDocument, windowOf } from './document.js'
 import { chosenDesktop, desktopAt, windowAt } from './lookup.js'
-import type { Effect, Reducer } from './reduce.js'
+import type { CommandContext, Effect, Reducer } from './reduce.js'
 import { refuse } from './refusal.js'
-import { attach, detach, holderOf, type Mint, parentOf, tile } from './tree.js'
+import { attach, detach, holderOf, type Mint, tile } from './tree.js'
 
-export const open: Reducer<'window.open'> = (draft, payload, { mint, activeDesktop }) => {
+export const open: Reducer<'window.open'> = (draft, payload, context) => {
+  const { mint, activeDesktop, settings } = context
   const { app, instance_key } = payload
   const known =
     instance_key === undefined
       ? undefined
       : Object.values(draft.windows).find(window => window.app === app && window.instance_key === instance_key)
-  if (known) return giveFocus(draft, known)
+  if (known) return giveFocus(draft, known, context)
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   const desktop = target?.desktop ?? chosenDesktop(draft, payload.desktop_id, activeDesktop)
   const id = payload.id ?? mint('win')
@@ -26,11 +28,11 @@ export const open: Reducer<'window.open'> = (draft, payload, { mint, activeDeskt
     route: payload.route ?? { pathname: '/', search: {} },
   }
   draft.windows[id] = window
-  const policy = draft.overrides.new_window_policy === 'floating' ? 'floating' : 'tiled'
+  const policy = draft.overrides.new_window_policy ?? settings.new_window_policy
   const wanted = payload.floating_rect ? 'floating' : (payload.placement ?? policy)
   if (wanted === 'floating' && !target) desktop.floating.push(id)
   else place(desktop, id, target?.window, payload.edge, mint)
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
 export const navigate: Reducer<'window.navigate'> = (draft, { window_id, route }) => {
@@ -45,10 +47,11 @@ export const close: Reducer<'window.close'> = (draft, { window_id }) => {
   return undefined
 }
 
-export const focus: Reducer<'window.focus'> = (draft, { window_id }) =>
-  giveFocus(draft, windowAt(draft, window_id).window)
+export const focus: Reducer<'window.focus'> = (draft, { window_id }, context) =>
+  giveFocus(draft, windowAt(draft, window_id).window, context)
 
-export const move: Reducer<'window.move'> = (draft, payload, { mint }) => {
+export const move: Reducer<'window.move'> = (draft, payload, context) => {
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, payload.window_id)
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   if (target?.window === window) refuse('invalid_command', 'a window cannot be moved beside itself')
@@ -57,7 +60,7 @@ export const move: Reducer<'window.move'> = (draft, payload, { mint }) => {
     refuse('invalid_command', 'say where to: target_window_id, edge, desktop_id or floating_rect')
   const floats = payload.floating_rect !== undefined || (window.placement === 'floating' && !target && !payload.edge)
   if (floats) {
-    if (window.placement !== 'floating') window.return_anchor = anchorOf(draft, window, desktop)
+    if (window.placement !== 'floating') window.return_anchor = anchorOf(window, desktop, revision)
     detach(desktop, window.id)
     goal.floating.push(window.id)
     window.floating_rect = payload.floating_rect ?? window.floating_rect
@@ -67,12 +70,13 @@ export const move: Reducer<'window.move'> = (draft, payload, { mint }) => {
     place(goal, window.id, target?.window, payload.edge, mint)
   }
   window.desktop_id = goal.id
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
-export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_id }) => {
+export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_id }, context) => {
   const one = windowAt(draft, window_id)
   const other = windowAt(draft, target_window_id)
+  const focused = [one, other].find(({ window, desktop }) => window.id === desktop.focus_owner)
   const trade = (id: string) => (id === window_id ? target_window_id : id === target_window_id ? window_id : id)
   for (const desktop of new Set([one.desktop, other.desktop])) renameWindows(desktop, trade)
   for (const key of ['floating_rect', 'minimized', 'return_anchor'] as const) {
@@ -80,82 +84,40 @@ export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_i
     Object.assign(one.window, { [key]: other.window[key] })
     Object.assign(other.window, { [key]: mine })
   }
-  return undefined
+  // On one desktop the focus goes along with its window; another desktop's is on what took its place.
+  return focused && one.desktop === other.desktop ? giveFocus(draft, focused.window, context) : undefined
 }
 
-export const toggleFloating: Reducer<'window.toggle_floating'> = (
-  draft,
-  { window_id, minimized },
-  { mint, revision },
-) => {
+export const toggleFloating: Reducer<'window.toggle_floating'> = (draft, { window_id, minimized }, context) => {
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
-  if (window.placement !== 'floating') float(draft, window, desktop, window.floating_rect, revision)
+  if (window.placement !== 'floating') float(window, desktop, window.floating_rect, revision)
   else if (minimized === undefined) putBack(draft, window, desktop, mint)
   window.minimized = minimized ?? false
-  return minimized ? undefined : giveFocus(draft, window)
+  return minimized ? undefined : giveFocus(draft, window, context)
 }
 
 /** A zoomed window floats over the whole desktop; its anchor says where it came from. */
-export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, { mint, revision }) => {
+export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, context) => {
+  const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
   const isZoomed = window.placement === 'floating' && isWhole(window.floating_rect)
   if (!isZoomed && window.placement === 'floating') window.floating_rect = { ...WHOLE }
-  else if (!isZoomed) float(draft, window, desktop, WHOLE, revision)
+  else if (!isZoomed) float(window, desktop, WHOLE, revision)
   else if (window.return_anchor) {
     putBack(draft, window, desktop, mint)
     window.floating_rect = { ...FLOATING }
   } else window.floating_rect = { ...FLOATING }
-  return giveFocus(draft, window)
+  return giveFocus(draft, window, context)
 }
 
 const isWhole = ({ x, y, width, height }: Rect) => x === 0 && y === 0 && width === 1 && height === 1
 
-function float(draft: WindowDocument, window: Window, desktop: Desktop, rect: Rect, revision: number): void {
-  window.return_anchor = anchorOf(draft, window, desktop, revision)
+function float(window: Window, desktop: Desktop, rect: Rect, revision: number): void {
+  window.return_anchor = anchorOf(window, desktop, revision)
   detach(desktop, window.id)
   desktop.floating.push(window.id)
   window.floating_rect = { ...rect }
-}
-
-/** Where a tiled window is, so that it can come back there. */
-function anchorOf(draft: WindowDocument, window: Window, desktop: Desktop, revision = 0): Window['return_anchor'] {
-  const found = holderOf(desktop, window.id)
-  if (!found || !windowOf(draft, window.id)) return undefined
-  const parent = parentOf(found.group.root, found.node)
-  const index = parent?.children.indexOf(found.node)
-  const near =
-    found.node.kind === 'stack' ? [found.node] : index === undefined ? [] : neighbours(parent?.children, index)
-  return {
-    desktop_id: desktop.id,
-    source_revision: revision,
-    group_id: found.group.id,
-    ...(parent ? { parent_split_id: parent.id, child_index: index, weight: parent.weights[index ?? 0] } : {}),
-    neighbor_ids: near
-      .flatMap(node => (node.kind === 'leaf' ? [node.window_id] : node.kind === 'stack' ? node.window_ids : []))
-      .filter(id => id !== window.id),
-  }
-}
-
-const neighbours = <T>(list: readonly T[] = [], index: number) =>
-  [list[index - 1], list[index + 1]].filter(item => item !== undefined)
-
-/** Back to the split and the place it was taken from, else beside a neighbour of then, else wherever there is room. */
-function putBack(draft: WindowDocument, window: Window, desktop: Desktop, mint: Mint): void {
-  const anchor = window.return_anchor
-  detach(desktop, window.id)
-  window.return_anchor = undefined
-  const home = draft.desktops.find(({ id }) => id === anchor?.desktop_id) ?? desktop
-  const neighbour = anchor?.neighbor_ids?.find(id => holderOf(home, id))
-  const found = neighbour === undefined ? undefined : holderOf(home, neighbour)
-  const parent = found && parentOf(found.group.root, found.node)
-  const isFirst = anchor?.child_index === 0
-  if (neighbour === undefined) tile(home, window.id, mint)
-  else if (!anchor?.parent_split_id && found?.node.kind === 'stack') attach(home, window.id, neighbour, 'center', mint)
-  else {
-    const across = parent ? parent.axis === 'horizontal' : true
-    attach(home, window.id, neighbour, across ? (isFirst ? 'left' : 'right') : isFirst ? 'top' : 'bottom', mint)
-  }
-  window.desktop_id = home.id
 }
 
 function place(
@@ -183,11 +145,11 @@ export function renameWindows(desktop: Desktop, rename: (id: string) => string):
   for (const group of desktop.groups) visit(group.root)
 }
 
-function giveFocus(draft: WindowDocument, window: Window): Effect {
+function giveFocus(draft: WindowDocument, window: Window, { settings }: CommandContext): Effect {
   const desktop = desktopAt(draft, window.desktop_id)
   desktop.focus_owner = window.id
   window.minimized = false
-  if (desktop.floating.includes(window.id) && draft.overrides.raise_on_focus !== false)
+  if (desktop.floating.includes(window.id) && (draft.overrides.raise_on_focus ?? settings.raise_on_focus))
     desktop.floating = [...desktop.floating.filter(id => id !== window.id), window.id]
   const holder = holderOf(desktop, window.id)?.node
   if (holder?.kind === 'stack') holder.active_id = window.id

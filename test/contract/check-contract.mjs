@@ -184,7 +184,7 @@ for (const r of contract.routes) {
       continue
     }
     count.codesHave++
-    if (!schema || code[0] !== '2') continue
+    if (!schema || (code[0] !== '2' && code !== '101')) continue
     const content = resolveDoc(reply).content ?? {},
       media = content['application/json'] ?? content['text/event-stream'] ?? Object.values(content)[0]
     if (r.contentTypes?.responses?.[code] && r.contentTypes.responses[code] !== 'application/json') continue

@@ -1,0 +1,37 @@
+/** What the window manager goes by: section `window-manager` of the settings, and what a workspace wants otherwise. */
+import * as v from 'valibot'
+
+const Binding = v.picklist(['none', 'reserved', 'zoom'])
+const Modifier = v.picklist(['alt', 'control', 'meta', 'shift', 'none'])
+const Pixels = v.pipe(v.number(), v.minValue(0), v.maxValue(1000))
+const Key = v.pipe(v.string(), v.maxLength(100))
+
+/** Lengths are in pixels; `history_limit` counts commands, `repeat_ratios` are parts of the screen. */
+export const WindowPreferences = v.strictObject({
+  /** What happens to a window that is dragged to the middle of an edge. */
+  bindings: v.strictObject({ bottom_center: Binding, top_center: Binding }),
+  desktop_transition: v.picklist(['slide', 'crossfade', 'instant']),
+  drag_away_policy: v.picklist(['window', 'group']),
+  focus_follows_pointer: v.boolean(),
+  focus_policy: v.picklist(['click_directional', 'directional']),
+  focus_wrap: v.boolean(),
+  gaps: v.strictObject({ bottom: Pixels, inner: Pixels, left: Pixels, right: Pixels, top: Pixels }),
+  group_move_modifier: Modifier,
+  history_limit: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
+  new_window_policy: v.picklist(['floating', 'beside_focus']),
+  raise_on_focus: v.boolean(),
+  /** Keys by the name of what they do. */
+  shortcuts: v.pipe(
+    v.record(Key, Key),
+    v.check(keys => Object.keys(keys).length <= 200, 'at most 200 shortcuts'),
+  ),
+  small_viewport_policy: v.picklist(['stack', 'reject']),
+  snap: v.strictObject({
+    corner_reach: Pixels,
+    edge_band: Pixels,
+    exit_slack: Pixels,
+    repeat_ratios: v.pipe(v.array(v.pipe(v.number(), v.gtValue(0), v.maxValue(1))), v.maxLength(16)),
+  }),
+  swap_modifier: Modifier,
+})
+export type WindowPreferences = v.InferOutput<typeof WindowPreferences>
