@@ -20,6 +20,8 @@ export interface SidecarsApi {
   readonly policyResolved: Hook<(policy: Heartbeat, agent: string, workspace?: Workspace) => unknown>
   /** The configuration of heartbeats was changed. */
   readonly configured: Hook<(config: HeartbeatConfig) => unknown>
+  /** A session began with a persona, or was given another one. */
+  readonly soulResolved: Hook<(soul: Soul, session: { readonly id: string; readonly agentName: string }) => unknown>
   /** A persona was changed on request. */
   readonly soulChanged: Hook<(soul: Soul, agent: string, workspace?: Workspace) => unknown>
 }
@@ -51,6 +53,12 @@ export const SidecarErrors = defineErrors({
   },
   soul_invalid: { status: 422, message: 'the persona of this agent is not valid' },
 })
+
+/** A session was given the persona of its agent as it was then; without a digest it has none from then on. */
+export const SoulRefreshed = event(
+  'agent.soul.refreshed',
+  v.object({ session_id: v.string(), agent_name: v.string(), digest: v.optional(v.string()) }),
+)
 
 /** A sidecar was changed on request. */
 export const SidecarChanged = event(

@@ -27,6 +27,17 @@ export interface Changed<S> {
   readonly revision?: RevisionRow
 }
 
+/** Throws `sidecar_changed` (409) when a sidecar is another one than its reader knew; no digest is that of none. */
+export function checkDigest(which: Which, agent: string, digest = '', expected = ''): void {
+  if (digest === expected) return
+  const { file } = SIDECARS[which]
+  const now = digest === '' ? `agent ${agent} has no ${file}` : `the digest of ${file} is ${digest}`
+  throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
+    details: { digest },
+    next: inspectCommand(which, agent),
+  })
+}
+
 /** The actor of a change that nobody made through here. */
 const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 
@@ -89,7 +100,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       const source = await this.places.read(place, agent)
       const before = this.judge(source)
       if (!before.present) throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`)
-      this.#checkDigest(before, agent, condition.expected)
+      checkDigest(this.which, agent, before.digest, condition.expected)
       await this.places.remove(place)
       const after = this.judge({ agentName: agent, sourcePath: place.path })
       const revision = await this.#record(asked, place, 'delete', { source, before, after, text: null }, undefined, '')
@@ -143,22 +154,13 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     const before = this.judge(source)
     const replayed = this.revisions.replay(this.which, place.path, key, request)
     if (replayed) return { snapshot: before, revision: replayed }
-    this.#checkDigest(before, agent, expected)
+    checkDigest(this.which, agent, before.digest, expected)
     const judged = this.#judgeText(place, agent, text)
     if (!judged.valid) return { snapshot: judged }
     await this.places.write(place, text)
     const after = this.judge(await this.places.read(place, agent))
     const revision = await this.#record(asked, place, operation, { source, before, after, text }, key, request)
     return { snapshot: after, revision }
-  }
-
-  #checkDigest({ digest = '' }: S, agent: string, expected: string): void {
-    if (digest === expected) return
-    const now = digest === '' ? `agent ${agent} has no ${this.#file}` : `the digest of ${this.#file} is ${digest}`
-    throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
-      details: { digest },
-      next: inspectCommand(this.which, agent),
-    })
   }
 
   /** The file is changed by now. What a hand had written there before is kept as a revision of its own. */

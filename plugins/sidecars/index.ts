@@ -4,6 +4,7 @@ import {
   Heartbeat,
   HeartbeatChangeReply,
   HeartbeatHistoryReply,
+  RefreshSoulBody,
   RollbackHeartbeatBody,
   RollbackSoulBody,
   SidecarHistoryQuery,
@@ -17,14 +18,16 @@ import {
 } from '../../schemas/sidecars.js'
 import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
+import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars } from './api.js'
+import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
+import { refreshTable } from './persona.js'
 import { revisionTable } from './revisions.js'
 import type { SidecarsService } from './service.js'
 import { HeartbeatSetting, SoulSetting } from './settings.js'
 
 const route = routeOf<SidecarsService>()
-const { contribute, tap } = surfaceOf<SidecarsService>()
+const { contribute } = surfaceOf<SidecarsService>()
 const heartbeatArea = 'Agent heartbeat'
 const soulArea = 'Agent persona (soul)'
 
@@ -99,18 +102,28 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
 export default definePlugin({
   name: 'sidecars',
   version: '0.1.0',
-  requires: { agents: Agents, workspaces: Workspaces },
+  requires: { agents: Agents, sessions: Sessions, workspaces: Workspaces },
   provides: Sidecars,
   service: () => import('./service.js').then(module => module.SidecarsService),
 }).surface({
   kinds: [AgentSoulKind, AgentHeartbeatKind],
-  events: [SidecarChanged],
+  events: [SidecarChanged, SoulRefreshed],
   errors: [SidecarErrors],
   settings: [SoulSetting, HeartbeatSetting],
-  tables: [{ id: '001-revision', sql: revisionTable }],
+  tables: [
+    { id: '001-revision', sql: revisionTable },
+    { id: '002-refresh', sql: refreshTable },
+  ],
   commands: [
     ...commandsOf('soul', 'persona', 'SOUL.md'),
     ...commandsOf('heartbeat', 'heartbeat policy', 'HEARTBEAT.md'),
+    {
+      path: 'session soul refresh',
+      summary: 'Give a session the persona of its agent as it is now, with its next prompt',
+      args: [{ name: 'session_id', summary: 'id of a session of which no turn runs' }],
+      options: [digest],
+      load: () => import('./commands.js').then(module => ({ run: module.soulRefresh })),
+    },
   ],
   routes: [
     route({
@@ -243,18 +256,26 @@ export default definePlugin({
       errors: [400, 403, 404, 409, 410, 500, 503],
       handle: (self, { params, body, actor, headers }) => self.rollbackSoul(params.name, body, actor, headers),
     }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
+      area: 'Sessions',
+      summary:
+        'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
+      body: RefreshSoulBody,
+      replies: { 200: Soul, 422: Soul },
+      errors: [400, 403, 404, 409, 410, 500, 503],
+      handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
+    }),
   ],
-  taps: [
-    tap(
-      Agents,
-      agents => agents.starting,
-      self => (definition, workspace) => self.refuseStart(definition, workspace),
-    ),
-    tap(
-      Agents,
-      agents => agents.prompting,
-      self => (prompt, definition, workspace) => self.withPersona(prompt, definition, workspace),
-    ),
+  registries: [
+    contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
+    contribute(SessionBriefings, self => [self.persona]),
+    contribute(HealthTimings, self => [
+      {
+        staleAfterMs: () => self.heartbeatConfig.session_health_stale_after,
+        tellEveryMs: () => self.heartbeatConfig.session_health_hook_min_interval,
+      },
+    ]),
   ],
-  registries: [contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }])],
 })

@@ -6,6 +6,7 @@ import { definePlugin, type Plugin, type PluginKernel } from '../../kernel/plugi
 import { Heartbeats, type HeartbeatsApi } from '../../plugins/heartbeats/api.js'
 import { agents, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
 import {
+  isRestartable,
   type SessionInfo,
   type SessionPrompt,
   Sessions,
@@ -54,8 +55,10 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     readonly stopped
     readonly permission
     readonly prepare
+    readonly healthUpdated
 
     constructor(kernel: PluginKernel) {
+      this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
       const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')
@@ -65,11 +68,17 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
 
     get = (id: string) => all.get(id)
     unstopped = () => [...all.values()].filter(({ state }) => state !== 'stopped')
+    resumable = (agent?: string) =>
+      [...all.values()].filter(
+        ({ state, stopReason, agentName }) =>
+          isRestartable(state, stopReason) && (agent === undefined || agent === agentName),
+      )
     healthOf = (id: string) => {
       const session = all.get(id)
       return session && healthOf(session, world.health.get(id) ?? {}, clock.now())
     }
     create = () => Promise.reject(new Error('not used here'))
+    whileIdle = () => Promise.reject(new Error('not used here'))
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome
     begin = async (id: string, { text, source }: SessionPrompt) => {
       const outcome = world.onBegin(id)
