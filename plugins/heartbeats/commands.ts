@@ -41,14 +41,14 @@ export async function runStatus(context: CommandContext): Promise<void> {
     ['Last', state && `${state.last_result} (${state.last_reason})`],
   ]
   for (const [title, value] of lines) if (value) out.line(`  ${`${title}:`.padEnd(10)} ${value}`)
-  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name} <session>`)
+  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name}`)
 }
 
-/** `svc agent heartbeat wake <name> <session>`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
+/** `svc agent heartbeat wake <name> [session]`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
 export async function runWake(context: CommandContext): Promise<number> {
   const { args, options, client, out } = context
   const body = {
-    session_id: args.session,
+    session_id: args.session ?? '',
     source: 'manual',
     ...(options['dry-run'] === true && { dry_run: true }),
     ...inWorkspace(context),
@@ -74,7 +74,9 @@ export async function runWake(context: CommandContext): Promise<number> {
 }
 
 const nextStep = (result: WakeResult, { name, session }: CommandContext['args']) =>
-  result === 'sent' ? `svc session events ${session} --follow` : `svc agent heartbeat status ${name}`
+  result === 'sent' && session !== undefined
+    ? `svc session events ${session} --follow`
+    : `svc agent heartbeat status ${name}`
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 

@@ -4,7 +4,7 @@ import { Daemon } from '../daemon/api.js'
 import { Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { HeartbeatErrors, HeartbeatSent, Heartbeats } from './api.js'
+import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
 import type { HeartbeatsService } from './service.js'
 import { wakeTables } from './wakes.js'
 
@@ -22,6 +22,7 @@ export default definePlugin({
   provides: Heartbeats,
   service: () => import('./service.js').then(module => module.HeartbeatsService),
 }).surface({
+  declares: [WakeContexts],
   events: [HeartbeatSent],
   errors: [HeartbeatErrors],
   tables: [{ id: '001-wake', sql: wakeTables }],
@@ -40,7 +41,7 @@ export default definePlugin({
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.forgetSession(session),
+      self => session => self.plan(session),
     ),
     tap(
       Sidecars,
@@ -64,7 +65,10 @@ export default definePlugin({
     {
       path: 'agent heartbeat wake',
       summary: 'Wake a session of an agent now, if its policy and the session allow it',
-      args: [name, { name: 'session', summary: 'id of a session of this agent' }],
+      args: [
+        name,
+        { name: 'session', optional: true, summary: 'id of a session of this agent; default: the one active last' },
+      ],
       options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace],
       load: () => import('./commands.js').then(module => ({ run: module.runWake })),
     },
@@ -93,5 +97,6 @@ export default definePlugin({
   ],
   registries: [
     contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
+    contribute(WakeContexts, self => self.contexts),
   ],
 })

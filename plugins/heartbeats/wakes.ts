@@ -141,8 +141,8 @@ export class Wakes {
 export const eventToWire = (row: WakeRow): WakeEvent => ({
   id: row.id,
   agent_name: row.agent_name,
-  session_id: row.session_id,
-  workspace_id: row.workspace_id,
+  ...(row.session_id !== '' && { session_id: row.session_id }),
+  ...(row.workspace_id !== '' && { workspace_id: row.workspace_id }),
   source: row.source,
   result: row.result,
   reason: row.reason,

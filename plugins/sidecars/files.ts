@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
@@ -44,6 +45,8 @@ const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 /** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
 export class SidecarFiles<S extends Soul | Heartbeat> {
   #last: Promise<unknown> = Promise.resolve()
+  /** Of what was read from files; what a package says of its place is never opened. */
+  readonly #folders = new WeakMap<S, string>()
 
   /** @param judge makes a snapshot of a text; it never throws */
   constructor(
@@ -58,7 +61,14 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   async read(agent: string, workspace: Workspace | undefined): Promise<S> {
     const place = await this.#find(agent, workspace)
     if (!('by' in place)) return place
-    return this.judge(await this.places.read(place, agent))
+    const snapshot = this.judge(await this.places.read(place, agent))
+    if (place.by === 'file') this.#folders.set(snapshot, path.dirname(place.path))
+    return snapshot
+  }
+
+  /** The folder of the agent, of a snapshot that {@link read} gave; undefined where it is no file. */
+  folderOf(snapshot: S): string | undefined {
+    return this.#folders.get(snapshot)
   }
 
   /** Judges a text as if it stood in the file. */

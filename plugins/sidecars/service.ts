@@ -1,4 +1,4 @@
-import { type Actor, ok } from '../../kernel/plugin.js'
+import { type Actor, Fault, messageOf, ok } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   DeleteSidecarBody,
@@ -17,9 +17,10 @@ import type { Workspace } from '../workspaces/api.js'
 import { SidecarErrors, type SidecarsApi } from './api.js'
 import { brokenSidecars } from './checks.js'
 import { type Asked, type Changed, SidecarFiles } from './files.js'
+import { Follower } from './follower.js'
 import { heartbeatOf } from './heartbeat.js'
 import { Personas } from './persona.js'
-import { Places } from './places.js'
+import { Places, type Which } from './places.js'
 import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
 import { type HeartbeatConfig, HeartbeatSetting, type SidecarsKernel, SoulSetting } from './settings.js'
 import { soulOf } from './soul.js'
@@ -33,6 +34,7 @@ export class SidecarsService implements SidecarsApi {
   readonly souls: SidecarFiles<Soul>
   readonly heartbeats: SidecarFiles<Heartbeat>
   readonly persona: Personas
+  readonly #follower: Follower
 
   constructor(private readonly kernel: SidecarsKernel) {
     this.policyResolved = kernel.hooks.notify<[Heartbeat, string, Workspace?]>('heartbeat.policy.resolved')
@@ -48,6 +50,11 @@ export class SidecarsService implements SidecarsApi {
     this.heartbeats = new SidecarFiles('heartbeat', kernel, places, revisions, source =>
       heartbeatOf(source, kernel.setting(HeartbeatSetting)),
     )
+    this.#follower = new Follower(
+      kernel,
+      (which, agent, workspace) => void this.#changedByHand(which, agent, workspace),
+    )
+    kernel.scope.defer('watched folders', () => this.#follower.close())
     this.persona = new Personas(kernel, this.souls, this.soulResolved)
   }
 
@@ -67,6 +74,11 @@ export class SidecarsService implements SidecarsApi {
 
   heartbeatRevision(policy: Heartbeat): string | undefined {
     return this.heartbeats.newest(policy)?.id
+  }
+
+  follow(policy: Heartbeat, agent: string, workspace?: Workspace): () => void {
+    const folder = this.heartbeats.folderOf(policy)
+    return folder === undefined ? () => {} : this.#follower.follow(folder, agent, workspace)
   }
 
   // What the routes ask for. A text that is not valid is answered with what it would be, and 422.
@@ -158,6 +170,17 @@ export class SidecarsService implements SidecarsApi {
       }
     }
     return brokenSidecars([...seen.values()])
+  }
+
+  async #changedByHand(which: Which, agent: string, workspace: Workspace | undefined): Promise<void> {
+    try {
+      if (which === 'soul') await this.soulChanged.call(await this.souls.read(agent, workspace), agent, workspace)
+      else await this.policyResolved.call(await this.heartbeats.read(agent, workspace), agent, workspace)
+    } catch (error) {
+      // It went with its file.
+      if (!(error instanceof Fault))
+        this.kernel.log.warn(`a file beside agent ${agent} cannot be read: ${messageOf(error)}`)
+    }
   }
 
   async #heartbeatChanged({ agent, workspace }: Asked, { snapshot: heartbeat, revision }: Changed<Heartbeat>) {

@@ -27,6 +27,8 @@ export interface World {
   readonly clock: VirtualClock
   readonly home: string
   readonly workspaceId: string
+  /** Sessions that wait for the clock. */
+  readonly waiting: number
   /** Every prompt that a session was given. */
   readonly prompts: { readonly id: string; readonly at: number; readonly text: string; readonly source: string }[]
   /** Health by session, over the healthy default. */
@@ -36,6 +38,8 @@ export interface World {
   agent(name: string, heartbeat?: string): Promise<string>
   session(id: string, agentName: string): Promise<SessionInfo>
   change(id: string, change: Partial<SessionInfo>): void
+  /** Stops it as if its process had ended, or the daemon. */
+  end(id: string, reason: NonNullable<SessionInfo['stopReason']>): Promise<void>
   /** Lets time pass until then, each wake-up in its own minute. @param sessions that wait while nothing is being decided */
   passTo(at: number, sessions?: number): Promise<void>
   request(method: string, url: string, body?: unknown): Promise<{ status: number; body: unknown }>
@@ -49,7 +53,9 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ agents: { heartbeat: config } }))
   const clock = new VirtualClock(start)
   const all = new Map<string, SessionInfo>()
-  let inside: { prepare(session: SessionInfo): Promise<unknown> } | undefined
+  let inside:
+    | { prepare(session: SessionInfo): Promise<unknown>; stopped(session: SessionInfo): Promise<void> }
+    | undefined
 
   class FakeSessions implements SessionsApi {
     readonly stopped
@@ -63,7 +69,10 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
       const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')
       this.prepare = prepare as never
-      inside = { prepare: session => prepare.run(undefined as never, session) }
+      inside = {
+        prepare: session => prepare.run(undefined as never, session),
+        stopped: session => this.stopped.call(session),
+      }
     }
 
     get = (id: string) => all.get(id)
@@ -84,6 +93,8 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
       const outcome = world.onBegin(id)
       // What it throws at once keeps the turn from beginning.
       await Promise.race([outcome, Promise.resolve()])
+      const { stopReason, ...session } = all.get(id) as SessionInfo
+      if (stopReason) all.set(id, { ...session, state: 'active' })
       world.prompts.push({ id, at: clock.now(), text, source })
       return { turnId: `trn_${world.prompts.length}`, outcome }
     }
@@ -133,6 +144,9 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     clock,
     home,
     workspaceId: (made.body as { workspace: { id: string } }).workspace.id,
+    get waiting() {
+      return service().waiting
+    },
     prompts: [],
     health: new Map(),
     onBegin: async () => ended,
@@ -172,6 +186,10 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     },
     change(id, change) {
       all.set(id, { ...(all.get(id) as SessionInfo), ...change })
+    },
+    async end(id, stopReason) {
+      world.change(id, { state: 'stopped', stopReason })
+      await inside?.stopped(all.get(id) as SessionInfo)
     },
     request,
     async close() {
