@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
-import type { WakeResult } from '../../schemas/sessions.js'
-import type { HeartbeatStatus, WakeReply } from '../../schemas/sidecars.js'
+import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/sidecars.js'
 
 const eventColumns: readonly CliColumn[] = [
   { header: 'WHEN', path: 'created_at', as: 'ago' },
@@ -28,9 +27,10 @@ export async function runStatus(context: CommandContext): Promise<void> {
     out.line(out.color('dim', `next: svc agent heartbeat write ${args.name} --file HEARTBEAT.md`))
     return
   }
-  const { preferences, wake_state: state, session_health: health, wake_events: events = [] } = status
+  const { preferences, wake_state: state, session_health: health, wake_events: events = [], diagnostics = [] } = status
   const word = status.active ? out.color('green', 'active') : out.color('yellow', status.validation_status)
-  out.line(`the heartbeat of ${args.name} is ${word}, every ${preferences.min_interval}`)
+  const every = status.valid ? `, every ${preferences.min_interval}` : ''
+  out.line(`the heartbeat of ${args.name} is ${word}${every}`)
   if (status.validation_status === 'invalid')
     out.line(out.color('dim', `next: svc agent heartbeat inspect ${args.name}`))
   const lines = [
@@ -41,6 +41,7 @@ export async function runStatus(context: CommandContext): Promise<void> {
     ['Last', state && `${state.last_result} (${state.last_reason})`],
   ]
   for (const [title, value] of lines) if (value) out.line(`  ${`${title}:`.padEnd(10)} ${value}`)
+  for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
   out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name}`)
 }
 
@@ -67,16 +68,20 @@ export async function runWake(context: CommandContext): Promise<number> {
     const would = options['dry-run'] === true ? 'would be ' : ''
     out.line(`${would}${out.color(COLORS[result], result)}: ${reason}${turn === undefined ? '' : ` (${turn})`}`)
     for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
-    out.line(out.color('dim', `next: ${nextStep(result, args)}`))
+    out.line(out.color('dim', `next: ${nextStep(reply.decision, args)}`))
   }
   if (result === 'sent' || result === 'coalesced') return 0
   return conflict ? 5 : 1
 }
 
-const nextStep = (result: WakeResult, { name, session }: CommandContext['args']) =>
-  result === 'sent' && session !== undefined
-    ? `svc session events ${session} --follow`
-    : `svc agent heartbeat status ${name}`
+function nextStep({ result, reason }: WakeDecision, { name, session }: CommandContext['args']): string {
+  if (result === 'sent' && session !== undefined) return `svc session events ${session} --follow`
+  if (reason === 'heartbeat_no_policy') return `svc agent heartbeat write ${name} --file HEARTBEAT.md`
+  if (reason === 'heartbeat_invalid') return `svc agent heartbeat inspect ${name}`
+  if (reason === 'heartbeat_no_eligible_session') return `svc session new --agent ${name}`
+  if (reason === 'session_not_found') return `svc session list --agent ${name}`
+  return `svc agent heartbeat status ${name}`
+}
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 

@@ -81,6 +81,7 @@ export class HeartbeatsService implements HeartbeatsApi {
 
   async wake(agent: string, request: WakeBody) {
     const { needs } = this.kernel
+    await this.#forget()
     const { session_id: sessionId, source, dry_run: dryRun, idempotency_key: key } = request
     const workspace = await this.#workspace(request.workspace_id)
     const isMeant = ({ agentName, workspaceId }: SessionInfo) =>
@@ -90,7 +91,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     const place = workspace ?? (session && needs.workspaces.get(session.workspaceId))
     const policy = await needs.sidecars.heartbeat(agent, place)
     const workspaceId = place?.id ?? ''
-    const earlier = dryRun ? undefined : this.#wakes.byKey(agent, key)
+    const earlier = dryRun ? undefined : this.#wakes.byKey(agent, sessionId, key)
     const decision = earlier
       ? this.#sender.replayed(earlier)
       : await this.#sender.wake({ agent, policy, sessionId, session, workspaceId, source, dryRun, key })

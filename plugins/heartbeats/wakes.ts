@@ -82,10 +82,14 @@ export class Wakes {
     )
   }
 
-  byKey(agent: string, key: string | undefined): WakeRow | undefined {
+  /** @param sessionId empty: whichever it was */
+  byKey(agent: string, sessionId: string, key: string | undefined): WakeRow | undefined {
     if (key === undefined) return undefined
-    const sql = 'SELECT * FROM heartbeats_wake WHERE agent_name = ? AND idempotency_key = ? ORDER BY seq DESC'
-    return this.db.get<WakeRow>(sql, [agent, key])
+    return this.db.get<WakeRow>(
+      `SELECT * FROM heartbeats_wake WHERE agent_name = ? AND idempotency_key = ? AND ? IN ('', session_id)
+       ORDER BY seq DESC`,
+      [agent, key, sessionId],
+    )
   }
 
   /**

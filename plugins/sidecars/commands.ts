@@ -15,7 +15,7 @@ const findingColumns: readonly CliColumn[] = [
   { header: 'LINE', path: 'line' },
   { header: 'FIELD', path: 'field' },
   { header: 'CODE', path: 'code' },
-  { header: 'MESSAGE', path: 'message' },
+  { header: 'MESSAGE', path: 'message', below: true },
 ]
 const revisionColumns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },

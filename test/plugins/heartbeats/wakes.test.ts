@@ -128,6 +128,15 @@ test('every reason that a wake-up has comes with its result, and each is written
   const { wake_events: all } = await status(world, 'able', `&workspace_id=${world.workspaceId}`)
   const nobody = all.find(({ reason }: Any) => reason === 'heartbeat_no_eligible_session')
   assert.equal([nobody.result, nobody.session_id, nobody.workspace_id], ['skipped', undefined, world.workspaceId])
+  // A key is that of one session: for another one it is another wake-up.
+  await world.session('ses_twin', 'able')
+  world.onBegin = async () => ended
+  const twin = await wake(world, 'able', 'ses_twin', { idempotency_key: 'once' })
+  assert.equal([twin.decision.reason, world.prompts.at(-1)?.id], ['wake_sent', 'ses_twin'])
+  assert.is(
+    (await wake(world, 'able', 'ses_able', { idempotency_key: 'once' })).decision.wake_event_id,
+    sent.wake_event_id,
+  )
   const absent = await world.request('GET', '/api/agents/able/heartbeat/status?session_id=ses_none')
   assert.is((absent.body as Any).code, 'wake_session_not_found')
   await world.close()
@@ -161,6 +170,8 @@ test('by the clock: nothing waits without a policy, and what a policy says from 
   const before = world.prompts.length
   await world.clock.advance(3 * 3_600_000)
   assert.is(world.prompts.length, before)
+  assert.is((await wake(world, 'late', 'ses_1')).decision.reason, 'heartbeat_disabled')
+  assert.is((await status(world, 'late')).wake_events.length, 1)
   await world.close()
 })
 
@@ -183,6 +194,17 @@ test('what a hand writes, moves or takes away beside sessions is noticed, also w
   assert.is(world.waiting, 1)
   await writeFile(file, '---\ntools: [x]\n---\n')
   await noticed(world, () => world.waiting === 0)
+  await world.close()
+})
+
+test('heartbeats that are off wake nobody, whoever asks', async () => {
+  const world = await openWorld({ start: START, config: { enabled: false } })
+  await world.agent('able', POLICY)
+  await world.session('ses_1', 'able')
+  assert.is(world.waiting, 0)
+  assert.is((await wake(world, 'able', 'ses_1')).decision.reason, 'heartbeat_disabled')
+  const { enabled, validation_status } = await status(world, 'able')
+  assert.equal([enabled, validation_status], [false, 'inactive'])
   await world.close()
 })
 
@@ -215,7 +237,7 @@ test('the clock starts stopped sessions again where that is configured, and only
   await world.end('ses_2', 'agent_crashed')
   await world.end('ses_3', 'user_canceled')
   assert.is(world.waiting, 2)
-  await world.passTo(START + 10 * 60_000, 2)
+  await world.passTo(START + 10 * 60_000 + 1000, 2)
   assert.equal(world.prompts.map(({ id }) => id).sort(), ['ses_1', 'ses_2'])
   // No place is free: it is tried again a little later, not at once.
   await world.end('ses_1', 'agent_crashed')
@@ -299,11 +321,11 @@ test('a session that stops waits no longer, and a package that takes its policy 
     201,
   )
   assert.is((await status(world, 'packed')).active, true)
-  await world.passTo(START + 10 * 60_000, 2)
+  await world.passTo(START + 10 * 60_000 + 1000, 2)
   assert.equal(world.prompts.map(({ id }) => id).sort(), ['ses_1', 'ses_2'])
   world.change('ses_1', { state: 'stopped' })
   await status(world, 'packed')
-  await world.passTo(START + 20 * 60_000, 1)
+  await world.passTo(START + 20 * 60_000 + 1000, 1)
   assert.equal(world.prompts.map(({ id }) => id).slice(2), ['ses_2'])
   const gone = await world.request('DELETE', '/api/resources/agent.heartbeat/hbt_1', { expected_version: 1 })
   assert.is(gone.status, 204)
