@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
 import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/sidecars.js'
 
@@ -17,9 +16,9 @@ export async function runStatus(context: CommandContext): Promise<void> {
   const query = new URLSearchParams({
     include_session_health: 'true',
     include_recent_wake_events: 'true',
-    ...inWorkspace(context),
+    // A session says itself where it is.
+    ...(options.session === undefined ? inWorkspace(context) : { session_id: String(options.session) }),
   })
-  if (options.session !== undefined) query.set('session_id', String(options.session))
   const status = (await client.request('GET', `${urlOf(args.name)}/status?${query}`)) as HeartbeatStatus
   if (out.json) return out.value(status)
   if (!status.present) {
@@ -52,7 +51,8 @@ export async function runWake(context: CommandContext): Promise<number> {
     session_id: args.session ?? '',
     source: 'manual',
     ...(options['dry-run'] === true && { dry_run: true }),
-    ...inWorkspace(context),
+    // A session says itself where it is.
+    ...(args.session === undefined && inWorkspace(context)),
   }
   const { reply, conflict } = await client.request('POST', `${urlOf(args.name)}/wake`, body).then(
     answer => ({ reply: answer as WakeReply, conflict: false }),
@@ -85,9 +85,5 @@ function nextStep({ result, reason }: WakeDecision, { name, session }: CommandCo
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 
-/** A path may be relative for a person, never for the daemon. */
-function inWorkspace({ options, cwd }: CommandContext): { workspace_id?: string } {
-  const given = options.workspace
-  if (typeof given !== 'string') return {}
-  return { workspace_id: /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given }
-}
+const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id?: string } =>
+  typeof workspace === 'string' ? { workspace_id: workspace } : {}

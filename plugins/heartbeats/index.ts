@@ -13,7 +13,12 @@ const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
 const area = 'Agent heartbeat'
 
 const name = { name: 'name', summary: 'name of an agent' }
-const workspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const workspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+} as const
+const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
 
 export default definePlugin({
   name: 'heartbeats',
@@ -59,7 +64,7 @@ export default definePlugin({
       path: 'agent heartbeat status',
       summary: 'Whether an agent is woken by its policy, and what came of it lately',
       args: [name],
-      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace],
+      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
     },
     {
@@ -69,7 +74,7 @@ export default definePlugin({
         name,
         { name: 'session', optional: true, summary: 'id of a session of this agent; default: the one active last' },
       ],
-      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace],
+      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runWake })),
     },
   ],

@@ -46,6 +46,8 @@ export class AgentBinding {
   #toldFull = false
   /** Monotonic; of the last sign of life between turns. */
   #seenAt = 0
+  /** The same in epoch milliseconds, for people. */
+  #presentAt = 0
 
   constructor(
     private readonly context: SessionsContext,
@@ -81,14 +83,29 @@ export class AgentBinding {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** The process that waits for a prompt has shown no life for long. Asks the system, never the agent. */
+  /** The process that waits for a prompt has shown no life for long. */
   get isStale(): boolean {
-    const running = this.#running
-    if (!running) return false
-    const { handle } = running.agent
-    const now = this.context.kernel.clock.monotonic()
-    if (handle.alive && !isStopped(handle.pid)) this.#seenAt = now
-    return now - this.#seenAt > this.context.health.staleAfterMs
+    this.#look()
+    const { clock } = this.context.kernel
+    return this.#running !== undefined && clock.monotonic() - this.#seenAt > this.context.health.staleAfterMs
+  }
+
+  /** When the process showed life last, in epoch milliseconds; undefined without one. */
+  get presentAt(): number | undefined {
+    this.#look()
+    return this.#running && this.#presentAt
+  }
+
+  /** Asks the system, never the agent. */
+  #look(): void {
+    const handle = this.#running?.agent.handle
+    if (handle?.alive && !isStopped(handle.pid)) this.#seen()
+  }
+
+  #seen(): void {
+    const { clock } = this.context.kernel
+    this.#seenAt = clock.monotonic()
+    this.#presentAt = clock.now()
   }
 
   /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
@@ -120,7 +137,7 @@ export class AgentBinding {
       activity: () => owner.turn?.touch(),
     })
     this.#running = running
-    this.#seenAt = this.context.kernel.clock.monotonic()
+    this.#seen()
     const { session } = running.agent
     this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
     this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
@@ -148,7 +165,7 @@ export class AgentBinding {
   /** A turn is over: what comes now belongs to it still, until the next one begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
-    this.#seenAt = this.context.kernel.clock.monotonic()
+    this.#seen()
     this.#lastCalls = turn.calls
     this.#lastTurnId = turn.id
   }

@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
 import type { Heartbeat, HeartbeatRevision, Soul, SoulRevision, TimeWindow } from '../../schemas/sidecars.js'
 
@@ -181,12 +180,8 @@ const isSnapshot = (value: unknown): value is Snapshot =>
 
 const hours = ({ start, end, timezone }: TimeWindow) => `${start}–${end} ${timezone}`
 
-/** A path may be relative for a person, never for the daemon. */
-function inWorkspace({ options, cwd }: CommandContext): { workspace_id?: string } {
-  const given = options.workspace
-  if (typeof given !== 'string') return {}
-  return { workspace_id: /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given }
-}
+const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id?: string } =>
+  typeof workspace === 'string' ? { workspace_id: workspace } : {}
 
 function queryOf(context: CommandContext, more: Readonly<Record<string, unknown>> = {}): string {
   const given = Object.entries({ ...inWorkspace(context), ...more }).filter(([, value]) => value !== undefined)

@@ -35,7 +35,12 @@ const soulArea = 'Agent persona (soul)'
 const headers = { 'If-Match': { required: false } }
 
 const name = { name: 'name', summary: 'name of an agent' }
-const workspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const workspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+} as const
+const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
 const file = { name: 'file', type: 'text', summary: 'a file with the text; - is standard input' } as const
 const digest = {
   name: 'expected-digest',
@@ -54,28 +59,28 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
       path: at('inspect'),
       summary: `Show the ${title} of an agent and what is wrong with it`,
       args: [name],
-      options: [workspace],
+      options: [workspace, everywhere],
       load: load('Inspect'),
     },
     {
       path: at('validate'),
       summary: `Check a ${fileName} text without saving it; without --file the one in force`,
       args: [name],
-      options: [file, workspace],
+      options: [file, workspace, everywhere],
       load: load('Validate'),
     },
     {
       path: at('write'),
       summary: `Write ${fileName}`,
       args: [name],
-      options: [file, digest, workspace],
+      options: [file, digest, workspace, everywhere],
       load: load('Write'),
     },
     {
       path: at('delete'),
       summary: `Remove ${fileName}; the history keeps it`,
       args: [name],
-      options: [digest, workspace],
+      options: [digest, workspace, everywhere],
       load: load('Remove'),
     },
     {
@@ -86,6 +91,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
         { name: 'limit', type: 'integer', summary: 'at most 100; default 20' },
         { name: 'cursor', type: 'text', summary: 'next_cursor of the page before' },
         workspace,
+        everywhere,
       ],
       load: load('History'),
     },
@@ -93,7 +99,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
       path: at('rollback'),
       summary: `Write ${fileName} as it was after an earlier change`,
       args: [name, { name: 'revision', summary: `an id of svc agent ${which} history` }],
-      options: [digest, workspace],
+      options: [digest, workspace, everywhere],
       load: load('Rollback'),
     },
   ] as const

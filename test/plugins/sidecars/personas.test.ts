@@ -4,6 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import { Sessions } from '../../../plugins/sessions/api.js'
+import { Sidecars } from '../../../plugins/sidecars/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
 import { eventually, openWorld, said } from '../../fixtures/session-world.js'
 import { validateReply } from '../../harness/contract.js'
@@ -13,7 +14,22 @@ const soul = (words: string) => `---\nrole: ${words}\n---\nYou are ${words}.\n`
 const BROKEN = '---\nmodel: m\n---\n'
 
 test('a session keeps the persona that it began with, until it is given another one', async () => {
-  const world = await openWorld({ plugins: [sidecars] })
+  const taken: string[] = []
+  const listener = definePlugin({
+    name: 'listener',
+    version: '0.0.1',
+    requires: { sidecars: Sidecars },
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel<{ sidecars: typeof Sidecars }>) {
+          kernel.tap(
+            kernel.needs.sidecars.soulResolved,
+            ({ frontmatter }, { agentName }) => void taken.push(`${agentName} ${frontmatter.role}`),
+          )
+        }
+      },
+  }).surface({})
+  const world = await openWorld({ plugins: [sidecars, listener] })
   await world.agent('writer')
   await world.agent('loads', { flags: '--load' })
   const file = (agent: string) => path.join(world.root, '.svc', 'agents', agent, 'SOUL.md')
@@ -47,6 +63,7 @@ test('a session keeps the persona that it began with, until it is given another 
   assert.match(await hears(loading.at), /^\["From here on .*You are stern\.","echo"\]/)
   assert.is(await hears(loading.at), '["echo"]\n', 'told once')
   assert.is((await refresh(waiting.at, once)).status, 200)
+  assert.equal(taken, ['writer calm', 'loads calm', 'loads calm', 'loads stern', 'loads stern'])
 
   // One that is not valid: new sessions fail, none that began is touched, also not by a restart.
   for (const agent of ['writer', 'loads']) await writeFile(file(agent), BROKEN)
@@ -100,8 +117,10 @@ test('how long without a sign is stale, and how often health is told, is what th
   const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
   for (let i = 0; i < 4; i++) await world.prompt(at, 'say x')
   process.kill(pid, 'SIGSTOP')
+  const seenAt = (await world.row(id)).health.last_presence_at
   const stale = async () => {
     const { health, badge } = await world.row(id)
+    assert.is(health.last_presence_at >= seenAt, true)
     return health.health === 'stale' && `${badge} ${health.eligible_for_wake} ${health.ineligibility_reason}`
   }
   assert.is(await eventually(stale, 'a stale session'), 'hung false session_health_stale')
