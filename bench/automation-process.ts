@@ -6,6 +6,7 @@ import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
 import { JobKind, RunCreated } from '../plugins/automation/api.js'
 import { automation, daemon, resources, workspaces } from '../plugins/index.js'
 import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
+import type { SessionHealth } from '../schemas/sessions.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { median, pause } from './measure.js'
@@ -27,9 +28,11 @@ class NoSessions implements SessionsApi {
   readonly stopped
   readonly permission
   readonly prepare
+  readonly healthUpdated
   #made = 0
 
   constructor(private readonly kernel: PluginKernel) {
+    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
     this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
     this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
     this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
@@ -37,6 +40,8 @@ class NoSessions implements SessionsApi {
 
   get = () => undefined
   unstopped = () => []
+  resumable = () => []
+  whileIdle = () => Promise.reject(new Error('not used here'))
   healthOf = () => undefined
 
   async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {

@@ -3677,6 +3677,22 @@ export interface Operations {
       }
     }
   }
+  /** Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none: POST /api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdSoulRefresh: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly expected_digest?: string | undefined
+        readonly idempotency_key?: string | undefined
+      }
+    }
+    replies: {
+      200: Soul
+    }
+  }
   /** Go along with the next tool result of the running prompt: POST /api/workspaces/{workspace_id}/sessions/{session_id}/steer */
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: {
     input: {
@@ -4091,6 +4107,7 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdPrompt: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPromptCancel: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdRepair: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/repair' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdSoulRefresh: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },

@@ -214,6 +214,10 @@ export type RollbackHeartbeatBody = v.InferOutput<typeof RollbackHeartbeatBody>
 export const RollbackSoulBody = v.strictObject({ revision_id: v.string(), ...expected, ...once, ...workspace })
 export type RollbackSoulBody = v.InferOutput<typeof RollbackSoulBody>
 
+/** POST …/soul/refresh: the persona of an agent as its session is to have it from now on. */
+export const RefreshSoulBody = v.strictObject({ ...expected, ...once })
+export type RefreshSoulBody = v.InferOutput<typeof RefreshSoulBody>
+
 /** GET …/history, the newest first. */
 export const SidecarHistoryQuery = v.object({
   ...workspace,

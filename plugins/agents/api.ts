@@ -69,16 +69,6 @@ export interface AgentsApi {
   readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
-  /** May processes of this agent be started. */
-  readonly starting: Hook<(definition: AgentDefinition, workspace?: Workspace) => Promise<Fault | undefined>>
-  /** What an agent is told at its start; taps hand on a changed text. */
-  readonly prompting: Hook<
-    (
-      prompt: string,
-      definition: AgentDefinition,
-      workspace?: Workspace,
-    ) => string | undefined | Promise<string | undefined>
-  >
 }
 
 export const Agents = token<AgentsApi>('agents@1')

@@ -51,14 +51,10 @@ export class AgentsService implements AgentsApi {
   readonly #sources: AgentSources
   readonly #writer: DefinitionWriter
   readonly #wire = new WireCache()
-  readonly starting
-  readonly prompting
   readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
-    this.starting = kernel.hooks.gate<[AgentDefinition, Workspace?]>('starting')
-    this.prompting = kernel.hooks.pipeline<string, [AgentDefinition, Workspace?]>('prompting')
     this.deleting = kernel.hooks.guard('deleting')
     this.#sources = new AgentSources(kernel)
     this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
@@ -95,10 +91,7 @@ export class AgentsService implements AgentsApi {
   }
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
-    const found = await this.find(name, workspace)
-    const refused = await this.starting.ask(found, workspace)
-    if (refused) throw refused
-    const definition = { ...found, prompt: await this.prompting.run(found.prompt, found, workspace) }
+    const definition = await this.find(name, workspace)
     return planOf(definition, this.kernel.needs.providers, this.kernel.setting(DefaultPermissions))
   }
 

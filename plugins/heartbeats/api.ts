@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
+import { defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
 import type { WakeDecision, WakeSource } from '../../schemas/sidecars.js'
+import type { SessionInfo } from '../sessions/api.js'
 
 /** A wake-up that is about to be sent, or was decided. */
 export interface Wake {
@@ -23,6 +24,16 @@ export interface HeartbeatsApi {
 }
 
 export const Heartbeats = token<HeartbeatsApi>('heartbeats@1')
+
+/** Contributes what a wake-up tells of one thing that policies may include: `context: { include: [task] }`. */
+export interface WakeContext {
+  /** Its own among all contributors: `self`, `session_health`, `task`, `inbox_summary`. */
+  readonly name: string
+  /** A line or a few; undefined or empty: there is nothing to tell. */
+  readonly read: (session: SessionInfo) => Promise<string | undefined>
+}
+
+export const WakeContexts = registry<WakeContext>('heartbeats.context@1')
 
 /** A wake-up was sent. */
 export const HeartbeatSent = event(

@@ -1,7 +1,5 @@
-import path from 'node:path'
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
-import type { WakeResult } from '../../schemas/sessions.js'
-import type { HeartbeatStatus, WakeReply } from '../../schemas/sidecars.js'
+import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/sidecars.js'
 
 const eventColumns: readonly CliColumn[] = [
   { header: 'WHEN', path: 'created_at', as: 'ago' },
@@ -18,9 +16,9 @@ export async function runStatus(context: CommandContext): Promise<void> {
   const query = new URLSearchParams({
     include_session_health: 'true',
     include_recent_wake_events: 'true',
-    ...inWorkspace(context),
+    // A session says itself where it is.
+    ...(options.session === undefined ? inWorkspace(context) : { session_id: String(options.session) }),
   })
-  if (options.session !== undefined) query.set('session_id', String(options.session))
   const status = (await client.request('GET', `${urlOf(args.name)}/status?${query}`)) as HeartbeatStatus
   if (out.json) return out.value(status)
   if (!status.present) {
@@ -28,9 +26,10 @@ export async function runStatus(context: CommandContext): Promise<void> {
     out.line(out.color('dim', `next: svc agent heartbeat write ${args.name} --file HEARTBEAT.md`))
     return
   }
-  const { preferences, wake_state: state, session_health: health, wake_events: events = [] } = status
+  const { preferences, wake_state: state, session_health: health, wake_events: events = [], diagnostics = [] } = status
   const word = status.active ? out.color('green', 'active') : out.color('yellow', status.validation_status)
-  out.line(`the heartbeat of ${args.name} is ${word}, every ${preferences.min_interval}`)
+  const every = status.valid ? `, every ${preferences.min_interval}` : ''
+  out.line(`the heartbeat of ${args.name} is ${word}${every}`)
   if (status.validation_status === 'invalid')
     out.line(out.color('dim', `next: svc agent heartbeat inspect ${args.name}`))
   const lines = [
@@ -41,17 +40,19 @@ export async function runStatus(context: CommandContext): Promise<void> {
     ['Last', state && `${state.last_result} (${state.last_reason})`],
   ]
   for (const [title, value] of lines) if (value) out.line(`  ${`${title}:`.padEnd(10)} ${value}`)
-  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name} <session>`)
+  for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
+  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name}`)
 }
 
-/** `svc agent heartbeat wake <name> <session>`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
+/** `svc agent heartbeat wake <name> [session]`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
 export async function runWake(context: CommandContext): Promise<number> {
   const { args, options, client, out } = context
   const body = {
-    session_id: args.session,
+    session_id: args.session ?? '',
     source: 'manual',
     ...(options['dry-run'] === true && { dry_run: true }),
-    ...inWorkspace(context),
+    // A session says itself where it is.
+    ...(args.session === undefined && inWorkspace(context)),
   }
   const { reply, conflict } = await client.request('POST', `${urlOf(args.name)}/wake`, body).then(
     answer => ({ reply: answer as WakeReply, conflict: false }),
@@ -67,20 +68,22 @@ export async function runWake(context: CommandContext): Promise<number> {
     const would = options['dry-run'] === true ? 'would be ' : ''
     out.line(`${would}${out.color(COLORS[result], result)}: ${reason}${turn === undefined ? '' : ` (${turn})`}`)
     for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
-    out.line(out.color('dim', `next: ${nextStep(result, args)}`))
+    out.line(out.color('dim', `next: ${nextStep(reply.decision, args)}`))
   }
   if (result === 'sent' || result === 'coalesced') return 0
   return conflict ? 5 : 1
 }
 
-const nextStep = (result: WakeResult, { name, session }: CommandContext['args']) =>
-  result === 'sent' ? `svc session events ${session} --follow` : `svc agent heartbeat status ${name}`
+function nextStep({ result, reason }: WakeDecision, { name, session }: CommandContext['args']): string {
+  if (result === 'sent' && session !== undefined) return `svc session events ${session} --follow`
+  if (reason === 'heartbeat_no_policy') return `svc agent heartbeat write ${name} --file HEARTBEAT.md`
+  if (reason === 'heartbeat_invalid') return `svc agent heartbeat inspect ${name}`
+  if (reason === 'heartbeat_no_eligible_session') return `svc session new --agent ${name}`
+  if (reason === 'session_not_found') return `svc session list --agent ${name}`
+  return `svc agent heartbeat status ${name}`
+}
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 
-/** A path may be relative for a person, never for the daemon. */
-function inWorkspace({ options, cwd }: CommandContext): { workspace_id?: string } {
-  const given = options.workspace
-  if (typeof given !== 'string') return {}
-  return { workspace_id: /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given }
-}
+const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id?: string } =>
+  typeof workspace === 'string' ? { workspace_id: workspace } : {}

@@ -22,8 +22,9 @@ export const RESULTS: { readonly [R in WakeReason]: WakeResult } = {
   synthetic_prompt_failed: 'failed',
 }
 
-/** Reasons that lie in the session and not in the policy: whoever asked by hand gets a conflict. */
+/** Reasons that lie in the sessions and not in the policy: whoever asked by hand gets a conflict. */
 export const SESSION_REASONS: ReadonlySet<WakeReason> = new Set<WakeReason>([
+  'heartbeat_no_eligible_session',
   'session_not_found',
   'session_not_attachable',
   'session_unhealthy',
@@ -42,6 +43,8 @@ export interface WakeFacts {
   readonly intervalMs: number
   /** The schedule of the policy allows it now. */
   readonly open: boolean
+  /** Whoever asks names a session; else it is the one that could be woken, if there is one. */
+  readonly named: boolean
   /** Undefined also when it belongs to another agent or workspace. */
   readonly session: SessionInfo | undefined
   readonly health: SessionHealth | undefined
@@ -66,11 +69,12 @@ export const RULES: readonly Rule[] = [
   ['heartbeat_no_policy', ({ policy }) => !policy.present],
   ['heartbeat_invalid', ({ policy }) => !policy.valid],
   ['heartbeat_disabled', ({ policy }) => !policy.active],
+  ['heartbeat_no_eligible_session', ({ session, named }) => session === undefined && !named],
   ['session_not_found', ({ session }) => session === undefined],
   ['session_not_attachable', ({ session, config }) => !isAttachable(session, config)],
   ['quiet_window', ({ open }) => !open],
   ['wake_coalesced', ({ underWay }) => underWay],
-  ['session_unhealthy', ({ session, health }) => session?.state === 'active' && health?.health !== 'healthy'],
+  ['session_unhealthy', ({ session, health }) => isUnwell(session, health)],
   ['session_prompt_active', ({ health }) => health?.active_prompt === true],
   ['cooldown_active', ({ lastSentAt, now, config }) => isWithin(lastSentAt, config.wake_cooldown, now)],
   // Whoever asks by hand waits for the cooldown alone.
@@ -86,10 +90,29 @@ export function refusalOf(facts: WakeFacts): WakeReason | undefined {
   return RULES.find(([, applies]) => applies(facts))?.[0]
 }
 
+type Reachable = Pick<SessionInfo, 'state' | 'stopReason'>
+type Health = Pick<SessionHealth, 'health' | 'active_prompt'>
+
 /** A prompt can reach it: it is active, or where the configuration allows that, a prompt starts it again. */
-function isAttachable(session: SessionInfo | undefined, { active_session_only }: HeartbeatConfig): boolean {
+export function isAttachable(
+  session: Reachable | undefined,
+  config: Pick<HeartbeatConfig, 'active_session_only'>,
+): boolean {
   if (session === undefined) return false
-  return session.state === 'active' || (!active_session_only && isRestartable(session.state, session.stopReason))
+  return session.state === 'active' || (!config.active_session_only && isRestartable(session.state, session.stopReason))
+}
+
+/** A process that does not answer; where there is none the next prompt starts one. */
+const isUnwell = (session: Reachable | undefined, health: Health | undefined) =>
+  session?.state === 'active' && health?.health !== 'healthy'
+
+/** It could be woken now, whatever its policy says. */
+export function isEligible(
+  session: Reachable,
+  health: Health | undefined,
+  config: Pick<HeartbeatConfig, 'active_session_only'>,
+): boolean {
+  return isAttachable(session, config) && !isUnwell(session, health) && health?.active_prompt !== true
 }
 
 /** Not when the clock was set back meanwhile: a wake-up that lies ahead must not silence all until then. */

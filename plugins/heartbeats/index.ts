@@ -4,7 +4,7 @@ import { Daemon } from '../daemon/api.js'
 import { Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { HeartbeatErrors, HeartbeatSent, Heartbeats } from './api.js'
+import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
 import type { HeartbeatsService } from './service.js'
 import { wakeTables } from './wakes.js'
 
@@ -13,7 +13,12 @@ const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
 const area = 'Agent heartbeat'
 
 const name = { name: 'name', summary: 'name of an agent' }
-const workspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const workspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+} as const
+const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
 
 export default definePlugin({
   name: 'heartbeats',
@@ -22,6 +27,7 @@ export default definePlugin({
   provides: Heartbeats,
   service: () => import('./service.js').then(module => module.HeartbeatsService),
 }).surface({
+  declares: [WakeContexts],
   events: [HeartbeatSent],
   errors: [HeartbeatErrors],
   tables: [{ id: '001-wake', sql: wakeTables }],
@@ -40,7 +46,7 @@ export default definePlugin({
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.forgetSession(session),
+      self => session => self.plan(session),
     ),
     tap(
       Sidecars,
@@ -58,14 +64,17 @@ export default definePlugin({
       path: 'agent heartbeat status',
       summary: 'Whether an agent is woken by its policy, and what came of it lately',
       args: [name],
-      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace],
+      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
     },
     {
       path: 'agent heartbeat wake',
       summary: 'Wake a session of an agent now, if its policy and the session allow it',
-      args: [name, { name: 'session', summary: 'id of a session of this agent' }],
-      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace],
+      args: [
+        name,
+        { name: 'session', optional: true, summary: 'id of a session of this agent; default: the one active last' },
+      ],
+      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runWake })),
     },
   ],
@@ -93,5 +102,6 @@ export default definePlugin({
   ],
   registries: [
     contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
+    contribute(WakeContexts, self => self.contexts),
   ],
 })

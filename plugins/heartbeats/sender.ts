@@ -23,9 +23,12 @@ export type HeartbeatsKernel = PluginKernel<{
 export interface WakeRequest {
   readonly agent: string
   readonly policy: Heartbeat
+  /** Empty: any that can be woken. */
   readonly sessionId: string
   /** Undefined: there is none of this agent. */
   readonly session: SessionInfo | undefined
+  /** Within which it was asked for. */
+  readonly workspaceId: string
   readonly source: WakeSource
   /** The cycle has sent as many as it may. */
   readonly spent?: boolean
@@ -38,6 +41,7 @@ interface Sent {
   readonly reason: WakeReason
   readonly turnId?: string
   readonly problem?: string
+  readonly notes?: readonly PolicyDiagnostic[]
 }
 
 /** Decides about wake-ups and sends them: the one way, whoever asks. */
@@ -63,11 +67,12 @@ export class WakeSender {
   }
 
   async wake(request: WakeRequest): Promise<WakeDecision> {
-    const { agent, sessionId, session, source } = request
+    const { agent, session, source } = request
+    const sessionId = session?.id ?? request.sessionId
     const reason = this.#refusal(request)
     if (request.dryRun)
       return this.#decision(request, { reason: reason ?? 'wake_sent', problem: 'a dry run: nothing was sent' })
-    const wake = { sessionId, agentName: agent, workspaceId: session?.workspaceId ?? '', source }
+    const wake = { sessionId, agentName: agent, workspaceId: request.workspaceId, source }
     const sent =
       reason !== undefined || session === undefined
         ? { reason: reason ?? 'session_not_found' }
@@ -92,7 +97,7 @@ export class WakeSender {
   }
 
   /** Asks nobody and waits for nothing: between this and the begin of a wake-up no other one slips in. */
-  #refusal({ policy, session, source, spent = false }: WakeRequest): WakeReason | undefined {
+  #refusal({ policy, session, sessionId, source, spent = false }: WakeRequest): WakeReason | undefined {
     const { clock, needs } = this.kernel
     const now = clock.now()
     return refusalOf({
@@ -100,6 +105,7 @@ export class WakeSender {
       source,
       policy,
       session,
+      named: sessionId !== '',
       spent,
       config: needs.sidecars.heartbeatConfig,
       intervalMs: intervalOf(policy),
@@ -121,11 +127,11 @@ export class WakeSender {
         return { reason: 'heartbeat_disabled', problem: refused.message }
       }
       await needs.daemon.admit('prompt')
-      const text = wakePrompt(policy, session, needs.sessions.healthOf(session.id))
+      const { text, notes } = await wakePrompt(this.kernel, policy, session)
       const { turnId, outcome } = await needs.sessions.begin(session.id, { text, source: 'heartbeat' })
       // How the turn goes is the session's to tell.
       outcome.then(done, done)
-      return { reason: 'wake_sent', turnId }
+      return { reason: 'wake_sent', turnId, notes }
     } catch (error) {
       done()
       return { reason: reasonOfFault(error), problem: messageOf(error) }
@@ -134,13 +140,14 @@ export class WakeSender {
 
   async #record(request: WakeRequest, { reason, turnId }: Sent): Promise<WakeRow> {
     const { clock, ids, db, events, needs } = this.kernel
-    const { agent, policy, session, sessionId, source, key } = request
+    const { agent, policy, session, source, key } = request
+    const sessionId = session?.id ?? request.sessionId
     const now = clock.now()
     const row: WakeRow = {
       id: ids.id('wak'),
       agent_name: agent,
       session_id: sessionId,
-      workspace_id: session?.workspaceId ?? '',
+      workspace_id: request.workspaceId,
       source,
       result: RESULTS[reason],
       reason,
@@ -162,10 +169,10 @@ export class WakeSender {
     return row
   }
 
-  #decision({ policy }: WakeRequest, { reason, turnId, problem }: Sent, row?: WakeRow): WakeDecision {
+  #decision({ policy }: WakeRequest, { reason, turnId, problem, notes = [] }: Sent, row?: WakeRow): WakeDecision {
     const said: PolicyDiagnostic[] =
       problem === undefined ? [] : [{ code: reason, message: problem, severity: row && !turnId ? 'warning' : 'info' }]
-    const diagnostics = [...(policy.diagnostics ?? []), ...said]
+    const diagnostics = [...(policy.diagnostics ?? []), ...notes, ...said]
     return {
       result: RESULTS[reason],
       reason,

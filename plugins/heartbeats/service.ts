@@ -9,7 +9,8 @@ import type {
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
-import { NEXT_TRY, SESSION_REASONS } from './decide.js'
+import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js'
+import { absentContexts, ownContexts } from './prompt.js'
 import { WakeScheduler } from './scheduler.js'
 import { type HeartbeatsKernel, WakeSender } from './sender.js'
 import { eventToWire, stateToWire, Wakes } from './wakes.js'
@@ -23,17 +24,24 @@ const STATE_KEPT_MS = 30 * 24 * HOUR_MS
 export class HeartbeatsService implements HeartbeatsApi {
   readonly wakeBefore
   readonly wakeAfter
+  readonly contexts
   readonly #wakes: Wakes
   readonly #sender: WakeSender
   readonly #scheduler: WakeScheduler
+  /** By session: the end of following its policy. */
+  readonly #followed = new Map<string, () => void>()
   #forgotAt = Number.NEGATIVE_INFINITY
 
   constructor(private readonly kernel: HeartbeatsKernel) {
     this.wakeBefore = kernel.hooks.gate<[Wake]>('wake.before')
     this.wakeAfter = kernel.hooks.notify<[Wake, WakeDecision]>('wake.after')
+    this.contexts = ownContexts({ healthOf: id => kernel.needs.sessions.healthOf(id) })
     this.#wakes = new Wakes(kernel.db)
     this.#sender = new WakeSender(kernel, this.#wakes, this.wakeBefore, this.wakeAfter)
     this.#scheduler = new WakeScheduler(kernel, due => this.#cycle(due))
+    kernel.scope.defer('followed', () => {
+      for (const end of this.#followed.values()) end()
+    })
   }
 
   get waiting(): number {
@@ -53,36 +61,40 @@ export class HeartbeatsService implements HeartbeatsApi {
 
   /** Compares the sessions of an agent, or all, with their policies as they are now. */
   async planAll(agent?: string): Promise<void> {
-    const { sessions } = this.kernel.needs
-    for (const session of sessions.unstopped()) {
-      if (agent === undefined || session.agentName === agent) await this.plan(session)
+    const policies = new Map<string, Promise<Heartbeat | undefined>>()
+    const seen = new Set<string>()
+    for (const session of this.#wakeable(agent)) {
+      const key = JSON.stringify([session.workspaceId, session.agentName])
+      const policy = policies.get(key) ?? this.#policyOf(session)
+      policies.set(key, policy)
+      seen.add(session.id)
+      this.#plan(session.id, await policy)
     }
+    if (agent === undefined) for (const id of this.#followed.keys()) if (!seen.has(id)) this.#plan(id, undefined)
   }
 
   /** Never throws: an agent or a workspace that is gone has no policy. */
   async plan({ id }: Pick<SessionInfo, 'id'>): Promise<void> {
     const session = this.kernel.needs.sessions.get(id)
-    const policy = session && (await this.#policyOf(session))
-    this.#scheduler.set(id, policy && this.#dueAt(id, policy, this.kernel.clock.now()))
-  }
-
-  forgetSession({ id }: SessionInfo): void {
-    this.#scheduler.set(id, undefined)
+    this.#plan(id, session && this.#isWakeable(session) ? await this.#policyOf(session) : undefined)
   }
 
   async wake(agent: string, request: WakeBody) {
     const { needs } = this.kernel
+    await this.#forget()
+    const { session_id: sessionId, source, dry_run: dryRun, idempotency_key: key } = request
     const workspace = await this.#workspace(request.workspace_id)
-    const named = needs.sessions.get(request.session_id)
-    const isMeant = named?.agentName === agent && (!workspace || named.workspaceId === workspace.id)
-    const session = isMeant ? named : undefined
+    const isMeant = ({ agentName, workspaceId }: SessionInfo) =>
+      agentName === agent && (!workspace || workspaceId === workspace.id)
+    const named = needs.sessions.get(sessionId)
+    const session = sessionId === '' ? this.#eligible(agent, isMeant) : named && isMeant(named) ? named : undefined
     const place = workspace ?? (session && needs.workspaces.get(session.workspaceId))
     const policy = await needs.sidecars.heartbeat(agent, place)
-    const { session_id: sessionId, source, dry_run: dryRun, idempotency_key: key } = request
-    const earlier = dryRun ? undefined : this.#wakes.byKey(agent, key)
+    const workspaceId = place?.id ?? ''
+    const earlier = dryRun ? undefined : this.#wakes.byKey(agent, sessionId, key)
     const decision = earlier
       ? this.#sender.replayed(earlier)
-      : await this.#sender.wake({ agent, policy, sessionId, session, source, dryRun, key })
+      : await this.#sender.wake({ agent, policy, sessionId, session, workspaceId, source, dryRun, key })
     if (session && !dryRun) await this.plan(session)
     const body = { decision }
     return SESSION_REASONS.has(decision.reason) ? { status: 409 as const, body } : ok(body)
@@ -113,7 +125,7 @@ export class HeartbeatsService implements HeartbeatsApi {
       validation_status,
       preferences,
       ...(config_digest && { config_digest }),
-      ...(diagnostics && { diagnostics }),
+      diagnostics: [...(diagnostics ?? []), ...absentContexts(this.kernel, policy)],
       ...(digest && { digest }),
       ...(snapshot_id && { snapshot_id }),
       ...(source_path && { source_path }),
@@ -158,13 +170,14 @@ export class HeartbeatsService implements HeartbeatsApi {
       try {
         const session = needs.sessions.get(id)
         const policy = session && (await this.#policyOf(session))
-        if (!session || !policy) continue
+        if (!session || !policy || !this.#isWakeable(session)) continue
         if (full) {
           this.#scheduler.set(id, now + MINUTE_MS)
           continue
         }
         const spent = sent >= max
-        const about = { agent: session.agentName, policy, sessionId: id, session, source: 'scheduler', spent } as const
+        const { agentName: agent, workspaceId } = session
+        const about = { agent, policy, sessionId: id, session, workspaceId, source: 'scheduler', spent } as const
         const { reason } = await this.#sender.wake(about)
         if (reason === 'wake_sent') sent++
         const waits = spent && reason === 'heartbeat_rate_limited' ? Math.ceil(++beyond / max) : 1
@@ -177,10 +190,44 @@ export class HeartbeatsService implements HeartbeatsApi {
     }
   }
 
+  #plan(id: string, policy: Heartbeat | undefined): void {
+    const { clock, needs } = this.kernel
+    const session = policy && needs.sessions.get(id)
+    const before = this.#followed.get(id)
+    this.#followed.delete(id)
+    if (session && this.#isWakeable(session)) {
+      const { agentName, workspaceId } = session
+      this.#followed.set(id, needs.sidecars.follow(policy, agentName, needs.workspaces.get(workspaceId)))
+    }
+    before?.()
+    this.#scheduler.set(id, policy && this.#dueAt(id, policy, clock.now()))
+  }
+
   /** Of the session as it is now: it may have stopped meanwhile, and what starts it again plans it. */
   #dueAt(id: string, policy: Heartbeat, from: number): number | undefined {
     const session = this.kernel.needs.sessions.get(id)
-    return session && session.state !== 'stopped' ? this.#sender.dueAt(session, policy, from) : undefined
+    return session && this.#isWakeable(session) ? this.#sender.dueAt(session, policy, from) : undefined
+  }
+
+  /** The clock may wake it, now or later: it is not stopped, or a prompt starts it again and the configuration allows that. */
+  #isWakeable(session: SessionInfo): boolean {
+    return session.state !== 'stopped' || isAttachable(session, this.kernel.needs.sidecars.heartbeatConfig)
+  }
+
+  #wakeable(agent?: string): SessionInfo[] {
+    const { sessions, sidecars } = this.kernel.needs
+    const unstopped = sessions.unstopped().filter(({ agentName }) => agent === undefined || agentName === agent)
+    return sidecars.heartbeatConfig.active_session_only ? unstopped : [...unstopped, ...sessions.resumable(agent)]
+  }
+
+  /** Of the sessions that could be woken now the one active last; one that has to be started again only when no other is. */
+  #eligible(agent: string, isMeant: (session: SessionInfo) => boolean): SessionInfo | undefined {
+    const { sessions, sidecars } = this.kernel.needs
+    const rank = ({ state, updatedAt }: SessionInfo) =>
+      state === 'stopped' ? updatedAt - Number.MAX_SAFE_INTEGER : updatedAt
+    return this.#wakeable(agent)
+      .filter(one => isMeant(one) && isEligible(one, sessions.healthOf(one.id), sidecars.heartbeatConfig))
+      .sort((a, b) => rank(b) - rank(a))[0]
   }
 
   /** Once an hour at most. */

@@ -82,10 +82,14 @@ export class Wakes {
     )
   }
 
-  byKey(agent: string, key: string | undefined): WakeRow | undefined {
+  /** @param sessionId empty: whichever it was */
+  byKey(agent: string, sessionId: string, key: string | undefined): WakeRow | undefined {
     if (key === undefined) return undefined
-    const sql = 'SELECT * FROM heartbeats_wake WHERE agent_name = ? AND idempotency_key = ? ORDER BY seq DESC'
-    return this.db.get<WakeRow>(sql, [agent, key])
+    return this.db.get<WakeRow>(
+      `SELECT * FROM heartbeats_wake WHERE agent_name = ? AND idempotency_key = ? AND ? IN ('', session_id)
+       ORDER BY seq DESC`,
+      [agent, key, sessionId],
+    )
   }
 
   /**
@@ -141,8 +145,8 @@ export class Wakes {
 export const eventToWire = (row: WakeRow): WakeEvent => ({
   id: row.id,
   agent_name: row.agent_name,
-  session_id: row.session_id,
-  workspace_id: row.workspace_id,
+  ...(row.session_id !== '' && { session_id: row.session_id }),
+  ...(row.workspace_id !== '' && { workspace_id: row.workspace_id }),
   source: row.source,
   result: row.result,
   reason: row.reason,

@@ -1,6 +1,7 @@
 import { iso, messageOf } from '../../kernel/plugin.js'
 import type { AgentFailure } from './agent-failure.js'
 import type { SessionFailure } from './api.js'
+import { renewed } from './briefing.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
@@ -14,8 +15,6 @@ import { Updates } from './updates.js'
 import { infoOf } from './wire.js'
 
 const SUMMARY_CHARACTERS = 16_000
-/** Milliseconds without a sign of life after which a process that waits is stale (Behaviour 6.1). */
-const STALE_AFTER_MS = 2 * 60_000
 
 /** What a binding needs of its session. */
 export interface BindingOwner {
@@ -39,12 +38,16 @@ export class AgentBinding {
   #running: RunningAgent | undefined
   /** Given with the next prompt: the agent does not know the conversation. */
   #preamble: string | undefined
+  /** What the agent was told besides its definition; undefined when that cannot be known. */
+  #briefed: string | undefined
   /** Calls and id of the turn that ran last, for what an agent says after its end. */
   #lastCalls = new ToolCalls()
   #lastTurnId = ''
   #toldFull = false
   /** Monotonic; of the last sign of life between turns. */
   #seenAt = 0
+  /** The same in epoch milliseconds, for people. */
+  #presentAt = 0
 
   constructor(
     private readonly context: SessionsContext,
@@ -80,21 +83,39 @@ export class AgentBinding {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** The process that waits for a prompt has shown no life for long. Asks the system, never the agent. */
+  /** The process that waits for a prompt has shown no life for long. */
   get isStale(): boolean {
-    const running = this.#running
-    if (!running) return false
-    const { handle } = running.agent
-    const now = this.context.kernel.clock.monotonic()
-    if (handle.alive && !isStopped(handle.pid)) this.#seenAt = now
-    return now - this.#seenAt > STALE_AFTER_MS
+    this.#look()
+    const { clock } = this.context.kernel
+    return this.#running !== undefined && clock.monotonic() - this.#seenAt > this.context.health.staleAfterMs
   }
 
-  /** Texts of a prompt: before the first one what the agent has to know. */
+  /** When the process showed life last, in epoch milliseconds; undefined without one. */
+  get presentAt(): number | undefined {
+    this.#look()
+    return this.#running && this.#presentAt
+  }
+
+  /** Asks the system, never the agent. */
+  #look(): void {
+    const handle = this.#running?.agent.handle
+    if (handle?.alive && !isStopped(handle.pid)) this.#seen()
+  }
+
+  #seen(): void {
+    const { clock } = this.context.kernel
+    this.#seenAt = clock.monotonic()
+    this.#presentAt = clock.now()
+  }
+
+  /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
   texts(prompt: string): string[] {
     const preamble = this.#preamble
     this.#preamble = undefined
-    return preamble === undefined ? [prompt] : [preamble, prompt]
+    const { text } = this.context.briefings.of(this.owner.id)
+    const news = text === this.#briefed ? [] : [renewed(text)]
+    this.#briefed = text
+    return [...(preamble === undefined ? [] : [preamble]), ...news, prompt]
   }
 
   /** Starts the process, or starts it again and says so in the transcript. Throws AgentFailure or a fault. */
@@ -102,7 +123,8 @@ export class AgentBinding {
     const { owner } = this
     const { row } = owner
     const load = row.acp_session_id ?? undefined
-    const running = await launch(this.context, row, infoOf(row), planned, load, {
+    const briefing = this.context.briefings.of(row.id)
+    const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
       known: id => (owner.turn?.calls ?? this.#lastCalls).get(id)?.fields,
@@ -115,8 +137,9 @@ export class AgentBinding {
       activity: () => owner.turn?.touch(),
     })
     this.#running = running
-    this.#seenAt = this.context.kernel.clock.monotonic()
+    this.#seen()
     const { session } = running.agent
+    this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
     this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
     if (load !== undefined) {
       const content = { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
@@ -142,7 +165,7 @@ export class AgentBinding {
   /** A turn is over: what comes now belongs to it still, until the next one begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
-    this.#seenAt = this.context.kernel.clock.monotonic()
+    this.#seen()
     this.#lastCalls = turn.calls
     this.#lastTurnId = turn.id
   }

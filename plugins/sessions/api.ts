@@ -1,7 +1,9 @@
 import * as v from 'valibot'
-import { type Actor, defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { type Actor, event, type Fault, type Hook, registry, type Tx, token } from '../../kernel/plugin.js'
 import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.js'
+import type { Workspace } from '../workspaces/api.js'
 
+export { SessionErrors } from './errors.js'
 export { redactText } from './redact.js'
 export { isRestartable } from './states.js'
 export { LineSplitter } from './stdout-lines.js'
@@ -85,11 +87,19 @@ export interface SessionPrompt {
   readonly cause?: string | undefined
 }
 
+/** A session of which no turn runs and none begins. */
+export interface IdleSession {
+  /** Replaces a part of its briefing; its agent is told with the next prompt. */
+  brief(t: Tx, name: string, text: string): void
+}
+
 /** Sessions for other plugins. */
 export interface SessionsApi {
   get(id: string): SessionInfo | undefined
   /** Those that are not stopped, in no order. */
   unstopped(): SessionInfo[]
+  /** Stopped ones that a prompt starts again, of an agent or all; in no order. */
+  resumable(agent?: string): SessionInfo[]
   /** As the contract has it; nothing of it is asked of the agent. */
   healthOf(id: string): SessionHealth | undefined
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
@@ -101,6 +111,11 @@ export interface SessionsApi {
   run(id: string, prompt: SessionPrompt): Promise<TurnOutcome>
   /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
+  /**
+   * Does something to a session while no turn of it runs and none can begin. Throws 404, 409 `session_busy`, and
+   * `session_stopped` for one that nothing starts again.
+   */
+  whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */
   stop(
     id: string,
@@ -108,6 +123,8 @@ export interface SessionsApi {
   ): Promise<void>
   /** Something happened: a session is stopped, durably. */
   readonly stopped: Hook<(session: SessionInfo) => unknown>
+  /** How a session is has changed; of each told at most once in the time that {@link HealthTimings} gives. */
+  readonly healthUpdated: Hook<(health: SessionHealth) => unknown>
   /** May this permission be granted, asked before a mode or a person grants it; a refusal rejects it once. */
   readonly permission: Hook<
     (request: { sessionId: string; toolKind: string; title: string }) => Promise<Fault | undefined>
@@ -138,6 +155,26 @@ export interface WakeSource {
 
 export const WakeSources = registry<WakeSource>('sessions.wakes@1')
 
+/** Contributes how health is judged and told of, in milliseconds; the first contributor counts. */
+export interface HealthTiming {
+  /** Without a sign of life for so long, a session that waits is stale. */
+  readonly staleAfterMs: () => number
+  /** Between two calls of `healthUpdated` for one session. */
+  readonly tellEveryMs: () => number
+}
+
+export const HealthTimings = registry<HealthTiming>('sessions.health@1')
+
+/** Contributes a part of what agents are told besides their definitions. It is read when a session begins and stays with it. */
+export interface Briefing {
+  /** Its own among all contributors. */
+  readonly name: string
+  /** Of a session that is about to be made; undefined: nothing. What it throws refuses the session. */
+  readonly read: (session: SessionInfo, workspace: Workspace) => Promise<string | undefined>
+}
+
+export const SessionBriefings = registry<Briefing>('sessions.briefings@1')
+
 export const SessionCreated = event(
   'session.created',
   v.object({ id: v.string(), agent_name: v.string(), workspace_id: v.string() }),
@@ -153,104 +190,3 @@ export const SessionStopped = event(
   }),
 )
 export const SessionRepaired = event('session.repaired', v.object({ id: v.string(), repaired: v.number() }))
-
-export const SessionErrors = defineErrors({
-  session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
-  session_stopped: {
-    status: 409,
-    message: 'this session is stopped; start another one',
-    next: 'svc session new',
-  },
-  session_busy: {
-    status: 409,
-    message: 'a prompt is running in this session',
-    next: 'svc session wait <id>',
-  },
-  session_limit: {
-    status: 409,
-    message: 'limits.max_concurrent_agents is reached',
-    next: 'stop a session with svc session stop <id>, or raise limits.max_concurrent_agents in config.json',
-  },
-  permission_not_found: {
-    status: 404,
-    message: 'no such pending permission request; it may be answered already',
-    next: 'svc session interactions <id>',
-  },
-  session_name_invalid: {
-    status: 400,
-    message: 'this cannot be the name of a session',
-    next: 'a name is 1 to 200 characters without control characters',
-  },
-  session_cursor_invalid: {
-    status: 400,
-    message: 'the cursor does not belong to this filter',
-    next: 'start again without it',
-  },
-  session_start_failed: {
-    status: 500,
-    message: 'the agent process could not be started',
-    next: 'svc session health <id>',
-  },
-  session_journal_damaged: {
-    status: 500,
-    message: 'the journal of this session is damaged and cannot be read',
-    next: 'svc doctor --only sessions',
-  },
-  provider_fixed: {
-    status: 400,
-    message: 'the provider of a session is that of its agent',
-    next: 'set provider in the AGENT.md of the agent',
-  },
-  participation_unavailable: {
-    status: 503,
-    message: 'sessions cannot take part in the network: that part of the daemon is absent',
-    next: 'leave network_participation out',
-  },
-  prompt_text_missing: { status: 400, message: 'a prompt needs a text', next: "svc session prompt <id> 'text'" },
-  permission_not_offered: {
-    status: 400,
-    message: 'the agent offers no option of that kind for this request',
-    next: 'take the decision that its options allow: svc session history <id> shows them',
-  },
-  prompt_idempotency_conflict: {
-    status: 409,
-    message: 'this key or message id is bound to another prompt',
-    next: 'send this prompt with a key and a message id of its own',
-  },
-  prompt_not_queued: {
-    status: 404,
-    message: 'no such prompt waits in this session; it may run already',
-    next: 'svc session input list <id>',
-  },
-  no_active_prompt: {
-    status: 409,
-    message: 'no prompt is running in this session: there is nothing to steer',
-    next: "svc session prompt <id> 'text'",
-  },
-  wait_invalid: { status: 400, message: 'this cannot be waited for', next: 'correct what the message names' },
-  wait_target_unknown: {
-    status: 422,
-    message: 'until names a state that there is not',
-    next: 'until takes states with commas: idle, prompting, active, stopped',
-  },
-  wait_outdated: {
-    status: 409,
-    message: 'the transcript of this session was replaced',
-    next: 'read its transcript again, then wait with the epoch that it tells',
-  },
-  wait_gone: {
-    status: 410,
-    message: 'there is no such wait to go on with',
-    next: 'start again without resume_id',
-  },
-  queue_full: {
-    status: 409,
-    message: 'the prompt queue of this session is full',
-    next: 'take one out with svc session input remove <id> <entry>, or raise session.busy_input.queue_cap',
-  },
-  workspace_choice: {
-    status: 400,
-    message: 'a session needs exactly one workspace',
-    next: 'give either workspace (id or name) or workspace_path (absolute)',
-  },
-})

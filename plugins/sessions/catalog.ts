@@ -4,6 +4,7 @@ import type { Actor } from '../../kernel/plugin.js'
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../schemas/sessions.js'
 import { WorkspaceErrors } from '../workspaces/api.js'
 import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo } from './api.js'
+import { readBriefing } from './briefing.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
 import { DefaultAgent } from './settings.js'
@@ -19,7 +20,7 @@ const TRASH = '.removed-'
 
 /** Makes a session: checked, stored, and without a process until its first prompt (Behaviour 6.2). */
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
-  const { kernel, table, slots } = context
+  const { kernel, table, slots, briefings } = context
   await kernel.needs.daemon.admit('session')
   const workspace = kernel.needs.workspaces.get(request.workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
@@ -51,6 +52,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
     created_at: now,
     updated_at: now,
   }
+  const briefing = await readBriefing(kernel, infoOf(row), workspace)
   await mkdir(kernel.home.path('sessions', row.id), { recursive: true, mode: 0o700 })
   try {
     await writeMeta(context, row)
@@ -59,6 +61,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
       const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
       const { id } = kernel.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
       table.insert(t, { ...row, cause: id })
+      briefings.insert(t, row.id, briefing)
       return infoOf(row)
     })
   } catch (error) {

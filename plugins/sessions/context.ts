@@ -4,6 +4,8 @@ import type { Daemon } from '../daemon/api.js'
 import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { SessionErrors, type SessionInfo, type SessionStart } from './api.js'
+import type { BriefingTable } from './briefing.js'
+import type { HealthNews } from './health-news.js'
 import type { Logs } from './logs.js'
 import type { PromptTable } from './prompts.js'
 import type { SessionLimits } from './settings.js'
@@ -21,9 +23,11 @@ export interface SessionsContext {
   readonly kernel: SessionsKernel
   readonly table: SessionTable
   readonly prompts: PromptTable
+  readonly briefings: BriefingTable
   readonly logs: Logs
   readonly limits: SessionLimits
   readonly slots: Slots
+  readonly health: HealthNews
   readonly prepare: Pipeline<SessionStart, [SessionInfo]>
   readonly permission: Gate<[{ sessionId: string; toolKind: string; title: string }]>
   readonly stopped: Notify<[SessionInfo]>

@@ -3,7 +3,16 @@ import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
-import { SessionCreated, SessionErrors, SessionRepaired, SessionStopped, Sessions, WakeSources } from './api.js'
+import {
+  HealthTimings,
+  SessionBriefings,
+  SessionCreated,
+  SessionErrors,
+  SessionRepaired,
+  SessionStopped,
+  Sessions,
+  WakeSources,
+} from './api.js'
 import { inspectionRoutes, queueRoutes } from './detail-routes.js'
 import { sessionRoutes } from './routes.js'
 import type { SessionsService } from './service.js'
@@ -20,7 +29,7 @@ export default definePlugin({
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
-  declares: [WakeSources],
+  declares: [SessionBriefings, HealthTimings, WakeSources],
   tables: SESSION_TABLES,
   errors: [SessionErrors],
   events: [SessionCreated, SessionStopped, SessionRepaired],

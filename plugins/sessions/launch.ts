@@ -65,6 +65,7 @@ export async function launch(
   info: SessionInfo,
   { plan, workspace, territory }: Launch,
   load: string | undefined,
+  briefing: string,
   listener: LaunchListener,
 ): Promise<RunningAgent> {
   const { kernel, limits } = context
@@ -76,7 +77,7 @@ export async function launch(
     {
       env: { ...base, ...ownVariables(context, row) },
       mcpServers: startableServers(plan.definition, kernel.env),
-      preamble: envelope(row, workspace, cwd, plan.definition.prompt),
+      preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
     },
     info,
   )

@@ -48,8 +48,7 @@ export class LiveSession implements BindingOwner {
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
     const held = await context.logs.hold(id)
     const session = new LiveSession(id, context, held, listener)
-    const counting = held.log.digested(session.row.usage)
-    await counting.catch(error => session.#report('the use of tokens cannot be counted', error))
+    await held.log.digested(session.row.usage).catch(error => session.#report('the use is not counted', error))
     return session
   }
 
@@ -170,6 +169,7 @@ export class LiveSession implements BindingOwner {
     if (this.#turn === turn) this.#turn = undefined
     turn.close()
     this.log.wake()
+    this.context.health.note(this.id)
     if (!this.#turn) this.#dealWithEnd?.()
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
@@ -287,6 +287,7 @@ export class LiveSession implements BindingOwner {
       table.update(t, this.id, { ...change, updated_at: kernel.clock.now() })
       also?.(t)
     })
+    this.context.health.note(this.id)
   }
 
   #warn(turnId: string, warning: string, text: string): void {

@@ -98,6 +98,21 @@ export class Prompting {
     return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
 
+  /** Does something while no turn of a session runs. Throws 404, 409 `session_busy`, `session_stopped`. */
+  whileIdle<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#serial(id, async () => {
+      const row = this.context.table.get(id)
+      if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
+      if (row.state !== 'active' && !isRestartable(row.state, row.stop_reason ?? undefined)) {
+        throw SessionErrors.session_stopped(
+          `this session is ${row.state}${row.stop_reason ? ` (${row.stop_reason})` : ''}`,
+        )
+      }
+      if (this.sessions.peek(id)?.turn) throw SessionErrors.session_busy()
+      return work()
+    })
+  }
+
   /** Ends the wait for the ends of turns; resolves when all are written down. */
   async close(): Promise<void> {
     this.#closed = true

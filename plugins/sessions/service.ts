@@ -13,6 +13,7 @@ import { type Workspace, WorkspaceDeleted, WorkspaceErrors } from '../workspaces
 import { activityOf } from './activity.js'
 import {
   type CreateSession,
+  type IdleSession,
   SessionErrors,
   type SessionInfo,
   type SessionPrompt,
@@ -20,6 +21,7 @@ import {
   type SessionsApi,
   type TurnOutcome,
 } from './api.js'
+import { BriefingTable } from './briefing.js'
 import {
   checkedName,
   createFromBody,
@@ -30,8 +32,10 @@ import {
   writeMeta,
 } from './catalog.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
-import { LiveSession } from './live-session.js'
+import { HealthNews } from './health-news.js'
+import type { LiveSession } from './live-session.js'
 import { Logs } from './logs.js'
+import { OpenSessions } from './open-sessions.js'
 import type { Decision } from './permission-rules.js'
 import { Prompting } from './prompting.js'
 import { PromptTable } from './prompts.js'
@@ -49,15 +53,16 @@ export class SessionsService implements SessionsApi {
   readonly stopped
   readonly permission
   readonly prepare
+  readonly healthUpdated
   readonly context: SessionsContext
   readonly prompting: Prompting
-  readonly #opening = new Map<string, Promise<LiveSession>>()
-  readonly #live = new Map<string, LiveSession>()
+  readonly #open: OpenSessions
 
   constructor(private readonly kernel: SessionsKernel) {
     this.stopped = kernel.hooks.notify<[SessionInfo]>('sessions.stopped')
     this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('sessions.permission')
     this.prepare = kernel.hooks.pipeline<SessionStart, [SessionInfo]>('sessions.prepare')
+    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('sessions.health.updated')
     const limits = Object.fromEntries(
       Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
     ) as SessionLimits
@@ -66,7 +71,9 @@ export class SessionsService implements SessionsApi {
       limits,
       table: new SessionTable(kernel.db),
       prompts: new PromptTable(kernel.db),
+      briefings: new BriefingTable(kernel.db),
       slots: new Slots(limits.maxAgents),
+      health: new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
       logs: new Logs({
         clock: kernel.clock,
         ids: kernel.ids,
@@ -77,12 +84,15 @@ export class SessionsService implements SessionsApi {
       permission: this.permission,
       prepare: this.prepare,
     }
-    this.prompting = new Prompting(this.context, { open: id => this.#open(id), peek: id => this.#live.get(id) })
+    this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id))
+    const open = async (id: string) => this.#open.open(this.find(id).id)
+    this.prompting = new Prompting(this.context, { open, peek: id => this.#open.peek(id) })
   }
 
   async start(): Promise<void> {
     const { kernel, context } = this
     kernel.scope.defer('journals', () => context.logs.closeAll())
+    kernel.scope.defer('health', () => context.health.close())
     kernel.scope.defer('sessions', () => this.stopAll())
     await emptyTrash(context)
     await repairSessions(context)
@@ -107,9 +117,14 @@ export class SessionsService implements SessionsApi {
     return this.context.table.unstopped().map(infoOf)
   }
 
+  resumable(agent?: string): SessionInfo[] {
+    return this.context.table.resumable(agent).map(infoOf)
+  }
+
+  /** Whoever looks may be the first to see that a process stands still. */
   healthOf(id: string): SessionHealth | undefined {
-    const row = this.context.table.get(id)
-    return row && this.health(row)
+    this.context.health.note(id)
+    return this.#healthOf(id)
   }
 
   async run(id: string, prompt: SessionPrompt): Promise<TurnOutcome> {
@@ -120,13 +135,19 @@ export class SessionsService implements SessionsApi {
     return this.prompting.begin(id, prompt)
   }
 
+  whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
+    const { briefings } = this.context
+    const brief: IdleSession['brief'] = (t, name, text) => briefings.change(t, id, { name, text })
+    return this.prompting.whileIdle(id, () => work({ brief }))
+  }
+
   async stop(id: string, how: Stop): Promise<void> {
     const row = this.context.table.get(id)
     if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
-    const live = this.#live.get(id)
+    const live = this.#open.peek(id)
     if (live) return live.stop(how)
     if (row.state === 'stopped') return
-    const opened = await this.#openUnchecked(id).catch(error => {
+    const opened = await this.#open.open(id).catch(error => {
       this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
     })
     if (opened) return opened.stop(how)
@@ -146,19 +167,21 @@ export class SessionsService implements SessionsApi {
 
   /** What of a session is in memory. */
   live(id: string): LiveSession | undefined {
-    return this.#live.get(id)
+    return this.#open.peek(id)
   }
 
   wire(row: SessionRow, withHealth = false): Session {
-    return sessionToWire(row, this.#live.get(row.id), this.kernel.clock.now(), withHealth)
+    if (withHealth) this.context.health.note(row.id)
+    return sessionToWire(row, this.#open.peek(row.id), this.kernel.clock.now(), withHealth)
   }
 
   detail(row: SessionRow): SessionDetail {
-    return detailToWire(row, this.#live.get(row.id), this.kernel.clock.now())
+    return detailToWire(row, this.#open.peek(row.id), this.kernel.clock.now())
   }
 
   health(row: SessionRow): SessionHealth {
-    return healthToWire(row, this.#live.get(row.id))
+    this.context.health.note(row.id)
+    return healthToWire(row, this.#open.peek(row.id))
   }
 
   workspaceName(id: string): string {
@@ -166,7 +189,7 @@ export class SessionsService implements SessionsApi {
   }
 
   list(query: ListSessionsQuery) {
-    return listSessions(this.context, query, id => this.#live.get(id))
+    return listSessions(this.context, query, id => this.#open.peek(id))
   }
 
   workspaceMembers(workspace: Workspace): Session[] {
@@ -196,14 +219,14 @@ export class SessionsService implements SessionsApi {
   }
 
   async answer(row: SessionRow, requestId: string, turnId: string, decision: Decision): Promise<boolean> {
-    const permissions = this.#live.get(row.id)?.binding.running?.permissions
+    const permissions = this.#open.peek(row.id)?.binding.running?.permissions
     if (!permissions) throw SessionErrors.permission_not_found()
     return permissions.answer(requestId, turnId, decision)
   }
 
   /** Cancels the running turn and waits a little for its end. */
   cancel(row: SessionRow) {
-    return cancelTurn(row.id, this.#live.get(row.id)?.turn, this.kernel.clock)
+    return cancelTurn(row.id, this.#open.peek(row.id)?.turn, this.kernel.clock)
   }
 
   events(row: SessionRow, query: ListSessionEventsQuery) {
@@ -223,7 +246,7 @@ export class SessionsService implements SessionsApi {
   }
 
   statusMembers() {
-    return statusMembers(this.context, () => [...this.#live.values()])
+    return statusMembers(this.context, () => this.#open.all)
   }
 
   activity() {
@@ -231,7 +254,7 @@ export class SessionsService implements SessionsApi {
   }
 
   checkItems() {
-    return checkSessions(this.context, [...this.#live.values()])
+    return checkSessions(this.context, this.#open.all)
   }
 
   /** Refuses to let a workspace go while a session of it is active (decision 12). */
@@ -247,11 +270,16 @@ export class SessionsService implements SessionsApi {
   async stopAll(): Promise<void> {
     const closing = this.prompting.close()
     await stopSessions(this.context, {
-      isOpen: id => this.#opening.has(id),
+      isOpen: id => this.#open.has(id),
       stop: (id, how) => this.stop(id, how),
       stopRow: (id, how) => this.#stopRow(id, how),
     })
     await closing
+  }
+
+  #healthOf(id: string): SessionHealth | undefined {
+    const row = this.context.table.get(id)
+    return row && healthToWire(row, this.#open.peek(id))
   }
 
   async #forgetWorkspace(id: string): Promise<void> {
@@ -266,32 +294,6 @@ export class SessionsService implements SessionsApi {
   async #stopRow(id: string, how: Stop): Promise<void> {
     const info = await recordStop(this.context, id, how, { bytes: this.find(id).journal_bytes })
     if (info) await this.stopped.call(info)
-  }
-
-  async #open(id: string): Promise<LiveSession> {
-    this.find(id)
-    return this.#openUnchecked(id)
-  }
-
-  #openUnchecked(id: string): Promise<LiveSession> {
-    const known = this.#opening.get(id)
-    if (known) return known
-    const forget = () => {
-      this.#live.delete(id)
-      this.#opening.delete(id)
-    }
-    const told = { gone: forget, toolEnded: () => this.prompting.atToolResult(id) }
-    const opening = LiveSession.open(id, this.context, told).then(
-      session => {
-        this.#live.set(id, session)
-        return session
-      },
-      error => {
-        this.#opening.delete(id)
-        throw error
-      },
-    )
-    this.#opening.set(id, opening)
-    return opening
+    this.context.health.note(id)
   }
 }

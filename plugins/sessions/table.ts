@@ -1,5 +1,6 @@
 import type { Db, SqlValue, Tx } from '../../kernel/plugin.js'
 import type { FailureKind, SessionInfo, SessionState, StopReason } from './api.js'
+import { BRIEFING_TABLE } from './briefing.js'
 
 /** Migrations of the sessions plugin: one only ever adds to the list. */
 export const SESSION_TABLES = [
@@ -67,6 +68,7 @@ CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at, id
 CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, journal_bytes);`,
   },
   { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
+  { id: '005-briefing', sql: BRIEFING_TABLE },
 ] as const
 
 /** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */
@@ -176,6 +178,12 @@ export class SessionTable {
     return this.db.all<SessionRow>("SELECT * FROM sessions_session WHERE state IN ('starting', 'active', 'stopping')")
   }
 
+  /** Those that a prompt starts again. */
+  resumable(agent?: string): SessionRow[] {
+    const { where, values } = conditions({ agent, resumable: true, sort: 'created_at' })
+    return this.db.all<SessionRow>(`SELECT * FROM sessions_session WHERE ${where}`, values)
+  }
+
   insert(t: Tx, row: SessionRow): void {
     this.changes++
     const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
@@ -193,6 +201,7 @@ export class SessionTable {
   remove(t: Tx, id: string): void {
     this.changes++
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
+    t.run('DELETE FROM sessions_briefing WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_session WHERE id = ?', [id])
   }
 

@@ -121,6 +121,7 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
   const active = row.state === 'active'
   const prompting = active && live?.turn !== undefined
   const stale = isStale(live)
+  const presentAt = live?.binding.presentAt
   const ineligible = !active
     ? 'session_not_attachable'
     : prompting
@@ -140,6 +141,7 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
     ...(ineligible && { ineligibility_reason: ineligible }),
     ...(row.failure_summary && { last_error: row.failure_summary }),
     last_activity_at: iso(live?.turn?.lastActivityAt ?? row.last_activity_at),
+    ...(presentAt !== undefined && { last_presence_at: iso(presentAt) }),
     updated_at: iso(row.updated_at),
   }
 }

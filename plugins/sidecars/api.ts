@@ -4,6 +4,7 @@ import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { HeartbeatConfig } from './settings.js'
 
+export { cutText } from './fields.js'
 export { AgentHeartbeatKind, AgentSoulKind, SidecarSpec, sidecarProblem } from './kinds.js'
 export type { HeartbeatConfig } from './settings.js'
 
@@ -16,11 +17,18 @@ export interface SidecarsApi {
   readonly heartbeatConfig: HeartbeatConfig
   /** Id of the newest change of a policy, if there is one. */
   heartbeatRevision(policy: Heartbeat): string | undefined
-  /** A policy was read or changed on request: whoever acts by policies may compare. */
+  /**
+   * Tells by {@link policyResolved} and {@link soulChanged} also of what a hand writes beside the definition of an agent; nothing
+   * of one that is no file. Returns the end of that.
+   */
+  follow(policy: Heartbeat, agent: string, workspace?: Workspace): () => void
+  /** A policy was read or changed on request, or by hand while somebody follows it: whoever acts by policies may compare. */
   readonly policyResolved: Hook<(policy: Heartbeat, agent: string, workspace?: Workspace) => unknown>
   /** The configuration of heartbeats was changed. */
   readonly configured: Hook<(config: HeartbeatConfig) => unknown>
-  /** A persona was changed on request. */
+  /** A session began with a persona, or was given another one. */
+  readonly soulResolved: Hook<(soul: Soul, session: { readonly id: string; readonly agentName: string }) => unknown>
+  /** A persona was changed on request, or by hand while somebody follows it. */
   readonly soulChanged: Hook<(soul: Soul, agent: string, workspace?: Workspace) => unknown>
 }
 
@@ -51,6 +59,12 @@ export const SidecarErrors = defineErrors({
   },
   soul_invalid: { status: 422, message: 'the persona of this agent is not valid' },
 })
+
+/** A session was given the persona of its agent as it was then; without a digest it has none from then on. */
+export const SoulRefreshed = event(
+  'agent.soul.refreshed',
+  v.object({ session_id: v.string(), agent_name: v.string(), digest: v.optional(v.string()) }),
+)
 
 /** A sidecar was changed on request. */
 export const SidecarChanged = event(

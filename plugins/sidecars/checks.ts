@@ -25,7 +25,7 @@ export function brokenSidecars(all: readonly (Heartbeat | Soul)[]): DiagnosticIt
     const wrong = diagnostics.find(({ severity }) => severity === 'error')
     const which = wrong?.owner_surface === 'agent.soul' ? 'soul' : 'heartbeat'
     const effect =
-      which === 'soul' ? 'the agent cannot be started until it is mended' : 'the policy is off until it is mended'
+      which === 'soul' ? 'no session of the agent begins until it is mended' : 'the policy is off until it is mended'
     return finding({
       ...about,
       id: `sidecars:${path}`,

@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
 import type { Heartbeat, HeartbeatRevision, Soul, SoulRevision, TimeWindow } from '../../schemas/sidecars.js'
 
@@ -15,7 +14,7 @@ const findingColumns: readonly CliColumn[] = [
   { header: 'LINE', path: 'line' },
   { header: 'FIELD', path: 'field' },
   { header: 'CODE', path: 'code' },
-  { header: 'MESSAGE', path: 'message' },
+  { header: 'MESSAGE', path: 'message', below: true },
 ]
 const revisionColumns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
@@ -73,15 +72,8 @@ function verbsOf(which: Which) {
     return `/api/agents/${encodeURIComponent(args.name ?? '')}/${which}`
   }
 
-  /** The snapshot of a reply, also of one that says 422: a text that is not valid is shown, not only refused. */
-  async function snapshotOf(context: CommandContext, method: string, rest: string, body?: unknown) {
-    try {
-      return { reply: await context.client.request(method, `${urlOf(context)}${rest}`, body), refused: false }
-    } catch (error) {
-      const reply = (error as { more?: { body?: unknown } }).more?.body
-      if (!isSnapshot(reply)) throw error
-      return { reply, refused: true }
-    }
+  function snapshotOf(context: CommandContext, method: string, rest: string, body?: unknown) {
+    return snapshotOrRefusal(context.client.request(method, `${urlOf(context)}${rest}`, body))
   }
 
   /** Without a digest from the caller: that of the file as it is now, so that what somebody else writes meanwhile stays. */
@@ -145,17 +137,51 @@ function verbsOf(which: Which) {
   }
 }
 
+/** `svc session soul refresh <session>` */
+export async function soulRefresh(context: CommandContext): Promise<number> {
+  const { args, options, client, out } = context
+  const { session } = (await client.request('GET', `/api/sessions/${encodeURIComponent(args.session_id ?? '')}`)) as {
+    session: { id: string; agent_name: string; workspace_id: string }
+  }
+  const { id, agent_name: agent, workspace_id } = session
+  // Without a digest from the caller: that of the file as it is now.
+  const read = async () => {
+    const at = `/api/agents/${encodeURIComponent(agent)}/soul?${new URLSearchParams({ workspace_id })}`
+    return ((await client.request('GET', at)) as Soul).digest ?? ''
+  }
+  const body = { expected_digest: options['expected-digest'] ?? (await read()) }
+  const at = `/api/workspaces/${workspace_id}/sessions/${id}/soul/refresh`
+  const answer = await snapshotOrRefusal(client.request('POST', at, body))
+  const soul = answer.reply as Soul
+  if (out.json) out.value(soul)
+  else if (answer.refused) {
+    out.line(`the persona of ${agent} is ${out.color('red', 'not valid')}: ${id} keeps the one that it has`)
+    out.table(soul.diagnostics ?? [], findingColumns)
+  } else {
+    out.line(soul.active ? `${id} has the persona of ${agent} as it is now` : `${id} has no persona from now on`)
+    out.line(out.color('dim', `next: svc session prompt ${id} '…'`))
+  }
+  return answer.refused ? INVALID : 0
+}
+
+/** The snapshot of a reply, also of one that says 422: a text that is not valid is shown, not only refused. */
+async function snapshotOrRefusal(asked: Promise<unknown>): Promise<{ reply: unknown; refused: boolean }> {
+  try {
+    return { reply: await asked, refused: false }
+  } catch (error) {
+    const reply = (error as { more?: { body?: unknown } }).more?.body
+    if (!isSnapshot(reply)) throw error
+    return { reply, refused: true }
+  }
+}
+
 const isSnapshot = (value: unknown): value is Snapshot =>
   typeof value === 'object' && value !== null && 'validation_status' in value
 
 const hours = ({ start, end, timezone }: TimeWindow) => `${start}–${end} ${timezone}`
 
-/** A path may be relative for a person, never for the daemon. */
-function inWorkspace({ options, cwd }: CommandContext): { workspace_id?: string } {
-  const given = options.workspace
-  if (typeof given !== 'string') return {}
-  return { workspace_id: /^\.{1,2}(\/|$)/.test(given) ? path.resolve(cwd, given) : given }
-}
+const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id?: string } =>
+  typeof workspace === 'string' ? { workspace_id: workspace } : {}
 
 function queryOf(context: CommandContext, more: Readonly<Record<string, unknown>> = {}): string {
   const given = Object.entries({ ...inWorkspace(context), ...more }).filter(([, value]) => value !== undefined)

@@ -111,11 +111,19 @@ export function checkBody(
   }
 }
 
-/** The start of a text, at most so many bytes of UTF-8 and never half a character. */
-export function cutText(text: string, maxBytes: number): { readonly text: string; readonly truncated: boolean } {
+/**
+ * The start of a text, at most so many bytes of UTF-8 and never half a character.
+ * @param mark stands at the end of what was cut, within these bytes where there is room for it
+ */
+export function cutText(
+  text: string,
+  maxBytes: number,
+  mark = '',
+): { readonly text: string; readonly truncated: boolean } {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return { text, truncated: false }
-  let end = maxBytes
-  while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--
-  return { text: bytes.subarray(0, end).toString(), truncated: true }
+  const end = mark.length < maxBytes ? mark : ''
+  let length = maxBytes - Buffer.byteLength(end)
+  while (length > 0 && ((bytes[length] as number) & 0xc0) === 0x80) length--
+  return { text: `${bytes.subarray(0, length)}${end}`, truncated: true }
 }

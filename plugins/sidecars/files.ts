@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
@@ -27,12 +28,25 @@ export interface Changed<S> {
   readonly revision?: RevisionRow
 }
 
+/** Throws `sidecar_changed` (409) when a sidecar is another one than its reader knew; no digest is that of none. */
+export function checkDigest(which: Which, agent: string, digest = '', expected = ''): void {
+  if (digest === expected) return
+  const { file } = SIDECARS[which]
+  const now = digest === '' ? `agent ${agent} has no ${file}` : `the digest of ${file} is ${digest}`
+  throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
+    details: { digest },
+    next: inspectCommand(which, agent),
+  })
+}
+
 /** The actor of a change that nobody made through here. */
 const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 
 /** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
 export class SidecarFiles<S extends Soul | Heartbeat> {
   #last: Promise<unknown> = Promise.resolve()
+  /** Of what was read from files; what a package says of its place is never opened. */
+  readonly #folders = new WeakMap<S, string>()
 
   /** @param judge makes a snapshot of a text; it never throws */
   constructor(
@@ -47,7 +61,14 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   async read(agent: string, workspace: Workspace | undefined): Promise<S> {
     const place = await this.#find(agent, workspace)
     if (!('by' in place)) return place
-    return this.judge(await this.places.read(place, agent))
+    const snapshot = this.judge(await this.places.read(place, agent))
+    if (place.by === 'file') this.#folders.set(snapshot, path.dirname(place.path))
+    return snapshot
+  }
+
+  /** The folder of the agent, of a snapshot that {@link read} gave; undefined where it is no file. */
+  folderOf(snapshot: S): string | undefined {
+    return this.#folders.get(snapshot)
   }
 
   /** Judges a text as if it stood in the file. */
@@ -89,7 +110,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       const source = await this.places.read(place, agent)
       const before = this.judge(source)
       if (!before.present) throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`)
-      this.#checkDigest(before, agent, condition.expected)
+      checkDigest(this.which, agent, before.digest, condition.expected)
       await this.places.remove(place)
       const after = this.judge({ agentName: agent, sourcePath: place.path })
       const revision = await this.#record(asked, place, 'delete', { source, before, after, text: null }, undefined, '')
@@ -143,22 +164,13 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     const before = this.judge(source)
     const replayed = this.revisions.replay(this.which, place.path, key, request)
     if (replayed) return { snapshot: before, revision: replayed }
-    this.#checkDigest(before, agent, expected)
+    checkDigest(this.which, agent, before.digest, expected)
     const judged = this.#judgeText(place, agent, text)
     if (!judged.valid) return { snapshot: judged }
     await this.places.write(place, text)
     const after = this.judge(await this.places.read(place, agent))
     const revision = await this.#record(asked, place, operation, { source, before, after, text }, key, request)
     return { snapshot: after, revision }
-  }
-
-  #checkDigest({ digest = '' }: S, agent: string, expected: string): void {
-    if (digest === expected) return
-    const now = digest === '' ? `agent ${agent} has no ${this.#file}` : `the digest of ${this.#file} is ${digest}`
-    throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
-      details: { digest },
-      next: inspectCommand(this.which, agent),
-    })
   }
 
   /** The file is changed by now. What a hand had written there before is kept as a revision of its own. */

@@ -4,6 +4,7 @@ import {
   Heartbeat,
   HeartbeatChangeReply,
   HeartbeatHistoryReply,
+  RefreshSoulBody,
   RollbackHeartbeatBody,
   RollbackSoulBody,
   SidecarHistoryQuery,
@@ -17,14 +18,16 @@ import {
 } from '../../schemas/sidecars.js'
 import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
+import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars } from './api.js'
+import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
+import { refreshTable } from './persona.js'
 import { revisionTable } from './revisions.js'
 import type { SidecarsService } from './service.js'
 import { HeartbeatSetting, SoulSetting } from './settings.js'
 
 const route = routeOf<SidecarsService>()
-const { contribute, tap } = surfaceOf<SidecarsService>()
+const { contribute } = surfaceOf<SidecarsService>()
 const heartbeatArea = 'Agent heartbeat'
 const soulArea = 'Agent persona (soul)'
 
@@ -32,7 +35,12 @@ const soulArea = 'Agent persona (soul)'
 const headers = { 'If-Match': { required: false } }
 
 const name = { name: 'name', summary: 'name of an agent' }
-const workspace = { name: 'workspace', type: 'text', summary: 'id, name or path; without it: everywhere' } as const
+const workspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+} as const
+const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
 const file = { name: 'file', type: 'text', summary: 'a file with the text; - is standard input' } as const
 const digest = {
   name: 'expected-digest',
@@ -51,28 +59,28 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
       path: at('inspect'),
       summary: `Show the ${title} of an agent and what is wrong with it`,
       args: [name],
-      options: [workspace],
+      options: [workspace, everywhere],
       load: load('Inspect'),
     },
     {
       path: at('validate'),
       summary: `Check a ${fileName} text without saving it; without --file the one in force`,
       args: [name],
-      options: [file, workspace],
+      options: [file, workspace, everywhere],
       load: load('Validate'),
     },
     {
       path: at('write'),
       summary: `Write ${fileName}`,
       args: [name],
-      options: [file, digest, workspace],
+      options: [file, digest, workspace, everywhere],
       load: load('Write'),
     },
     {
       path: at('delete'),
       summary: `Remove ${fileName}; the history keeps it`,
       args: [name],
-      options: [digest, workspace],
+      options: [digest, workspace, everywhere],
       load: load('Remove'),
     },
     {
@@ -83,6 +91,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
         { name: 'limit', type: 'integer', summary: 'at most 100; default 20' },
         { name: 'cursor', type: 'text', summary: 'next_cursor of the page before' },
         workspace,
+        everywhere,
       ],
       load: load('History'),
     },
@@ -90,7 +99,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
       path: at('rollback'),
       summary: `Write ${fileName} as it was after an earlier change`,
       args: [name, { name: 'revision', summary: `an id of svc agent ${which} history` }],
-      options: [digest, workspace],
+      options: [digest, workspace, everywhere],
       load: load('Rollback'),
     },
   ] as const
@@ -99,18 +108,28 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
 export default definePlugin({
   name: 'sidecars',
   version: '0.1.0',
-  requires: { agents: Agents, workspaces: Workspaces },
+  requires: { agents: Agents, sessions: Sessions, workspaces: Workspaces },
   provides: Sidecars,
   service: () => import('./service.js').then(module => module.SidecarsService),
 }).surface({
   kinds: [AgentSoulKind, AgentHeartbeatKind],
-  events: [SidecarChanged],
+  events: [SidecarChanged, SoulRefreshed],
   errors: [SidecarErrors],
   settings: [SoulSetting, HeartbeatSetting],
-  tables: [{ id: '001-revision', sql: revisionTable }],
+  tables: [
+    { id: '001-revision', sql: revisionTable },
+    { id: '002-refresh', sql: refreshTable },
+  ],
   commands: [
     ...commandsOf('soul', 'persona', 'SOUL.md'),
     ...commandsOf('heartbeat', 'heartbeat policy', 'HEARTBEAT.md'),
+    {
+      path: 'session soul refresh',
+      summary: 'Give a session the persona of its agent as it is now, with its next prompt',
+      args: [{ name: 'session_id', summary: 'id of a session of which no turn runs' }],
+      options: [digest],
+      load: () => import('./commands.js').then(module => ({ run: module.soulRefresh })),
+    },
   ],
   routes: [
     route({
@@ -243,18 +262,26 @@ export default definePlugin({
       errors: [400, 403, 404, 409, 410, 500, 503],
       handle: (self, { params, body, actor, headers }) => self.rollbackSoul(params.name, body, actor, headers),
     }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
+      area: 'Sessions',
+      summary:
+        'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
+      body: RefreshSoulBody,
+      replies: { 200: Soul, 422: Soul },
+      errors: [400, 403, 404, 409, 410, 500, 503],
+      handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
+    }),
   ],
-  taps: [
-    tap(
-      Agents,
-      agents => agents.starting,
-      self => (definition, workspace) => self.refuseStart(definition, workspace),
-    ),
-    tap(
-      Agents,
-      agents => agents.prompting,
-      self => (prompt, definition, workspace) => self.withPersona(prompt, definition, workspace),
-    ),
+  registries: [
+    contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
+    contribute(SessionBriefings, self => [self.persona]),
+    contribute(HealthTimings, self => [
+      {
+        staleAfterMs: () => self.heartbeatConfig.session_health_stale_after,
+        tellEveryMs: () => self.heartbeatConfig.session_health_hook_min_interval,
+      },
+    ]),
   ],
-  registries: [contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }])],
 })

@@ -1,8 +1,9 @@
-import { type Actor, ok, type PluginKernel } from '../../kernel/plugin.js'
+import { type Actor, Fault, messageOf, ok } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   DeleteSidecarBody,
   Heartbeat,
+  RefreshSoulBody,
   RollbackHeartbeatBody,
   RollbackSoulBody,
   SidecarHistoryQuery,
@@ -11,28 +12,34 @@ import type {
   ValidateSoulBody,
   WriteSidecarBody,
 } from '../../schemas/sidecars.js'
-import type { AgentDefinition, Agents } from '../agents/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { SessionInfo } from '../sessions/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import { SidecarErrors, type SidecarsApi } from './api.js'
 import { brokenSidecars } from './checks.js'
 import { type Asked, type Changed, SidecarFiles } from './files.js'
+import { Follower } from './follower.js'
 import { heartbeatOf } from './heartbeat.js'
-import { Places } from './places.js'
+import { Personas } from './persona.js'
+import { Places, type Which } from './places.js'
 import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
-import { type HeartbeatConfig, HeartbeatSetting, SoulSetting } from './settings.js'
-import { personaOf, soulOf } from './soul.js'
+import { type HeartbeatConfig, HeartbeatSetting, type SidecarsKernel, SoulSetting } from './settings.js'
+import { soulOf } from './soul.js'
 
 /** Personas and heartbeat policies: what lies beside the definition of an agent (Behaviour 4.4, 4.5). */
 export class SidecarsService implements SidecarsApi {
   readonly policyResolved
   readonly configured
   readonly soulChanged
+  readonly soulResolved
   readonly souls: SidecarFiles<Soul>
   readonly heartbeats: SidecarFiles<Heartbeat>
+  readonly persona: Personas
+  readonly #follower: Follower
 
-  constructor(private readonly kernel: PluginKernel<{ agents: typeof Agents; workspaces: typeof Workspaces }>) {
+  constructor(private readonly kernel: SidecarsKernel) {
     this.policyResolved = kernel.hooks.notify<[Heartbeat, string, Workspace?]>('heartbeat.policy.resolved')
     this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
+    this.soulResolved = kernel.hooks.notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>('soul.snapshot.resolved')
     this.configured = kernel.hooks.notify<[HeartbeatConfig]>('heartbeat.configured')
     kernel.onSetting(HeartbeatSetting, config => void this.configured.call(config))
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
@@ -43,6 +50,12 @@ export class SidecarsService implements SidecarsApi {
     this.heartbeats = new SidecarFiles('heartbeat', kernel, places, revisions, source =>
       heartbeatOf(source, kernel.setting(HeartbeatSetting)),
     )
+    this.#follower = new Follower(
+      kernel,
+      (which, agent, workspace) => void this.#changedByHand(which, agent, workspace),
+    )
+    kernel.scope.defer('watched folders', () => this.#follower.close())
+    this.persona = new Personas(kernel, this.souls, this.soulResolved)
   }
 
   // The interface for other plugins.
@@ -61,6 +74,11 @@ export class SidecarsService implements SidecarsApi {
 
   heartbeatRevision(policy: Heartbeat): string | undefined {
     return this.heartbeats.newest(policy)?.id
+  }
+
+  follow(policy: Heartbeat, agent: string, workspace?: Workspace): () => void {
+    const folder = this.heartbeats.folderOf(policy)
+    return folder === undefined ? () => {} : this.#follower.follow(folder, agent, workspace)
   }
 
   // What the routes ask for. A text that is not valid is answered with what it would be, and 422.
@@ -136,25 +154,8 @@ export class SidecarsService implements SidecarsApi {
     return { revisions: rows.map(soulRevision), ...more }
   }
 
-  // What the taps and the doctor ask for.
-
-  /** An agent with a persona that is not valid is not started: it would be somebody else (Behaviour 4.4). */
-  async refuseStart({ name }: AgentDefinition, workspace?: Workspace) {
-    const { diagnostics = [], source_path: path, validation_status: status } = await this.souls.read(name, workspace)
-    if (status !== 'invalid' || !this.kernel.setting(SoulSetting).enabled) return undefined
-    const wrong = diagnostics.find(({ severity }) => severity === 'error')
-    const line = wrong?.line === undefined ? '' : ` (line ${wrong.line})`
-    return SidecarErrors.soul_invalid(`the persona of agent ${name} is not valid: ${wrong?.message}${line}`, {
-      details: { ...(path && { path }), ...(wrong && { error_kind: wrong.code }) },
-      next: `svc agent soul inspect ${name}`,
-    })
-  }
-
-  /** The prompt of an agent with its persona behind it. */
-  async withPersona(prompt: string, { name }: AgentDefinition, workspace?: Workspace): Promise<string | undefined> {
-    const { active, body = '', frontmatter } = await this.souls.read(name, workspace)
-    if (!active) return undefined
-    return `${prompt}\n\n${personaOf(body, frontmatter, this.kernel.setting(SoulSetting)).text}`
+  refresh(at: { workspace_id: string; session_id: string }, body: RefreshSoulBody, actor: Actor) {
+    return this.persona.refresh(at, body, actor)
   }
 
   /** Doctor: sidecars that are not valid, of the agents of the home and of every workspace. */
@@ -169,6 +170,17 @@ export class SidecarsService implements SidecarsApi {
       }
     }
     return brokenSidecars([...seen.values()])
+  }
+
+  async #changedByHand(which: Which, agent: string, workspace: Workspace | undefined): Promise<void> {
+    try {
+      if (which === 'soul') await this.soulChanged.call(await this.souls.read(agent, workspace), agent, workspace)
+      else await this.policyResolved.call(await this.heartbeats.read(agent, workspace), agent, workspace)
+    } catch (error) {
+      // It went with its file.
+      if (!(error instanceof Fault))
+        this.kernel.log.warn(`a file beside agent ${agent} cannot be read: ${messageOf(error)}`)
+    }
   }
 
   async #heartbeatChanged({ agent, workspace }: Asked, { snapshot: heartbeat, revision }: Changed<Heartbeat>) {

@@ -1,7 +1,16 @@
 import * as v from 'valibot'
-import type { Setting } from '../../kernel/plugin.js'
+import type { PluginKernel, Setting } from '../../kernel/plugin.js'
 import { Duration, durationText } from '../../schemas/duration.js'
 import type { HeartbeatConfigSubset } from '../../schemas/sidecars.js'
+import type { Agents } from '../agents/api.js'
+import type { Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+
+export type SidecarsKernel = PluginKernel<{
+  agents: typeof Agents
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+}>
 
 /** Bytes of a whole file, as of an AGENT.md file (Behaviour 2.5). */
 export const MAX_SIDECAR_BYTES = 512 * 1024

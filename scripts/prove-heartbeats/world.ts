@@ -6,6 +6,7 @@ import { definePlugin, type Plugin, type PluginKernel } from '../../kernel/plugi
 import { Heartbeats, type HeartbeatsApi } from '../../plugins/heartbeats/api.js'
 import { agents, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
 import {
+  isRestartable,
   type SessionInfo,
   type SessionPrompt,
   Sessions,
@@ -26,6 +27,8 @@ export interface World {
   readonly clock: VirtualClock
   readonly home: string
   readonly workspaceId: string
+  /** Sessions that wait for the clock. */
+  readonly waiting: number
   /** Every prompt that a session was given. */
   readonly prompts: { readonly id: string; readonly at: number; readonly text: string; readonly source: string }[]
   /** Health by session, over the healthy default. */
@@ -35,6 +38,8 @@ export interface World {
   agent(name: string, heartbeat?: string): Promise<string>
   session(id: string, agentName: string): Promise<SessionInfo>
   change(id: string, change: Partial<SessionInfo>): void
+  /** Stops it as if its process had ended, or the daemon. */
+  end(id: string, reason: NonNullable<SessionInfo['stopReason']>): Promise<void>
   /** Lets time pass until then, each wake-up in its own minute. @param sessions that wait while nothing is being decided */
   passTo(at: number, sessions?: number): Promise<void>
   request(method: string, url: string, body?: unknown): Promise<{ status: number; body: unknown }>
@@ -48,33 +53,48 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ agents: { heartbeat: config } }))
   const clock = new VirtualClock(start)
   const all = new Map<string, SessionInfo>()
-  let inside: { prepare(session: SessionInfo): Promise<unknown> } | undefined
+  let inside:
+    | { prepare(session: SessionInfo): Promise<unknown>; stopped(session: SessionInfo): Promise<void> }
+    | undefined
 
   class FakeSessions implements SessionsApi {
     readonly stopped
     readonly permission
     readonly prepare
+    readonly healthUpdated
 
     constructor(kernel: PluginKernel) {
+      this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
       const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')
       this.prepare = prepare as never
-      inside = { prepare: session => prepare.run(undefined as never, session) }
+      inside = {
+        prepare: session => prepare.run(undefined as never, session),
+        stopped: session => this.stopped.call(session),
+      }
     }
 
     get = (id: string) => all.get(id)
     unstopped = () => [...all.values()].filter(({ state }) => state !== 'stopped')
+    resumable = (agent?: string) =>
+      [...all.values()].filter(
+        ({ state, stopReason, agentName }) =>
+          isRestartable(state, stopReason) && (agent === undefined || agent === agentName),
+      )
     healthOf = (id: string) => {
       const session = all.get(id)
       return session && healthOf(session, world.health.get(id) ?? {}, clock.now())
     }
     create = () => Promise.reject(new Error('not used here'))
+    whileIdle = () => Promise.reject(new Error('not used here'))
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome
     begin = async (id: string, { text, source }: SessionPrompt) => {
       const outcome = world.onBegin(id)
       // What it throws at once keeps the turn from beginning.
       await Promise.race([outcome, Promise.resolve()])
+      const { stopReason, ...session } = all.get(id) as SessionInfo
+      if (stopReason) all.set(id, { ...session, state: 'active' })
       world.prompts.push({ id, at: clock.now(), text, source })
       return { turnId: `trn_${world.prompts.length}`, outcome }
     }
@@ -124,6 +144,9 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     clock,
     home,
     workspaceId: (made.body as { workspace: { id: string } }).workspace.id,
+    get waiting() {
+      return service().waiting
+    },
     prompts: [],
     health: new Map(),
     onBegin: async () => ended,
@@ -163,6 +186,10 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     },
     change(id, change) {
       all.set(id, { ...(all.get(id) as SessionInfo), ...change })
+    },
+    async end(id, stopReason) {
+      world.change(id, { state: 'stopped', stopReason })
+      await inside?.stopped(all.get(id) as SessionInfo)
     },
     request,
     async close() {

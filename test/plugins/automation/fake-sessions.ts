@@ -7,6 +7,7 @@ import {
   type StopReason,
   type TurnOutcome,
 } from '../../../plugins/sessions/api.js'
+import type { SessionHealth } from '../../../schemas/sessions.js'
 
 type Row = {
   id: string
@@ -86,8 +87,10 @@ export function fakeSessions() {
     readonly stopped
     readonly permission
     readonly prepare
+    readonly healthUpdated
 
     constructor(private readonly kernel: PluginKernel) {
+      this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
       this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
@@ -119,6 +122,9 @@ export function fakeSessions() {
         updatedAt: row.at,
       }
     }
+
+    resumable = () => []
+    whileIdle = () => Promise.reject(new Error('not used here'))
 
     unstopped(): SessionInfo[] {
       const rows = this.kernel.db.all<Row>("SELECT * FROM sessions_fake WHERE state <> 'stopped'")

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import sessions from '../../../plugins/sessions/index.js'
 import sidecars from '../../../plugins/sidecars/index.js'
 import { openWorld, said } from '../../fixtures/session-world.js'
 import { temporaryFolder } from '../../harness/kernel.js'
@@ -20,7 +21,7 @@ async function faults(s: Scene, which: 'soul' | 'heartbeat', body: string): Prom
 }
 
 test('what is wrong with a text is said with its code, line and column', async () => {
-  const s = await scene({ plugins: [sidecars] })
+  const s = await scene({ plugins: [sessions, sidecars] })
   await s.write(s.homeAgents, 'writer')
   const head = (...lines: string[]) => ['---', ...lines, '---', 'Text.'].join('\n')
   const window = (start: string, end: string, timezone: string) =>
@@ -67,7 +68,7 @@ for (const [which, file] of [
   ['heartbeat', 'HEARTBEAT.md'],
 ] as const) {
   test(`${file}: written, changed, rolled back and deleted under its digest; a stale one changes nothing`, async () => {
-    const s = await scene({ plugins: [sidecars] })
+    const s = await scene({ plugins: [sessions, sidecars] })
     const agent = await s.write(s.homeAgents, 'writer')
     const at = `/api/agents/writer/${which}`
     const target = path.join(path.dirname(agent), file)
@@ -131,7 +132,7 @@ for (const [which, file] of [
 }
 
 test('a link that leads out of the agent is neither read nor written through', async () => {
-  const s = await scene({ plugins: [sidecars] })
+  const s = await scene({ plugins: [sessions, sidecars] })
   const outside = await temporaryFolder('outside')
   const secret = path.join(outside, 'secret')
   await writeFile(secret, 'top secret')
@@ -164,7 +165,7 @@ test('a link that leads out of the agent is neither read nor written through', a
 })
 
 test('a record belongs to the agent record with its id, owner and scope, and cannot be changed here', async () => {
-  const s = await scene({ plugins: [sidecars] })
+  const s = await scene({ plugins: [sessions, sidecars] })
   const put = (kind: string, id: string, scope: object, spec: object) =>
     s.outcome('PUT', `/api/resources/${kind}/${id}`, { expected_version: 0, scope, spec })
   const here = { kind: 'workspace', id: s.workspaceId }
@@ -203,7 +204,7 @@ test('an agent with a persona that is not valid is not started; a valid one is t
 })
 
 test('doctor names what is not valid, and a file that cannot be read is a finding', async () => {
-  const s = await scene({ plugins: [sidecars] })
+  const s = await scene({ plugins: [sessions, sidecars] })
   const folder = path.dirname(await s.write(s.homeAgents, 'writer'))
   await writeFile(path.join(folder, 'SOUL.md'), '---\nmodel: m\n---\n')
   await writeFile(path.join(folder, 'HEARTBEAT.md'), Buffer.from([0xff, 0xfe]))

@@ -1,0 +1,136 @@
+import { rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
+import { Sessions } from '../../../plugins/sessions/api.js'
+import { Sidecars } from '../../../plugins/sidecars/api.js'
+import sidecars from '../../../plugins/sidecars/index.js'
+import { eventually, openWorld, said } from '../../fixtures/session-world.js'
+import { validateReply } from '../../harness/contract.js'
+
+const REFRESH = '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh'
+const soul = (words: string) => `---\nrole: ${words}\n---\nYou are ${words}.\n`
+const BROKEN = '---\nmodel: m\n---\n'
+
+test('a session keeps the persona that it began with, until it is given another one', async () => {
+  const taken: string[] = []
+  const listener = definePlugin({
+    name: 'listener',
+    version: '0.0.1',
+    requires: { sidecars: Sidecars },
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel<{ sidecars: typeof Sidecars }>) {
+          kernel.tap(
+            kernel.needs.sidecars.soulResolved,
+            ({ frontmatter }, { agentName }) => void taken.push(`${agentName} ${frontmatter.role}`),
+          )
+        }
+      },
+  }).surface({})
+  const world = await openWorld({ plugins: [sidecars, listener] })
+  await world.agent('writer')
+  await world.agent('loads', { flags: '--load' })
+  const file = (agent: string) => path.join(world.root, '.svc', 'agents', agent, 'SOUL.md')
+  const request = (method: string, url: string, body?: unknown) => world.kernel.request(method, url, body)
+  const refresh = async (at: string, body: object) => {
+    const reply = await request('POST', `${at}/soul/refresh`, body)
+    assert.equal(validateReply('POST', REFRESH, reply.status, reply.body), [])
+    return reply
+  }
+  const digestOf = async (agent: string) =>
+    (await request('GET', `/api/agents/${agent}/soul?workspace_id=${world.workspaceId}`)).body.digest
+  const hears = async (at: string) => said(await world.prompt(at, 'echo'))
+
+  const without = await world.session('writer')
+  for (const agent of ['writer', 'loads']) await writeFile(file(agent), soul('calm'))
+  const calm = await world.session('writer')
+  const loading = await world.session('loads')
+  const waiting = await world.session('loads')
+  // Its process starts only now: what counts is when the session began.
+  for (const agent of ['writer', 'loads']) await writeFile(file(agent), soul('stern'))
+  assert.match(await hears(calm.at), /Role: calm\\n\\nYou are calm\./)
+  assert.match(await hears(loading.at), 'You are calm.')
+  assert.not.match(await hears(without.at), 'Role:')
+
+  // The digest is that of the persona to be had, and a repetition with its key is the same refresh.
+  const stern = await digestOf('loads')
+  assert.is((await refresh(loading.at, { expected_digest: 'sha256:0' })).body.code, 'sidecar_changed')
+  const once = { expected_digest: stern, idempotency_key: 'k' }
+  const given = await refresh(loading.at, once)
+  assert.equal([given.status, given.body.digest, given.body.body], [200, stern, 'You are stern.'])
+  assert.match(await hears(loading.at), /^\["From here on .*You are stern\.","echo"\]/)
+  assert.is(await hears(loading.at), '["echo"]\n', 'told once')
+  assert.is((await refresh(waiting.at, once)).status, 200)
+  assert.equal(taken, ['writer calm', 'loads calm', 'loads calm', 'loads stern', 'loads stern'])
+
+  // One that is not valid: new sessions fail, none that began is touched, also not by a restart.
+  for (const agent of ['writer', 'loads']) await writeFile(file(agent), BROKEN)
+  const created = await request('POST', '/api/sessions', { workspace: world.workspaceId, agent_name: 'writer' })
+  assert.equal([created.status, created.body.code], [422, 'soul_invalid'])
+  const refused = await refresh(calm.at, { expected_digest: await digestOf('writer') })
+  assert.equal([refused.status, refused.body.valid], [422, false])
+  await world.restart()
+  assert.match(await hears(calm.at), 'You are calm.')
+  assert.match(await hears(loading.at), 'You are stern.')
+  assert.match(await hears(waiting.at), /Role: stern/)
+  const again = await refresh(loading.at, once)
+  assert.equal([again.status, again.body.valid], [200, false], 'repeated, though the file is another one by now')
+  const other = { ...once, expected_digest: '' }
+  assert.is((await refresh(loading.at, other)).body.code, 'sidecar_idempotency_conflict')
+
+  // None at all is a persona too; a turn that runs, a session that is over and one of another place refuse.
+  await rm(file('writer'))
+  const none = await refresh(calm.at, { expected_digest: '' })
+  assert.equal([none.status, none.body.present], [200, false])
+  assert.match(await hears(calm.at), 'holds no longer')
+  await request('POST', `${calm.at}/prompt`, { text: 'say x\nhang' })
+  await world.until(calm.at, event => event.type === 'agent_message' && event.content.text === 'x\n')
+  assert.equal((await refresh(calm.at, { expected_digest: '' })).body.code, 'session_busy')
+  await request('POST', `${calm.at}/stop`, {})
+  assert.equal((await refresh(calm.at, { expected_digest: '' })).body.code, 'session_stopped')
+  assert.is((await refresh(calm.at.replace(calm.id, 'ses_0'), { expected_digest: '' })).status, 404)
+  const told = await request('GET', '/api/doctor?only=sidecars')
+  assert.is(told.body.items[0].code, 'soul_invalid')
+  await world.close()
+})
+
+test('how long without a sign is stale, and how often health is told, is what the configuration says', async () => {
+  const seen: string[] = []
+  const listener = definePlugin({
+    name: 'listener',
+    version: '0.0.1',
+    requires: { sessions: Sessions },
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel<{ sessions: typeof Sessions }>) {
+          kernel.tap(kernel.needs.sessions.healthUpdated, ({ state, health }) => void seen.push(`${state} ${health}`))
+        }
+      },
+  }).surface({})
+  const times = { session_health_stale_after: '1s', session_health_hook_min_interval: '1s' }
+  const world = await openWorld({ plugins: [sidecars, listener], config: { agents: { heartbeat: times } } })
+  await world.agent('writer')
+  const { id, at } = await world.session('writer')
+  const begun = performance.now()
+  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  for (let i = 0; i < 4; i++) await world.prompt(at, 'say x')
+  process.kill(pid, 'SIGSTOP')
+  const seenAt = (await world.row(id)).health.last_presence_at
+  const stale = async () => {
+    const { health, badge } = await world.row(id)
+    assert.is(health.last_presence_at >= seenAt, true)
+    return health.health === 'stale' && `${badge} ${health.eligible_for_wake} ${health.ineligibility_reason}`
+  }
+  assert.is(await eventually(stale, 'a stale session'), 'hung false session_health_stale')
+  await eventually(async () => seen.at(-1) === 'idle stale', 'the news')
+  process.kill(pid, 'SIGCONT')
+  await eventually(async () => !(await stale()) && seen.at(-1) === 'idle healthy', 'the good news')
+  const seconds = (performance.now() - begun) / 1000
+  assert.equal(seen.slice(0, 2), ['prompting healthy', 'idle healthy'])
+  assert.ok(seen.length <= seconds + 1, `${seen.length} in ${seconds} s`)
+  await world.close()
+})
+
+test.run()
