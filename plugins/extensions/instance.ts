@@ -1,12 +1,14 @@
-import { type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
+import { type AttributedFault, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
 import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
 import { itemsOf, type Shipped } from './families.js'
+import { keyOf, type Link } from './identity.js'
 import { bringCode, type Code } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
+import { LogRing } from './log-ring.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
@@ -36,8 +38,12 @@ export class Instance {
   #found: Found
   #generation: Generation | undefined
   #problem: Fault | undefined
+  /** What it says and what is said about it; it lasts from one load to the next. */
+  readonly log: LogRing
   /** Why the code is not active although it is loaded. */
   #waits: string | undefined
+  /** Epoch milliseconds of the last fault that is in its log. */
+  #faultsUntil = 0
   #line: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -47,16 +53,18 @@ export class Instance {
     found: Found,
     enabled: boolean,
     private readonly host: InstanceHost,
-    /** Of one that a developer linked: id of the workspace that it counts in, empty for all. */
-    readonly link?: { readonly workspace: string },
+    /** Of one that a developer linked. */
+    readonly link?: Link,
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
+    this.log = new LogRing(host.unique(), () => host.clock.now())
+    this.#faultsUntil = host.clock.now()
   }
 
-  /** Under what its switch is stored; a link has one of its own beside that of what is installed. */
+  /** What tells it from others of its name. */
   get key(): string {
-    return this.link ? `${this.name}@${this.link.workspace}` : this.name
+    return keyOf(this.name, this.link)
   }
 
   get status(): ExtensionStatus {
@@ -104,23 +112,49 @@ export class Instance {
   /**
    * Loads the extension from its folder as it was found, or puts that in the place of what runs, which stays if it fails.
    * @param anew also what did not change is started again
+   * @param allow throws why that may not be loaded, though it is valid
    */
-  load(found: Found, anew = false): Promise<Outcome> {
+  load(found: Found, anew = false, allow?: (manifest: Manifest) => void): Promise<Outcome> {
     return this.#inLine(async () => {
       this.#found = found
       if (!this.enabled) return 'same'
       const before = this.#generation
       const problem = this.#problem
       try {
-        this.#generation = await this.#bring(found, before, anew)
+        this.#generation = await this.#bring(found, before, anew, allow)
         this.#problem = undefined
       } catch (error) {
         this.#problem = this.#faultOf(error)
+        this.host.claims.keep(this, before ? claimsOf(before.manifest, before.shipped) : [])
         if (!before) this.#become('fail')
-        return problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
+        const outcome = problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
+        if (outcome !== 'same' || anew) this.#tellProblem()
+        return outcome
       }
       if (before && sameGeneration(before, this.#generation) && problem === undefined && !anew) return 'same'
+      const { version } = this.#generation.manifest
+      this.log.note(`${before || problem ? 'loaded again' : 'loaded'}, version ${version}, ${this.#status}`)
       return before || problem ? 'changed' : 'loaded'
+    })
+  }
+
+  /** A plugin that may have families of what it ships came or went: they get it, or have it no longer. */
+  refit(owner: string): Promise<boolean> {
+    return this.#inLine(async () => {
+      const loaded = this.#generation
+      const { families, keptOff } = this.host
+      if (!loaded || keptOff.has(this.name) || !families.concerns(owner, loaded, loaded.shipped)) return false
+      try {
+        const shipped = await families.read(this.#view(loaded))
+        await this.#publish(loaded, shipped)
+        this.#generation = { ...loaded, shipped }
+      } catch (error) {
+        this.#problem = this.#faultOf(error)
+        this.#generation = { ...loaded, shipped: loaded.shipped.filter(one => one.owner !== owner) }
+        this.#tellProblem()
+      }
+      this.host.changed(this)
+      return true
     })
   }
 
@@ -153,7 +187,19 @@ export class Instance {
       await commit()
       await this.#release()
       this.#become('disable')
+      this.log.note('switched off')
       return true
+    })
+  }
+
+  /** Ends what runs of it: another one has what there can be only once. */
+  giveWay(why: Fault): Promise<void> {
+    return this.#inLine(async () => {
+      if (!this.#generation) return
+      await this.#release()
+      this.#problem = why
+      this.#become('fail')
+      this.#tellProblem()
     })
   }
 
@@ -172,20 +218,32 @@ export class Instance {
   }
 
   /** In this order nothing is half: what is read changes nothing, what is published is one transaction and can be taken back. */
-  async #bring(found: Found, before: Generation | undefined, anew: boolean): Promise<Generation> {
-    const { families } = this.host
+  async #bring(
+    found: Found,
+    before: Generation | undefined,
+    anew: boolean,
+    allow?: (manifest: Manifest) => void,
+  ): Promise<Generation> {
+    const { families, claims, keptOff } = this.host
     const seen = await this.#admitted(found)
-    const { manifest, root } = seen
-    const shipped = this.host.keptOff.has(this.name) ? [] : await families.read(this.#view(seen))
-    await families.publish(this.#view(seen), shipped)
-    const code = await this.#bringCode(manifest, root, before, anew).catch(async error => {
-      await families.publish(this.#view(seen), before?.shipped ?? [])
+    allow?.(seen.manifest)
+    const shipped = keptOff.has(this.name) ? [] : await families.read(this.#view(seen))
+    await this.#publish(seen, shipped)
+    const code = await this.#bringCode(seen, before, anew).catch(async error => {
+      await families.publish(this.#view(before ?? seen), before?.shipped ?? [])
       throw error
     })
     const loaded = { ...seen, ...code, shipped }
     const runtime = await this.#bringProcess(this.#view(loaded), code.hash, before, anew)
+    claims.keep(this, claimsOf(seen.manifest, shipped))
+    if (before) this.#giveBack(before)
     this.#settle(this.#waits === undefined && (!runtime || (runtime === before?.runtime && this.#status === 'active')))
     return { ...loaded, ...(runtime ? { runtime } : {}) }
+  }
+
+  async #publish(seen: Seen, shipped: Shipped): Promise<void> {
+    await this.host.claims.take(this, claimsOf(seen.manifest, shipped))
+    await this.host.families.publish(this.#view(seen), shipped)
   }
 
   async #admitted(found: Found): Promise<Seen> {
@@ -200,14 +258,14 @@ export class Instance {
     if (ready !== (this.#status === 'active')) this.#become(ready ? 'activate' : 'register')
   }
 
-  async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
+  async #bringCode({ manifest, root }: Seen, before: Generation | undefined, anew: boolean): Promise<Code> {
     if (manifest.main === undefined) {
       if (before?.plugin) await this.host.dropIns.remove(this.name)
       this.#waits = this.host.keptOff.has(this.name) ? 'plugins.disabled of config.json names it' : undefined
       return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
     const known = this.#waits === undefined && !anew ? before : undefined
-    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known })
+    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known, log: this.log })
     this.#waits = waits
     return code
   }
@@ -221,8 +279,9 @@ export class Instance {
     const same = before?.hash === hash && before?.digest === extension.digest && !anew
     if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
     const wanted = extension.manifest.subprocess && !this.host.keptOff.has(this.name)
-    const runtime = wanted ? this.host.runtime(extension) : undefined
+    const runtime = wanted ? this.host.runtime(extension, this.log) : undefined
     await before?.runtime?.stop()
+    await this.host.families.retract(extension)
     if (!runtime) return undefined
     runtime.onChange(() => this.#look(runtime))
     // Not awaited: a process may take its time, and what it ships is there without it.
@@ -249,10 +308,31 @@ export class Instance {
     this.#waits = undefined
     this.#problem = undefined
     if (!generation) return
-    await generation.runtime?.stop()
-    await this.#quietly(() => this.host.families.withdraw(this.name))
-    if (generation.plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
-    if (generation.hash) this.host.code.release(generation.hash)
+    const { runtime, plugin } = generation
+    if (runtime) await this.#quietly(() => runtime.stop())
+    await this.#quietly(() => this.host.families.withdraw(this))
+    if (plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
+    this.#giveBack(generation)
+    this.host.claims.keep(this, [])
+  }
+
+  /** Faults that the daemon attributes to its code; those that it was told of before count once. */
+  noteFaults(faults: readonly AttributedFault[]): void {
+    const since = this.#faultsUntil
+    for (const { owner, at, count, where, error } of faults) {
+      if (owner !== this.name || !this.#generation?.plugin || at <= since) continue
+      this.#faultsUntil = Math.max(this.#faultsUntil, at)
+      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
+    }
+  }
+
+  #giveBack({ plugin, hash }: Code): void {
+    if (plugin && hash) this.host.code.release(hash)
+  }
+
+  #tellProblem(): void {
+    if (this.#problem)
+      this.log.note(`${this.#generation ? 'runs as it was before' : 'is not loaded'}: ${this.#problem.message}`)
   }
 
   async #quietly(work: () => Promise<void>): Promise<void> {
@@ -271,6 +351,7 @@ export class Instance {
   #view({ manifest, digest, root, plugin, module = '' }: Code & Seen): InstalledExtension {
     return {
       name: this.name,
+      key: this.key,
       version: manifest.version,
       root,
       manifest,
@@ -294,6 +375,12 @@ export class Instance {
     this.#line = done.catch(() => {})
     return done
   }
+}
+
+/** What of it there can be only once. */
+function claimsOf({ main }: Manifest, shipped: Shipped): string[] {
+  const records = shipped.flatMap(({ shipment }) => shipment.records ?? [])
+  return [...(main === undefined ? [] : ['code in the daemon']), ...records.map(({ kind, id }) => `${kind.name} ${id}`)]
 }
 
 const sameGeneration = (a: Generation, b: Generation) =>

@@ -8,6 +8,9 @@ import {
   messageOf,
   type Notify,
   type PluginKernel,
+  PluginLoaded,
+  PluginUnloaded,
+  type StoredEvent,
 } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
@@ -21,17 +24,20 @@ import {
 } from './api.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
+import { Claims } from './claims.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type ExtensionNeeds } from './dev.js'
 import { Families } from './families.js'
+import { keyOf, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
 import { Instance } from './instance.js'
 import type { InstanceHost } from './instance-host.js'
-import type { SourceTier } from './manifest.js'
+import type { Manifest, SourceTier } from './manifest.js'
 import { News } from './news.js'
 import { Secrets } from './secrets.js'
+import { sourceOf } from './subprocess/grants.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Turns } from './turns.js'
@@ -63,7 +69,10 @@ export class ExtensionsService implements ExtensionsApi {
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
     this.changed = hooks.notify('changed')
-    this.#news = new News(names => this.changed.call(names))
+    this.#news = new News(async names => {
+      await this.changed.call(names)
+      await this.#code.tidy()
+    })
     this.disabling = hooks.gate('disabling')
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
@@ -74,18 +83,30 @@ export class ExtensionsService implements ExtensionsApi {
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     this.#host = {
       clock,
+      spawn: kernel.spawn,
+      claims: new Claims(),
       daemonVersion: host.version,
       dropIns,
       code: this.#code,
       unique: () => ids.hex(16),
       families: this.#families,
-      runtime: extension => runtimeFor(this, extension),
+      runtime: (extension, log) => runtimeFor(this, extension, log),
       keptOff: new Set(kernel.setting(KernelSettings.disabled)),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }
-    this.dev = new DevLinks(kernel, this.#catalog, this.#host, {
-      published: name => this.#instances.get(name),
+    this.dev = new DevLinks(kernel, this.#catalog, {
+      make: (link, found) =>
+        new Instance(
+          link.name,
+          () => 'workspace',
+          found,
+          this.#flags.enabled(keyOf(link.name, link)),
+          this.#host,
+          link,
+        ),
+      take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
+      forget: key => kernel.db.tx(t => kernel.records.resetSource(t, kernel.actor, sourceOf(key))),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
@@ -95,12 +116,19 @@ export class ExtensionsService implements ExtensionsApi {
     })
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
-      unlink: async (name, actor) => (this.#shown(name)?.link ? this.dev.unlink(name, actor) : undefined),
+      linked: async (name, workspace) => {
+        const { link, key } = await this.choose(name, workspace)
+        return link && this.get(key)
+      },
+      links: name => this.dev.of(name),
+      unlink: (instance, actor) => this.dev.unlink(instance, actor),
     })
   }
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
   start(): Promise<void> {
+    const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
+    for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     return this.#installer.start()
   }
 
@@ -108,22 +136,35 @@ export class ExtensionsService implements ExtensionsApi {
     return this.all().flatMap(({ installed }) => installed ?? [])
   }
 
-  /** Every folder that may be an extension, by name; of a link and what is installed that which is on, the link if none is. */
+  /** Every folder that may be an extension, by key: what is installed before the links of its name. */
   all(): Instance[] {
-    const names = new Set([...this.#instances.keys(), ...this.dev.all().map(({ name }) => name)])
-    return [...names].sort().flatMap(name => this.#shown(name) ?? [])
+    return [...this.#instances.values(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** Names that are not those of plugins, and that `plugins.disabled` keeps off all the same. */
+  names(): string[] {
+    return this.all().map(({ name }) => name)
   }
 
   /** @throws Fault `extension_not_found` */
-  get(name: string): Instance {
-    const instance = this.#shown(name)
-    if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${name}`)
+  get(key: string): Instance {
+    const instance = this.#instances.get(key) ?? this.dev.get(key)
+    if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${key}`)
     return instance
   }
 
-  #shown(name: string): Instance | undefined {
-    const installed = this.#instances.get(name)
-    return installed?.enabled ? installed : (this.dev.get(name) ?? installed)
+  /**
+   * Which one is meant: of a workspace, or `*`, the link to it; without one what is installed, else the only link.
+   * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
+   */
+  async choose(name: string, workspace?: string): Promise<Instance> {
+    if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
+    const [first, second] = this.#instances.has(name) ? [] : this.dev.of(name)
+    if (!first || !second) return first ?? this.get(name)
+    const places = this.dev.of(name).map(placeOf)
+    throw ExtensionErrors.extension_ambiguous(`${name} is linked to several workspaces: ${places.join(', ')}`, {
+      next: `repeat with --workspace ${places[0]}`,
+    })
   }
 
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
@@ -131,9 +172,9 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  async call(name: string, method: string, params: unknown): Promise<unknown> {
-    const runtime = this.get(name).generation?.runtime
-    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${name} runs`)
+  async call(key: string, method: string, params: unknown): Promise<unknown> {
+    const runtime = this.get(key).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)
     return runtime.call(method, params)
   }
 
@@ -159,9 +200,12 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   async #begin(watcher: Watcher, signal: AbortSignal): Promise<void> {
+    const folders = await this.#catalog.folders(this.dir)
+    // What nothing here may have any more is in nobody's way.
+    await this.#families.sweep(new Set([...folders.filter(name => this.#flags.enabled(name)), ...this.dev.keys()]))
     await this.#lookAtAll(signal)
     await this.dev.restore()
-    await this.#withdrawOthers()
+    await this.#families.sweep(new Set(this.all().flatMap(({ key, generation }) => (generation ? [key] : []))))
     await this.#news.tell()
     await watcher.start()
     // What changed between the two looks was not told of.
@@ -190,33 +234,33 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
-  async reload(name: string, confirmed?: string): Promise<Instance> {
-    const instance = this.get(name)
+  async reload(instance: Instance, confirmed?: string): Promise<Instance> {
+    const { name } = instance
     if (!instance.enabled) {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
     }
-    if (instance.link) return this.dev.reload(name, confirmed)
+    if (instance.link) return this.dev.reload(instance, confirmed)
     await this.look(name, true)
     if (instance.problem) throw instance.problem
     return this.get(name)
   }
 
   /** Idempotent; durable before anything is loaded. */
-  async enable(name: string, actor: Actor): Promise<Instance> {
-    const instance = this.get(name)
-    if (instance.link) this.dev.checkFree(name)
+  async enable(instance: Instance, actor: Actor): Promise<Instance> {
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
-    await (instance.link ? this.dev.look(name) : this.look(name))
+    await (instance.link ? this.dev.look(instance.key) : this.look(instance.name))
     return instance
   }
 
   /** Idempotent; durable when it answers. @throws Fault of what depends on it */
-  async disable(name: string, actor: Actor): Promise<Instance> {
-    const instance = this.get(name)
+  async disable(instance: Instance, actor: Actor): Promise<Instance> {
     if (!instance.enabled) return instance
-    const refused = await this.disabling.ask(name)
+    const { name } = instance
+    // What is installed and on is what others depend on, and a link beside it is not.
+    const refused = instance.link && this.#instances.get(name)?.enabled ? undefined : await this.disabling.ask(name)
     if (refused) throw refused
     await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
+    await this.dev.retry(name)
     await this.#news.tell()
     return instance
   }
@@ -249,18 +293,30 @@ export class ExtensionsService implements ExtensionsApi {
       instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
       this.#instances.set(name, instance)
     }
-    // What is published is not displaced by what a developer has linked.
-    if (instance.enabled && this.dev.get(name)?.enabled) await this.dev.unlink(name, this.kernel.actor)
-    const outcome = await instance.load(found, anew)
+    await this.#load(instance, found, anew)
+    // It may need less than before.
+    await this.dev.retry(name)
+  }
+
+  /** Makes an instance what was found, and tells what came of it. */
+  async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
+    const outcome = await instance.load(found, anew, allow)
     if (outcome === 'same') return
+    const { name, key, link, problem, installed } = instance
     this.#news.note(name)
-    const { problem, installed } = instance
+    const about = { name, ...(link ? { workspace: link.workspace } : {}) }
     if (problem) {
-      this.kernel.log.error(`extension ${name}: ${problem.message}`, { extension: name, code: problem.code })
-      if (outcome === 'worse') await this.#emit(ExtensionReloadFailed, { name, error: problem.message })
+      this.kernel.log.error(`extension ${key}: ${problem.message}`, { extension: key, code: problem.code })
+      if (outcome === 'worse') await this.#emit(ExtensionReloadFailed, { ...about, error: problem.message })
     } else if (outcome === 'changed') {
-      await this.#emit(ExtensionReloaded, { name, version: installed?.version })
+      await this.#emit(ExtensionReloaded, { ...about, version: installed?.version })
     }
+  }
+
+  /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
+  async #refit(plugin: string): Promise<void> {
+    for (const instance of this.all()) if (await instance.refit(plugin)) this.#news.note(instance.name)
+    await this.#news.tell()
   }
 
   async #forget(name: string): Promise<void> {
@@ -270,18 +326,15 @@ export class ExtensionsService implements ExtensionsApi {
     // Not before: who sees it no more may rely on nothing of it running.
     this.#instances.delete(name)
     this.#news.note(name)
+    await this.dev.retry(name)
   }
 
-  /** What extensions shipped that went, were switched off or broke while no daemon ran. */
-  #withdrawOthers(): Promise<void> {
-    return this.#families.sweep(new Set(this.all().flatMap(({ name, generation }) => (generation ? [name] : []))))
-  }
-
-  async #setFlag({ name, key, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
+  async #setFlag({ name, key, link, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
     const { db, clock, events } = this.kernel
     await db.tx(t => {
       this.#flags.set(t, key, on, clock.now())
-      events.emit(t, type, { name, version: installed?.version }, { actor, subject: name })
+      const payload = { name, version: installed?.version, ...(link ? { workspace: link.workspace } : {}) }
+      events.emit(t, type, payload, { actor, subject: name })
     })
   }
 

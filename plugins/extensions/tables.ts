@@ -21,17 +21,17 @@ export const migrations: readonly Migration[] = [
 export class FlagTable {
   constructor(private readonly db: Db) {}
 
-  enabled(name: string): boolean {
-    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [name])
+  enabled(key: string): boolean {
+    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [key])
     return row?.enabled !== 0
   }
 
-  set(t: Tx, name: string, enabled: boolean, at: number): void {
-    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [name, enabled ? 1 : 0, at])
+  set(t: Tx, key: string, enabled: boolean, at: number): void {
+    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [key, enabled ? 1 : 0, at])
   }
 
-  delete(t: Tx, name: string): void {
-    t.run('DELETE FROM extensions_flag WHERE name = ?', [name])
+  delete(t: Tx, key: string): void {
+    t.run('DELETE FROM extensions_flag WHERE name = ?', [key])
   }
 }
 
@@ -70,7 +70,7 @@ export class DevTable {
   }
 }
 
-/** Where the value of a declared variable comes from; never the value itself. */
+/** Where the value of a declared variable comes from, of what is installed or of a link; never the value itself. */
 export interface Binding {
   readonly env_name: string
   /** `vault:…` or `env:NAME`. */
@@ -82,6 +82,7 @@ export interface Binding {
 export class BindingTable {
   constructor(private readonly db: Db) {}
 
+  /** @param workspace of a link, `*` of one to all; empty of what is installed */
   list(name: string, workspace: string): Binding[] {
     return this.db.all<Binding & Record<string, string>>(
       `SELECT env_name, reference, mcp_server, header_name FROM extensions_binding
