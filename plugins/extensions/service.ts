@@ -141,9 +141,9 @@ export class ExtensionsService implements ExtensionsApi {
     return [...this.#instances.values(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Names that are not those of plugins, and that `plugins.disabled` keeps off all the same. */
-  names(): string[] {
-    return this.all().map(({ name }) => name)
+  /** Names of extensions, with code in the daemon or without, that `plugins.disabled` keeps off. */
+  keptOff(): string[] {
+    return this.all().flatMap(({ name }) => (this.#host.keptOff.has(name) ? [name] : []))
   }
 
   /** @throws Fault `extension_not_found` */

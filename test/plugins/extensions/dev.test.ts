@@ -204,11 +204,18 @@ test('plugins.disabled keeps an extension off that has no code in the daemon as 
   const skill = '---\nname: brief\ndescription: Helps\n---\nSteps.\n'
   const manifest = `name = "plain"\nversion = "1.0.0"\n[resources]\nskills = ["skills"]\n[subprocess]\ncommand = "node"\n`
   const files = { 'extension.toml': manifest, 'skills/brief/SKILL.md': skill }
-  const svc = await scene({ plain: files }, { plugins, config: '{ "plugins": { "disabled": ["plain"] } }' })
+  const svc = await scene({ plain: files }, { plugins, config: '{ "plugins": { "disabled": ["plain", "none"] } }' })
   const found = await svc.until('plain', one => one?.state === 'registered')
   assert.match(found.health_message, /plugins\.disabled/)
   assert.is(found.pid, undefined)
   assert.equal((await svc.request('GET', '/api/resources/skill')).body.records, [])
+  const { items } = (await svc.request('GET', '/api/doctor')).body
+  const unknown = items.filter((item: Wire) => item.code === 'config_unknown_plugin')
+  assert.equal(
+    unknown.map((item: Wire) => item.id),
+    ['config.plugins.none'],
+    'of plain the setting has an effect',
+  )
   await svc.close()
 })
 
