@@ -115,6 +115,8 @@ test('what takes part in the network is linked only when that is confirmed', asy
   const reload = (body: object) => svc.request('POST', '/api/extensions/net/reload', body)
   assert.is((await reload({})).status, 200, 'it requires what it did')
   await write(origin, { 'extension.toml': net('"a", "b"') })
+  await svc.until('net', found => /takes part in the network/.test(found?.last_error))
+  assert.is((await svc.request('GET', '/api/extensions/net')).body.extension.state, 'active', 'nobody agreed to more')
   const more = await reload({})
   assert.is(more.body.code, 'extension_network_unconfirmed')
   assert.is((await reload({ confirm_network_digest: more.body.details.confirm_network_digest })).status, 200)
