@@ -91,6 +91,12 @@ export class Families {
     })
   }
 
+  /** Records that the process of an extension has published. */
+  publishedBy(key: string): ShippedItem[] {
+    const all = this.kernel.records.list({ source: partyOf(key) })
+    return all.flatMap(({ kind, id }) => (PROCESS_KINDS.includes(kind) ? [{ kind, id, name: id, live: true }] : []))
+  }
+
   /** Takes away what its process published of families that the manifest names no longer. */
   async retract({ key, manifest }: InstalledExtension): Promise<void> {
     const { db, records } = this.kernel

@@ -311,7 +311,7 @@ export default definePlugin({
           rows: 'logs',
           columns: [
             { header: 'Time', path: 'timestamp', as: 'time' },
-            { header: 'Message', path: 'message' },
+            { header: 'Message', path: 'message', below: true },
           ],
           empty: 'nothing was written',
         },

@@ -104,6 +104,11 @@ export class Instance {
     return itemsOf(this.#generation?.shipped ?? [])
   }
 
+  /** What its process has published, also when it does not run now. */
+  get published(): readonly ShippedItem[] {
+    return this.host.families.publishedBy(this.key)
+  }
+
   /** Keys below `[resources]`, and `tools`, that a family has read. */
   get readKeys(): readonly string[] {
     return this.#generation?.shipped.map(({ family }) => family.name) ?? []

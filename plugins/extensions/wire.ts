@@ -77,7 +77,7 @@ export function inventoryOf(instance: Instance): wire.ExtensionInventoryReply {
     extension: instance.name,
     enabled: instance.enabled,
     format: 'directory',
-    items: shippedItems(instance).map(item => ({ ...item })),
+    items: [...shippedItems(instance), ...instance.published].map(item => ({ ...item })),
     diagnostics: itemsOf(instance),
   }
 }
