@@ -11,6 +11,7 @@ import {
   PluginLoaded,
   PluginUnloaded,
   type StoredEvent,
+  within,
 } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
@@ -44,6 +45,8 @@ import { Turns } from './turns.js'
 import { Views } from './views.js'
 import { Watcher } from './watcher.js'
 
+/** Milliseconds that a request for what is not there waits for the first look at the folder. */
+const FIRST_LOOK_MS = 5000
 /** Extensions that are loaded at once. */
 const AT_ONCE = 8
 
@@ -65,6 +68,11 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #instances = new Map<string, Instance>()
   readonly #turns = new Turns()
   readonly #news: News
+  #tellLooked = () => {}
+  /** Everything that was there at the start has been looked at once. */
+  readonly #looked = new Promise<void>(resolve => {
+    this.#tellLooked = resolve
+  })
 
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
@@ -158,6 +166,7 @@ export class ExtensionsService implements ExtensionsApi {
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
   async choose(name: string, workspace?: string): Promise<Instance> {
+    if (!this.#instances.has(name)) await within(this.kernel.clock, FIRST_LOOK_MS, this.#looked).catch(() => {})
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
     const [first, second] = this.#instances.has(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)
@@ -205,6 +214,7 @@ export class ExtensionsService implements ExtensionsApi {
     await this.#families.sweep(new Set([...folders.filter(name => this.#flags.enabled(name)), ...this.dev.keys()]))
     await this.#lookAtAll(signal)
     await this.dev.restore()
+    this.#tellLooked()
     await this.#families.sweep(new Set(this.all().flatMap(({ key, generation }) => (generation ? [key] : []))))
     await this.#news.tell()
     await watcher.start()
