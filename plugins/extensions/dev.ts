@@ -1,11 +1,10 @@
-import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Actor, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from './api.js'
 import type { Catalog, Found } from './catalog.js'
-import { EVERYWHERE, keyOf } from './identity.js'
+import { EVERYWHERE, keyOf, placeOf } from './identity.js'
 import type { Instance } from './instance.js'
 import { type Manifest, requirementDigest } from './manifest.js'
 import { type DevLink, DevTable, FlagTable } from './tables.js'
@@ -111,14 +110,19 @@ export class DevLinks {
     const { name } = found.manifest
     const place = await this.workspaceOf(workspace)
     const link = { name, workspace: place, origin: found.root, generation }
+    return this.#alone(keyOf(name, link), () => this.#link(link, found.manifest, confirmed, actor))
+  }
+
+  async #link(link: DevLink, manifest: Manifest, confirmed: string | undefined, actor: Actor): Promise<Instance> {
+    const { name, workspace, origin } = link
     const key = keyOf(name, link)
     const other = this.#linked.get(key)
-    if (other && other.link.origin !== (await realpath(origin))) {
+    if (other && other.link.origin !== origin) {
       throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
-        next: `svc extension remove ${name} --workspace ${place || EVERYWHERE}`,
+        next: `svc extension remove ${name} --workspace ${placeOf({ name, key })}`,
       })
     }
-    checkConfirmed(found.manifest, other?.instance.generation?.manifest, confirmed)
+    checkConfirmed(manifest, other?.instance.generation?.manifest, confirmed)
     const { instance, close } = await this.#open(link)
     if (instance.problem && !other) {
       this.#linked.delete(key)
@@ -128,7 +132,7 @@ export class DevLinks {
     const { db, events, clock } = this.kernel
     await db.tx(t => {
       this.#table.put(t, link, clock.now())
-      events.emit(t, ExtensionDevLinked, { name, workspace: place }, { actor, subject: name })
+      events.emit(t, ExtensionDevLinked, { name, workspace }, { actor, subject: name })
     })
     await this.host.tell()
     return instance
@@ -168,11 +172,15 @@ export class DevLinks {
   }
 
   /** Ends what runs of a link and forgets it with its records; its folder stays as it is. @returns that folder */
-  async unlink({ key, name }: Instance, actor: Actor): Promise<string | undefined> {
+  unlink({ key }: Instance, actor: Actor): Promise<string | undefined> {
+    return this.#alone(key, () => this.#unlink(key, actor))
+  }
+
+  async #unlink(key: string, actor: Actor): Promise<string | undefined> {
     const linked = this.#linked.get(key)
     if (!linked) return undefined
     const { db, events } = this.kernel
-    const { workspace, origin } = linked.link
+    const { name, workspace, origin } = linked.link
     const forget = () =>
       db.tx(t => {
         this.#table.delete(t, linked.link)
@@ -195,6 +203,11 @@ export class DevLinks {
     const workspaces = this.kernel.needs.workspaces.current
     if (!workspaces) throw ExtensionErrors.extension_dev_invalid('this daemon has no workspaces')
     return (await workspaces.find(reference)).id
+  }
+
+  /** Linking and unlinking come one after the other. */
+  #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(`link ${key}`, work)
   }
 
   async #open(link: DevLink): Promise<Linked> {

@@ -19,6 +19,8 @@ export interface Code {
   readonly plugin?: Plugin
   /** File of the plugin, in the cache. */
   readonly module?: string
+  /** Why it does not run although it is loaded. */
+  readonly waits?: string
 }
 
 /** What is there of the code before. */
@@ -32,7 +34,7 @@ export interface Before {
 
 /**
  * Imports the code of an extension from a copy and applies it in the place of what ran before, which stays if that fails.
- * @returns the code, whose copy is to be given back, and what it waits for
+ * @returns the code, whose copy is to be given back
  * @throws Fault `extension_load_failed` that names file and line where they are known, `reload_failed`
  */
 export async function bringCode(
@@ -40,7 +42,7 @@ export async function bringCode(
   manifest: Manifest,
   root: string,
   { before, known, log }: Before,
-): Promise<Code & { readonly waits?: string | undefined }> {
+): Promise<Code> {
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique())
   try {
@@ -61,7 +63,7 @@ export async function bringCode(
       await host.dropIns.remove(name)
       throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
     }
-    return { hash, plugin, module, waits: state.status === 'active' ? undefined : reasonOf(state) }
+    return { hash, plugin, module, ...(state.status === 'active' ? {} : { waits: reasonOf(state) }) }
   } catch (error) {
     host.code.release(hash)
     throw error

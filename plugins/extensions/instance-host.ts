@@ -19,8 +19,6 @@ export interface InstanceHost extends Checker {
   readonly claims: Claims
   /** The process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension, logs: LogRing) => ExtensionRuntime
-  /** Names that the configuration keeps off. */
-  readonly keptOff: ReadonlySet<string>
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
   /** That happened by itself: others are to be told now. */

@@ -1,13 +1,12 @@
 import { type AttributedFault, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
-import { admit } from './admission.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
-import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
 import { itemsOf, type Shipped } from './families.js'
 import { keyOf, type Link } from './identity.js'
-import { bringCode, type Code } from './in-process.js'
+import type { Code } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
+import { type Generation, Loader, type Seen, sameGeneration } from './loader.js'
 import { LogRing } from './log-ring.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
@@ -16,34 +15,20 @@ import { type Happening, next } from './states.js'
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
 
-/** What was found in a folder. */
-interface Seen {
-  readonly manifest: Manifest
-  readonly digest: string
-  readonly root: string
-}
-
-/** What of an extension is loaded. */
-interface Generation extends Code, Seen {
-  readonly shipped: Shipped
-  readonly runtime?: ExtensionRuntime
-}
-
 /** What came of looking at the folder again: it was loaded or failed to, or what was loaded or failed before changed or failed to. */
 export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
 
 /** One extension from its folder to what runs of it. Its changes are made one after the other. */
 export class Instance {
+  /** What it says and what is said about it; it lasts from one load to the next. */
+  readonly log: LogRing
+  readonly #loader: Loader
   #status: ExtensionStatus
   #found: Found
   #generation: Generation | undefined
   #problem: Fault | undefined
-  /** What it says and what is said about it; it lasts from one load to the next. */
-  readonly log: LogRing
-  /** Why the code is not active although it is loaded. */
-  #waits: string | undefined
   /** Epoch milliseconds of the last fault that is in its log. */
-  #faultsUntil = 0
+  #faultsUntil: number
   #line: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -58,8 +43,9 @@ export class Instance {
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
-    this.log = new LogRing(host.unique(), () => host.clock.now())
     this.#faultsUntil = host.clock.now()
+    this.log = new LogRing(host.unique(), () => host.clock.now())
+    this.#loader = new Loader(host, this, seen => this.#view(seen))
   }
 
   /** What tells it from others of its name. */
@@ -89,8 +75,9 @@ export class Instance {
     return this.#problem
   }
 
+  /** Why it does not run although it is loaded. */
   get waits(): string | undefined {
-    return this.#waits
+    return this.#generation?.waits
   }
 
   /** As others see it; undefined while there is no valid manifest. */
@@ -126,16 +113,16 @@ export class Instance {
       const before = this.#generation
       const problem = this.#problem
       try {
-        this.#generation = await this.#bring(found, before, anew, allow)
+        this.#generation = await this.#loader.bring(found, { before, anew, allow })
         this.#problem = undefined
       } catch (error) {
         this.#problem = this.#faultOf(error)
-        this.host.claims.keep(this, before ? claimsOf(before.manifest, before.shipped) : [])
         if (!before) this.#become('fail')
         const outcome = problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
-        if (outcome !== 'same' || anew) this.#tellProblem()
+        if (outcome !== 'same' || anew) this.#noteProblem()
         return outcome
       }
+      this.#settle(this.#generation, before)
       if (before && sameGeneration(before, this.#generation) && problem === undefined && !anew) return 'same'
       const { version } = this.#generation.manifest
       this.log.note(`${before || problem ? 'loaded again' : 'loaded'}, version ${version}, ${this.#status}`)
@@ -143,20 +130,22 @@ export class Instance {
     })
   }
 
-  /** A plugin that may have families of what it ships came or went: they get it, or have it no longer. */
-  refit(owner: string): Promise<boolean> {
+  /**
+   * A plugin that may have families of what it ships came or went: they get it, or have it no longer.
+   * @returns whether that plugin has to do with it
+   */
+  refit(plugin: string): Promise<boolean> {
     return this.#inLine(async () => {
       const loaded = this.#generation
-      const { families, keptOff } = this.host
-      if (!loaded || keptOff.has(this.name) || !families.concerns(owner, loaded, loaded.shipped)) return false
+      if (!loaded) return false
       try {
-        const shipped = await families.read(this.#view(loaded))
-        await this.#publish(loaded, shipped)
-        this.#generation = { ...loaded, shipped }
+        const fitted = await this.#loader.refit(loaded, plugin)
+        if (!fitted) return false
+        this.#generation = fitted
       } catch (error) {
         this.#problem = this.#faultOf(error)
-        this.#generation = { ...loaded, shipped: loaded.shipped.filter(one => one.owner !== owner) }
-        this.#tellProblem()
+        this.#generation = { ...loaded, shipped: loaded.shipped.filter(({ owner }) => owner !== plugin) }
+        this.#noteProblem()
       }
       this.host.changed(this)
       return true
@@ -164,8 +153,8 @@ export class Instance {
   }
 
   /** What an extension of that folder would ship; loads nothing. @throws what loading it would throw, up to there */
-  async plan(): Promise<Shipped> {
-    return this.host.families.read(this.#view(await this.#admitted(this.#found)))
+  plan(): Promise<Shipped> {
+    return this.#loader.plan(this.#found)
   }
 
   /**
@@ -204,7 +193,7 @@ export class Instance {
       await this.#release()
       this.#problem = why
       this.#become('fail')
-      this.#tellProblem()
+      this.#noteProblem()
     })
   }
 
@@ -222,87 +211,41 @@ export class Instance {
     await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
-  /** In this order nothing is half: what is read changes nothing, what is published is one transaction and can be taken back. */
-  async #bring(
-    found: Found,
-    before: Generation | undefined,
-    anew: boolean,
-    allow?: (manifest: Manifest) => void,
-  ): Promise<Generation> {
-    const { families, claims, keptOff } = this.host
-    const seen = await this.#admitted(found)
-    allow?.(seen.manifest)
-    const shipped = keptOff.has(this.name) ? [] : await families.read(this.#view(seen))
-    await this.#publish(seen, shipped)
-    const code = await this.#bringCode(seen, before, anew).catch(async error => {
-      await families.publish(this.#view(before ?? seen), before?.shipped ?? [])
-      throw error
-    })
-    const loaded = { ...seen, ...code, shipped }
-    const runtime = await this.#bringProcess(this.#view(loaded), code.hash, before, anew)
-    claims.keep(this, claimsOf(seen.manifest, shipped))
-    if (before) this.#giveBack(before)
-    this.#settle(this.#waits === undefined && (!runtime || (runtime === before?.runtime && this.#status === 'active')))
-    return { ...loaded, ...(runtime ? { runtime } : {}) }
+  /** Faults that the daemon attributes to its code go into its log, each once. */
+  noteFaults(faults: readonly AttributedFault[]): void {
+    const own = faults.filter(({ owner, at }) => owner === this.name && at > this.#faultsUntil)
+    if (!this.#generation?.plugin) return
+    for (const { at, count, where, error } of own) {
+      this.#faultsUntil = Math.max(this.#faultsUntil, at)
+      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
+    }
   }
 
-  async #publish(seen: Seen, shipped: Shipped): Promise<void> {
-    await this.host.claims.take(this, claimsOf(seen.manifest, shipped))
-    await this.host.families.publish(this.#view(seen), shipped)
-  }
-
-  async #admitted(found: Found): Promise<Seen> {
-    const manifest = await admit(found, { name: this.name, tier: this.tier(), daemonVersion: this.host.daemonVersion })
-    const { root, digest } = found as Exclude<Found, { fault: Fault }>
-    return { manifest, digest, root }
-  }
-
-  /** It is loaded; `ready` says whether all of it runs as well. */
-  #settle(ready: boolean): void {
+  /** It is loaded: its process is started unless it is the one that runs, and its status says whether all of it runs. */
+  #settle({ runtime, waits }: Generation, before: Generation | undefined): void {
+    const isOld = runtime !== undefined && runtime === before?.runtime
+    if (runtime && !isOld) {
+      runtime.onChange(() => this.#look(runtime))
+      // Not awaited: a process may take its time, and what it ships is there without it.
+      runtime.start().then(
+        () => this.#look(runtime),
+        () => this.#look(runtime),
+      )
+    }
+    // One that was given up stays so until it is started anew.
+    if (isOld && this.#status === 'error') return
+    const ready = waits === undefined && (!runtime || (isOld && this.#status === 'active'))
     if (this.#status !== 'active' && this.#status !== 'registered') this.#become('register')
     if (ready !== (this.#status === 'active')) this.#become(ready ? 'activate' : 'register')
-  }
-
-  async #bringCode({ manifest, root }: Seen, before: Generation | undefined, anew: boolean): Promise<Code> {
-    if (manifest.main === undefined) {
-      if (before?.plugin) await this.host.dropIns.remove(this.name)
-      this.#waits = this.host.keptOff.has(this.name) ? 'plugins.disabled of config.json names it' : undefined
-      return manifest.subprocess ? { hash: await hashTree(root) } : {}
-    }
-    const known = this.#waits === undefined && !anew ? before : undefined
-    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known, log: this.log })
-    this.#waits = waits
-    return code
-  }
-
-  async #bringProcess(
-    extension: InstalledExtension,
-    hash: string | undefined,
-    before: Generation | undefined,
-    anew: boolean,
-  ): Promise<ExtensionRuntime | undefined> {
-    const same = before?.hash === hash && before?.digest === extension.digest && !anew
-    if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
-    const wanted = extension.manifest.subprocess && !this.host.keptOff.has(this.name)
-    const runtime = wanted ? this.host.runtime(extension, this.log) : undefined
-    await before?.runtime?.stop()
-    await this.host.families.retract(extension)
-    if (!runtime) return undefined
-    runtime.onChange(() => this.#look(runtime))
-    // Not awaited: a process may take its time, and what it ships is there without it.
-    runtime.start().then(
-      () => this.#look(runtime),
-      () => this.#look(runtime),
-    )
-    return runtime
   }
 
   /** The process is another than it was when last looked at. */
   #look(runtime: ExtensionRuntime): void {
     if (this.#generation?.runtime !== runtime) return
     const { health, disabled, pid } = runtime.health()
+    const runs = pid !== undefined && health !== 'unhealthy' && this.waits === undefined
     if (disabled && this.#status !== 'error') this.#become('fail')
-    else if (pid !== undefined && health !== 'unhealthy' && this.#status === 'registered') this.#become('activate')
+    else if (runs && this.#status === 'registered') this.#become('activate')
     else this.host.changed(this)
     this.host.tell()
   }
@@ -310,42 +253,14 @@ export class Instance {
   async #release(): Promise<void> {
     const generation = this.#generation
     this.#generation = undefined
-    this.#waits = undefined
     this.#problem = undefined
-    if (!generation) return
-    const { runtime, plugin } = generation
-    if (runtime) await this.#quietly(() => runtime.stop())
-    await this.#quietly(() => this.host.families.withdraw(this))
-    if (plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
-    this.#giveBack(generation)
-    this.host.claims.keep(this, [])
+    const problem = generation && (await this.#loader.release(generation))
+    if (problem !== undefined) this.#problem = this.#faultOf(problem)
   }
 
-  /** Faults that the daemon attributes to its code; those that it was told of before count once. */
-  noteFaults(faults: readonly AttributedFault[]): void {
-    const since = this.#faultsUntil
-    for (const { owner, at, count, where, error } of faults) {
-      if (owner !== this.name || !this.#generation?.plugin || at <= since) continue
-      this.#faultsUntil = Math.max(this.#faultsUntil, at)
-      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
-    }
-  }
-
-  #giveBack({ plugin, hash }: Code): void {
-    if (plugin && hash) this.host.code.release(hash)
-  }
-
-  #tellProblem(): void {
-    if (this.#problem)
-      this.log.note(`${this.#generation ? 'runs as it was before' : 'is not loaded'}: ${this.#problem.message}`)
-  }
-
-  async #quietly(work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#problem = this.#faultOf(error)
-    }
+  #noteProblem(): void {
+    if (!this.#problem) return
+    this.log.note(`${this.#generation ? 'runs as it was before' : 'is not loaded'}: ${this.#problem.message}`)
   }
 
   #become(happening: Happening): void {
@@ -381,12 +296,3 @@ export class Instance {
     return done
   }
 }
-
-/** What of it there can be only once. */
-function claimsOf({ main }: Manifest, shipped: Shipped): string[] {
-  const records = shipped.flatMap(({ shipment }) => shipment.records ?? [])
-  return [...(main === undefined ? [] : ['code in the daemon']), ...records.map(({ kind, id }) => `${kind.name} ${id}`)]
-}
-
-const sameGeneration = (a: Generation, b: Generation) =>
-  a.digest === b.digest && a.hash === b.hash && a.plugin === b.plugin && a.runtime === b.runtime

@@ -1,17 +1,12 @@
-import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
 import {
   type Actor,
   type EventType,
   type Gate,
-  KernelSettings,
-  messageOf,
   type Notify,
   type PluginKernel,
   PluginLoaded,
   PluginUnloaded,
   type StoredEvent,
-  within,
 } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
@@ -29,10 +24,11 @@ import { Claims } from './claims.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type ExtensionNeeds } from './dev.js'
 import { Families } from './families.js'
-import { keyOf, placeOf } from './identity.js'
+import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { installerFor } from './install/wiring.js'
+import { InstalledFolder } from './installed.js'
 import { Instance } from './instance.js'
 import type { InstanceHost } from './instance-host.js'
 import type { Manifest, SourceTier } from './manifest.js'
@@ -41,23 +37,16 @@ import { Secrets } from './secrets.js'
 import { sourceOf } from './subprocess/grants.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
-import { Turns } from './turns.js'
 import { Views } from './views.js'
-import { Watcher } from './watcher.js'
 
-/** Milliseconds that a request for what is not there waits for the first look at the folder. */
-const FIRST_LOOK_MS = 5000
-/** Extensions that are loaded at once. */
-const AT_ONCE = 8
-
-/** Keeps what runs the same as what is in the folder of extensions. */
+/** All extensions: what is installed and what developers have linked. */
 export class ExtensionsService implements ExtensionsApi {
   readonly changed: Notify<[names: readonly string[]]>
   readonly disabling: Gate<[name: string]>
   readonly secrets: Secrets
   readonly views: Views
   readonly dev: DevLinks
-  readonly dir: string
+  readonly folder: InstalledFolder
   readonly install: InstallDoor
   readonly #installer: Installer
   readonly #flags: FlagTable
@@ -65,14 +54,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #code: CodeCache
   readonly #families: Families
   readonly #host: InstanceHost
-  readonly #instances = new Map<string, Instance>()
-  readonly #turns = new Turns()
   readonly #news: News
-  #tellLooked = () => {}
-  /** Everything that was there at the start has been looked at once. */
-  readonly #looked = new Promise<void>(resolve => {
-    this.#tellLooked = resolve
-  })
 
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
@@ -84,7 +66,6 @@ export class ExtensionsService implements ExtensionsApi {
     this.disabling = hooks.gate('disabling')
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
-    this.dir = home.path('extensions')
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
     this.#families = new Families(kernel)
@@ -99,27 +80,26 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: (extension, log) => runtimeFor(this, extension, log),
-      keptOff: new Set(kernel.setting(KernelSettings.disabled)),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }
+    const isOn = (name: string, link?: Link) => this.#flags.enabled(keyOf(name, link))
+    this.folder = new InstalledFolder(home.path('extensions'), kernel, this.#catalog, {
+      make: (name, found) => new Instance(name, () => this.tierOf(name), found, isOn(name), this.#host),
+      take: (instance, found, anew) => this.#load(instance, found, anew),
+      freed: name => this.dev.retry(name),
+      gone: name => this.#news.note(name),
+      tell: () => this.#news.tell(),
+    })
     this.dev = new DevLinks(kernel, this.#catalog, {
-      make: (link, found) =>
-        new Instance(
-          link.name,
-          () => 'workspace',
-          found,
-          this.#flags.enabled(keyOf(link.name, link)),
-          this.#host,
-          link,
-        ),
+      make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
       take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
       forget: key => kernel.db.tx(t => kernel.records.resetSource(t, kernel.actor, sourceOf(key))),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
-      look: name => this.look(name),
+      look: name => this.folder.look(name),
       sweep: () => this.#code.sweep(),
     })
     this.install = new InstallDoor(this.#installer, {
@@ -146,17 +126,17 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Every folder that may be an extension, by key: what is installed before the links of its name. */
   all(): Instance[] {
-    return [...this.#instances.values(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
+    return [...this.folder.all(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   /** Names of extensions, with code in the daemon or without, that `plugins.disabled` keeps off. */
   keptOff(): string[] {
-    return this.all().flatMap(({ name }) => (this.#host.keptOff.has(name) ? [name] : []))
+    return this.all().flatMap(({ name }) => (this.kernel.dropIns.whyNot(name) === undefined ? [] : [name]))
   }
 
   /** @throws Fault `extension_not_found` */
   get(key: string): Instance {
-    const instance = this.#instances.get(key) ?? this.dev.get(key)
+    const instance = this.folder.get(key) ?? this.dev.get(key)
     if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${key}`)
     return instance
   }
@@ -166,9 +146,9 @@ export class ExtensionsService implements ExtensionsApi {
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
   async choose(name: string, workspace?: string): Promise<Instance> {
-    if (!this.#instances.has(name)) await within(this.kernel.clock, FIRST_LOOK_MS, this.#looked).catch(() => {})
+    if (!this.folder.get(name)) await this.folder.looked()
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
-    const [first, second] = this.#instances.has(name) ? [] : this.dev.of(name)
+    const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)
     const places = this.dev.of(name).map(placeOf)
     throw ExtensionErrors.extension_ambiguous(`${name} is linked to several workspaces: ${places.join(', ')}`, {
@@ -189,58 +169,16 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Loads what is there and follows the folder until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
-    await mkdir(this.dir, { recursive: true, mode: 0o700 })
-    const { clock, log } = this.kernel
-    const watcher = new Watcher({
-      dir: this.dir,
-      clock,
-      changed: name => void this.look(name).catch(error => log.error(`${name}: ${messageOf(error)}`)),
-      failed: error => log.warn(`the folder of extensions is not watched: ${messageOf(error)}`),
+    const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys))
+    await this.folder.follow(signal, {
+      // What nothing here may have any more is in nobody's way.
+      before: names => sweep([...names.filter(name => this.#flags.enabled(name)), ...this.dev.keys()]),
+      after: async () => {
+        await this.dev.restore()
+        await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
+        await this.#code.sweep()
+      },
     })
-    const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
-    const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
-    try {
-      // Whoever stops it does not wait for code that never ends.
-      await Promise.race([this.#begin(watcher, signal), stopped])
-      if (!signal.aborted) await stopped
-    } finally {
-      await close()
-    }
-  }
-
-  async #begin(watcher: Watcher, signal: AbortSignal): Promise<void> {
-    const folders = await this.#catalog.folders(this.dir)
-    // What nothing here may have any more is in nobody's way.
-    await this.#families.sweep(new Set([...folders.filter(name => this.#flags.enabled(name)), ...this.dev.keys()]))
-    await this.#lookAtAll(signal)
-    await this.dev.restore()
-    this.#tellLooked()
-    await this.#families.sweep(new Set(this.all().flatMap(({ key, generation }) => (generation ? [key] : []))))
-    await this.#news.tell()
-    await watcher.start()
-    // What changed between the two looks was not told of.
-    await this.#lookAtAll(signal)
-    await this.#code.sweep()
-  }
-
-  /** Looks at one folder again and makes what runs the same. */
-  async look(name: string, anew = false): Promise<void> {
-    await this.#look(name, anew)
-    await this.#news.tell()
-  }
-
-  /** In turn, so that no older look has the last word, and what goes is gone before it comes again. */
-  #look(name: string, anew = false): Promise<void> {
-    return this.#turns.run(name, async () => {
-      const found = await this.#catalog.read(path.join(this.dir, name))
-      if (found) await this.#take(name, found, anew)
-      else await this.#forget(name)
-    })
-  }
-
-  /** Whether the folder has one of that name. */
-  has(name: string): boolean {
-    return this.#instances.has(name)
   }
 
   /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
@@ -250,7 +188,7 @@ export class ExtensionsService implements ExtensionsApi {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
     }
     if (instance.link) return this.dev.reload(instance, confirmed)
-    await this.look(name, true)
+    await this.folder.look(name, true)
     if (instance.problem) throw instance.problem
     return this.get(name)
   }
@@ -258,7 +196,7 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; durable before anything is loaded. */
   async enable(instance: Instance, actor: Actor): Promise<Instance> {
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
-    await (instance.link ? this.dev.look(instance.key) : this.look(instance.name))
+    await (instance.link ? this.dev.look(instance.key) : this.folder.look(instance.name))
     return instance
   }
 
@@ -267,7 +205,7 @@ export class ExtensionsService implements ExtensionsApi {
     if (!instance.enabled) return instance
     const { name } = instance
     // What is installed and on is what others depend on, and a link beside it is not.
-    const refused = instance.link && this.#instances.get(name)?.enabled ? undefined : await this.disabling.ask(name)
+    const refused = instance.link && this.folder.get(name)?.enabled ? undefined : await this.disabling.ask(name)
     if (refused) throw refused
     await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
     await this.dev.retry(name)
@@ -282,30 +220,6 @@ export class ExtensionsService implements ExtensionsApi {
 
   checks(): readonly Check[] {
     return [{ id: 'runtime.extensions', category: 'extensions', run: async () => extensionItems(this.all()) }]
-  }
-
-  async #lookAtAll(signal: AbortSignal): Promise<void> {
-    const names = new Set([...(await this.#catalog.folders(this.dir)), ...this.#instances.keys()])
-    const queue = [...names]
-    const worker = async () => {
-      for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        await this.#look(name).catch(error => this.kernel.log.error(messageOf(error), { extension: name }))
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, worker))
-    await this.#catalog.save(new Set(this.all().map(({ found }) => found.root)))
-    await this.#news.tell()
-  }
-
-  async #take(name: string, found: Found, anew = false): Promise<void> {
-    let instance = this.#instances.get(name)
-    if (!instance) {
-      instance = new Instance(name, () => this.tierOf(name), found, this.#flags.enabled(name), this.#host)
-      this.#instances.set(name, instance)
-    }
-    await this.#load(instance, found, anew)
-    // It may need less than before.
-    await this.dev.retry(name)
   }
 
   /** Makes an instance what was found, and tells what came of it. */
@@ -327,16 +241,6 @@ export class ExtensionsService implements ExtensionsApi {
   async #refit(plugin: string): Promise<void> {
     for (const instance of this.all()) if (await instance.refit(plugin)) this.#news.note(instance.name)
     await this.#news.tell()
-  }
-
-  async #forget(name: string): Promise<void> {
-    const instance = this.#instances.get(name)
-    if (!instance) return
-    await instance.unload()
-    // Not before: who sees it no more may rely on nothing of it running.
-    this.#instances.delete(name)
-    this.#news.note(name)
-    await this.dev.retry(name)
   }
 
   async #setFlag({ name, key, link, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {

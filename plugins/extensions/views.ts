@@ -104,7 +104,7 @@ export class Views {
     return {
       ...devToWire(instance, { env, clock, wanted, bound }),
       dev: link !== undefined,
-      overrides_published: link !== undefined && this.self.has(instance.name),
+      overrides_published: link !== undefined && this.self.folder.get(instance.name) !== undefined,
     }
   }
 }
