@@ -148,7 +148,9 @@ export class CodeCache {
   async #sweep(): Promise<void> {
     const there = await readdir(this.dir).catch(() => [])
     for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
-      if (!this.#given.has(name)) await rm(path.join(this.dir, name), { recursive: true, force: true })
+      if (this.#given.has(name)) continue
+      // What cannot be removed is in nobody's way; the next sweep tries it again.
+      await rm(path.join(this.dir, name), { recursive: true, force: true }).catch(() => {})
     }
   }
 

@@ -1,4 +1,4 @@
-import { messageOf, type Plugin, type PluginKernel, reasonOf, within } from '../../kernel/plugin.js'
+import { type DropIns, messageOf, type Plugin, type PluginKernel, reasonOf, within } from '../../kernel/plugin.js'
 import { Extensions } from './api.js'
 import { importPlugin } from './code.js'
 import { ExtensionErrors } from './errors.js'
@@ -17,7 +17,7 @@ export interface Code {
   /** SHA-256 of all files of the extension. */
   readonly hash?: string
   readonly plugin?: Plugin
-  /** File of the plugin, in the cache. */
+  /** File of the plugin, in the cache; absent while it is not to run. */
   readonly module?: string
   /** Why it does not run although it is loaded. */
   readonly waits?: string
@@ -68,6 +68,13 @@ export async function bringCode(
     host.code.release(hash)
     throw error
   }
+}
+
+/** What is shown of code that is not to run, and so is not even imported: a loop at its first line would be the next one. */
+export async function standIn(dropIns: DropIns, { name, version }: Manifest): Promise<Code> {
+  const plugin: Plugin = { name, version, requires: {}, surface: {}, apply: () => undefined }
+  await dropIns.put(plugin)
+  return { plugin }
 }
 
 /** It leaves before its host does, is given up on when applying it never ends, and what it logs is told to its developer. */

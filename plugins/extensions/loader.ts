@@ -5,7 +5,7 @@ import type { Found } from './catalog.js'
 import type { Claimant } from './claims.js'
 import { hashTree } from './code.js'
 import type { Shipped } from './families.js'
-import { bringCode, type Code } from './in-process.js'
+import { bringCode, type Code, standIn } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
 import type { Manifest, SourceTier } from './manifest.js'
@@ -131,6 +131,7 @@ export class Loader {
       if (before?.plugin) await dropIns.remove(this.whose.name)
       return {
         ...(manifest.subprocess ? { hash: await hashTree(root) } : {}),
+        ...(manifest.main === undefined ? {} : await standIn(dropIns, manifest)),
         ...(off === undefined ? {} : { waits: off }),
       }
     }
@@ -153,8 +154,8 @@ export class Loader {
     return runtime
   }
 
-  #giveBack({ plugin, hash }: Code): void {
-    if (plugin && hash) this.host.code.release(hash)
+  #giveBack({ module, hash }: Code): void {
+    if (module && hash) this.host.code.release(hash)
   }
 }
 

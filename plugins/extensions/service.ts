@@ -67,7 +67,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
-    this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now())
+    this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     this.#host = {

@@ -107,8 +107,14 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   )
   writeFileSync(main, `const =\n${code}`)
   await dev.shows(/runs as it was before: .*acme\.hello\/main\.js:1: SyntaxError/)
-  writeFileSync(main, code.replace('Hello,', 'Good day,'))
+  // What it does wrong later is told of as well, and neither it nor the daemon ends.
+  const late = `setTimeout(() => Promise.reject(new Error('late rejection')), 10)
+    setTimeout(() => { throw new Error('late exception') }, 20)
+    setTimeout(() => process.exit(3), 30)`
+  writeFileSync(main, `${code.replace('Hello,', 'Good day,')}${late}`)
   await dev.shows(/loaded again, version 0\.1\.0, active/)
+  for (const text of ['rejection: late rejection', 'exception: late exception', 'exception: process.exit is not for'])
+    await dev.shows(new RegExp(`\\[svc\\] failed in (unhandled|uncaught) ${text}`))
   assert.match(await at.svc('acme', 'hello', 'Ada'), 'Good day, Ada')
   dev.child.kill('SIGINT')
   await dev.ended

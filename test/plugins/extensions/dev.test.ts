@@ -206,11 +206,22 @@ test('plugins.disabled keeps an extension off that has no code in the daemon as 
   const skill = '---\nname: brief\ndescription: Helps\n---\nSteps.\n'
   const manifest = `name = "plain"\nversion = "1.0.0"\n[resources]\nskills = ["skills"]\n[subprocess]\ncommand = "node"\n`
   const files = { 'extension.toml': manifest, 'skills/brief/SKILL.md': skill }
-  const svc = await scene({ plain: files }, { plugins, config: '{ "plugins": { "disabled": ["plain", "none"] } }' })
+  const code = { ...speaking('acme.held', 'x'), 'text.js': "globalThis.imported = true\nexport const text = ''\n" }
+  const svc = await scene(
+    { plain: files, 'acme.held': code },
+    {
+      plugins,
+      config: '{ "plugins": { "disabled": ["plain", "none"] } }',
+      leftOut: [{ name: 'acme.held', why: 'it held the daemon' }],
+    },
+  )
   const found = await svc.until('plain', one => one?.state === 'registered')
   assert.match(found.health_message, /plugins\.disabled/)
   assert.is(found.pid, undefined)
   assert.equal((await svc.request('GET', '/api/resources/skill')).body.records, [])
+  const held = await svc.until('acme.held', one => one?.state === 'registered')
+  assert.is(held.health_message, 'it held the daemon')
+  assert.not.ok('imported' in globalThis, 'its code would hold the daemon again')
   const { items } = (await svc.request('GET', '/api/doctor')).body
   const unknown = items.filter((item: Wire) => item.code === 'config_unknown_plugin')
   assert.equal(
