@@ -75,9 +75,9 @@ export class DevLinks {
     return [...this.#linked.values()].map(({ instance }) => instance).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Links of that name, by key. */
+  /** Links of that name, the one that was made first before the others. */
   of(name: string): Instance[] {
-    return this.all().filter(instance => instance.name === name)
+    return [...this.#linked.values()].flatMap(({ instance }) => (instance.name === name ? [instance] : []))
   }
 
   /** Keys of those that are linked and on, also before they are loaded. */

@@ -49,20 +49,19 @@ export interface DevLink {
 export class DevTable {
   constructor(private readonly db: Db) {}
 
+  /** In the order in which they were made. */
   list(): DevLink[] {
     return this.db.all<DevLink & Record<string, string>>(
-      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY name, workspace',
+      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY linked_at, name, workspace',
     )
   }
 
   put(t: Tx, link: DevLink, at: number): void {
-    t.run('INSERT OR REPLACE INTO extensions_dev VALUES (?, ?, ?, ?, ?)', [
-      link.name,
-      link.workspace,
-      link.origin,
-      link.generation,
-      at,
-    ])
+    t.run(
+      `INSERT INTO extensions_dev VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name, workspace) DO UPDATE SET origin = excluded.origin, generation = excluded.generation`,
+      [link.name, link.workspace, link.origin, link.generation, at],
+    )
   }
 
   delete(t: Tx, { name, workspace }: Pick<DevLink, 'name' | 'workspace'>): void {

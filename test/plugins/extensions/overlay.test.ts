@@ -137,7 +137,8 @@ test('several workspaces have links of a name beside what is installed; each is 
     await records(svc, 'skill').then(all => all.sort()),
     own.filter(text => !text.includes(ids[1] as string)),
   )
-  assert.ok(active((await get('')).extension) && active((await get('?workspace=one')).extension))
+  assert.is((await get('')).extension.pid, installed.pid)
+  await until('?workspace=one', active)
   assert.is((await svc.request('GET', '/api/extensions/kit?workspace=nowhere')).body.code, 'workspace_not_found')
 
   // A tool has one id: of two builds with it the installed one has it, and of two links the first.
