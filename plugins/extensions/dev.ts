@@ -80,12 +80,9 @@ export class DevLinks {
     return [...this.#linked.values()].flatMap(({ instance }) => (instance.name === name ? [instance] : []))
   }
 
-  /** Keys of those that are linked and on, also before they are loaded. */
+  /** Keys of all that are linked, also before they are loaded. */
   keys(): string[] {
-    return this.#table.list().flatMap(link => {
-      const key = keyOf(link.name, link)
-      return this.#flags.enabled(key) ? [key] : []
-    })
+    return this.#table.list().map(link => keyOf(link.name, link))
   }
 
   /** Loads what was linked when the daemon ended, one after the other; one that fails is shown as such. */

@@ -15,7 +15,7 @@ import {
   type ShippedItem,
 } from './api.js'
 import { ExtensionErrors } from './errors.js'
-import { isLinkOf } from './identity.js'
+import { isLink, isLinkOf } from './identity.js'
 import { type Manifest, publishFamilies } from './manifest.js'
 
 /** Kinds of records that processes publish by themselves. */
@@ -114,10 +114,22 @@ export class Families {
     return this.publish({ key, name }, [])
   }
 
-  /** Takes away what was shipped by extensions that are loaded no longer: they went while no daemon ran, say. */
-  async sweep(loaded: ReadonlySet<string>): Promise<void> {
+  /** Takes away all that came from there, what its process published as well. */
+  forget(key: string): Promise<void> {
+    const { db, records } = this.kernel
+    return db.tx(t => records.resetSource(t, actorOf(key), partyOf(key)))
+  }
+
+  /**
+   * Takes away what was shipped by extensions that are loaded no longer: they went while no daemon ran, say.
+   * @param linked keys of links; of any other link nothing stays
+   */
+  async sweep(loaded: ReadonlySet<string>, linked: readonly string[]): Promise<void> {
     const rows = this.kernel.db.rows("SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = 'extension'")
-    for (const [key] of rows as [string][]) if (!loaded.has(key)) await this.withdraw({ key, name: key })
+    for (const [key] of rows as [string][]) {
+      if (isLink(key) && !linked.includes(key)) await this.forget(key)
+      else if (!loaded.has(key)) await this.withdraw({ key, name: key })
+    }
   }
 
   #all(): readonly Contributed<ResourceFamily>[] {

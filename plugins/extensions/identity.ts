@@ -17,5 +17,7 @@ export const keyOf = (name: string, link?: Link): string => (link ? `${name}@${l
 export const placeOf = ({ name, key }: { readonly name: string; readonly key: string }): string =>
   key.slice(name.length + 1)
 
+export const isLink = (key: string): boolean => key.includes('@')
+
 /** Whether that is the key of a link of that name. */
 export const isLinkOf = (key: string, name: string): boolean => key.startsWith(`${name}@`)

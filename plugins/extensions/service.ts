@@ -34,7 +34,6 @@ import type { InstanceHost } from './instance-host.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import { News } from './news.js'
 import { Secrets } from './secrets.js'
-import { sourceOf } from './subprocess/grants.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
@@ -94,7 +93,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.dev = new DevLinks(kernel, this.#catalog, {
       make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
       take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
-      forget: key => kernel.db.tx(t => kernel.records.resetSource(t, kernel.actor, sourceOf(key))),
+      forget: key => this.#families.forget(key),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
@@ -105,8 +104,8 @@ export class ExtensionsService implements ExtensionsApi {
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
       linked: async (name, workspace) => {
-        const { link, key } = await this.choose(name, workspace)
-        return link && this.get(key)
+        const instance = await this.choose(name, workspace)
+        return instance.link && instance
       },
       links: name => this.dev.of(name),
       unlink: (instance, actor) => this.dev.unlink(instance, actor),
@@ -169,10 +168,10 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Loads what is there and follows the folder until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
-    const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys))
+    const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
     await this.folder.follow(signal, {
       // What nothing here may have any more is in nobody's way.
-      before: names => sweep([...names.filter(name => this.#flags.enabled(name)), ...this.dev.keys()]),
+      before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
       after: async () => {
         await this.dev.restore()
         await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))

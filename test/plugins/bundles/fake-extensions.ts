@@ -62,7 +62,7 @@ export function fakeExtensions() {
       }
       this.#all.set(name, extension)
       await this.#families.publish(extension, await this.#families.read(extension))
-      await this.#families.sweep(new Set(this.#all.keys()))
+      await this.#families.sweep(new Set(this.#all.keys()), [])
       await this.changed.call([name])
     }
 

@@ -2,6 +2,7 @@ import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import {
   agents,
   daemon,
@@ -16,7 +17,14 @@ import {
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, gone, type Scene, scene, type Wire } from './scene.js'
 
-const plugins = [daemon, resources, workspaces, providers, agents, skills, tools, windowManager, extensions]
+const seen: { kernel?: PluginKernel } = {}
+class Seer {
+  constructor(kernel: PluginKernel) {
+    seen.kernel = kernel
+  }
+}
+const seer = definePlugin({ name: 'seer', version: '1', service: async () => Seer }).surface({})
+const plugins = [seer, daemon, resources, workspaces, providers, agents, skills, tools, windowManager, extensions]
 const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
 const HASH = 'a'.repeat(64)
 
@@ -167,6 +175,19 @@ test('several workspaces have links of a name beside what is installed; each is 
   assert.is((await get('')).extension.workspace_id, ids[1])
   await svc.until('kit', active)
   assert.equal(await records(svc, 'tool'), [`kit@${ids[1]} ${ids[1]}`])
+  // Of a link whose end was cut short the records are left, its process's too.
+  const { kernel } = seen
+  const spec = kernel?.records.list({ kind: 'window_layout' })[0]?.spec as object
+  const ghost = { kind: 'extension', id: 'ghost@*' }
+  const actor = { kind: 'daemon', id: 'ghost', owner: ghost, source: ghost } as const
+  const left = {
+    kind: 'window_layout',
+    id: 'ghost',
+    scope: { kind: 'global' },
+    spec: { ...spec, id: 'ghost' },
+  } as const
+  await kernel?.db.tx(t => kernel.records.put(t, actor, left))
+  assert.ok((await layouts()).includes('ghost@* global'))
   await svc.close()
 
   // After a restart it is linked, and what is linked no longer has left nothing.
