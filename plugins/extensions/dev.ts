@@ -121,7 +121,7 @@ export class DevLinks {
     }
     checkConfirmed(manifest, other?.instance.generation?.manifest, confirmed)
     const { instance, close } = await this.#open(link)
-    if (instance.problem && !other) {
+    if (instance.problem && !instance.generation && !other) {
       this.#linked.delete(key)
       await close()
       throw instance.problem
