@@ -70,7 +70,7 @@ export class Slots {
   }
 
   seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
-    const why = this.#whyNot(plugin.name) ?? (by === undefined ? undefined : this.#whyNot(by))
+    const why = this.whyNot(plugin.name) ?? (by === undefined ? undefined : this.whyNot(by))
     const slot: Slot = {
       plugin,
       ...(by ? { by } : {}),
@@ -86,8 +86,8 @@ export class Slots {
     return slot
   }
 
-  #whyNot(name: string): string | undefined {
-    return this.options.disabled.includes(name) ? 'it is disabled' : this.options.leftOut.get(name)
+  whyNot(name: string): string | undefined {
+    return this.options.disabled.includes(name) ? 'plugins.disabled names it' : this.options.leftOut.get(name)
   }
 
   restore(slot: Slot): void {

@@ -44,6 +44,8 @@ export interface DropIns {
   put(plugin: Plugin): Promise<PluginState>
   /** Unloads a plugin; what it replaced comes back. */
   remove(name: string): Promise<void>
+  /** Why nothing of that name is to run: the configuration has it disabled, or it is left out this time. */
+  whyNot(name: string): string | undefined
   /** Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. */
   purge(name: string): Promise<void>
 }
