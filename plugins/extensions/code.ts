@@ -118,6 +118,11 @@ export class CodeCache {
     return { hash, folder }
   }
 
+  /** Holds a copy that somebody else made and loaded. */
+  keep(hash: string): void {
+    this.#given.add(hash)
+  }
+
   /** Gives a copy back: what was loaded from it has ended. */
   release(hash: string): void {
     this.#given.delete(hash)

@@ -8,7 +8,7 @@ import type { Catalog } from './catalog.js'
 import { Instance } from './instance.js'
 import type { InstanceHost } from './instance-host.js'
 import { type Manifest, requirementDigest } from './manifest.js'
-import { type DevLink, DevTable, FlagTable } from './tables.js'
+import { type DevLink, DevTable, FlagTable, keyOf } from './tables.js'
 import { Turns } from './turns.js'
 import { Watcher } from './watcher.js'
 
@@ -207,8 +207,6 @@ export class DevLinks {
     return (await workspaces.find(reference)).id
   }
 }
-
-const keyOf = ({ name, workspace }: DevLink) => `${name}@${workspace}`
 
 /** What it requires of the network has to be agreed to, unless what runs requires the same already. */
 function checkConfirmed(wanted: Manifest, running: Manifest | undefined, confirmed: string | undefined): void {

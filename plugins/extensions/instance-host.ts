@@ -1,7 +1,8 @@
-import type { Clock, DropIns } from '../../kernel/plugin.js'
+import type { Clock, DropIns, PluginState } from '../../kernel/plugin.js'
 import type { InstalledExtension } from './api.js'
 import type { CodeCache } from './code.js'
 import type { Families } from './families.js'
+import type { Code } from './in-process.js'
 import type { Instance } from './instance.js'
 import type { ExtensionRuntime } from './runtime.js'
 
@@ -16,6 +17,10 @@ export interface InstanceHost {
   readonly families: Families
   /** The process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension) => ExtensionRuntime
+  /** Code of that name that the boot started, or tried to. */
+  readonly begun: (name: string) => Code | undefined
+  /** How the plugin of that name is, wherever it has its place; undefined when there is none. */
+  readonly stateOf: (name: string) => PluginState | undefined
   /** Names that the configuration keeps off. */
   readonly keptOff: ReadonlySet<string>
   /** Its status, health or problem changed. */

@@ -207,7 +207,7 @@ export class Instance {
       return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
     const known = this.#waits === undefined && !anew ? before : undefined
-    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known })
+    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known, anew })
     this.#waits = waits
     return code
   }
@@ -248,7 +248,7 @@ export class Instance {
     this.#generation = undefined
     this.#waits = undefined
     this.#problem = undefined
-    if (!generation) return
+    if (!generation) return this.host.stateOf(this.name) && this.#quietly(() => this.host.dropIns.remove(this.name))
     await generation.runtime?.stop()
     await this.#quietly(() => this.host.families.withdraw(this.name))
     if (generation.plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))

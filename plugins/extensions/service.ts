@@ -19,6 +19,7 @@ import {
   type ExtensionsApi,
   type InstalledExtension,
 } from './api.js'
+import { BegunCodes } from './begun.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { CodeCache } from './code.js'
@@ -80,6 +81,8 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: extension => runtimeFor(this, extension),
+      begun: name => this.#begun().find(code => code.name === name),
+      stateOf: name => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state,
       keptOff: new Set(kernel.setting(KernelSettings.disabled)),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
@@ -101,7 +104,12 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
   start(): Promise<void> {
+    for (const { hash } of this.#begun()) this.#code.keep(hash)
     return this.#installer.start()
+  }
+
+  #begun() {
+    return this.kernel.collect(BegunCodes).map(({ entry }) => entry)
   }
 
   installed(): readonly InstalledExtension[] {
