@@ -168,6 +168,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.slots.view() ?? [],
+      keptOff: name => host?.slots.keptOff(name),
       listeners: () => transport.listeners(),
       streams: () => transport.streams.counts(),
       settings: () => host?.registries.settings.collect() ?? [],

@@ -55,7 +55,7 @@ export class Slots {
 
   /** One that does not run takes nobody's place. */
   seatOf(plugin: Plugin): Seat {
-    return this.#whyNot(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
+    return this.keptOff(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
   }
 
   /** Who gives its place up to one that gets a seat, or did so before. */
@@ -98,7 +98,7 @@ export class Slots {
   }
 
   seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
-    const why = this.#whyNot(plugin.name)
+    const why = this.keptOff(plugin.name)
     if (by) this.#slots.delete(by)
     const slot: Slot = {
       plugin,
@@ -115,8 +115,8 @@ export class Slots {
     return slot
   }
 
-  #whyNot(name: string): string | undefined {
-    return this.options.disabled.includes(name) ? 'it is disabled' : this.options.leftOut.get(name)
+  keptOff(name: string): string | undefined {
+    return this.options.disabled.includes(name) ? 'it is disabled in config.json' : this.options.leftOut.get(name)
   }
 
   restore(slot: Slot): void {

@@ -72,6 +72,8 @@ export interface HostView {
   readonly pid: number
   readonly userHome: string
   plugins(): PluginInfo[]
+  /** Why a plugin of that name does not run, before it is there; undefined when it may. */
+  keptOff(name: string): string | undefined
   listeners(): ListenerInfo[]
   /** Open event streams by plugin. */
   streams(): Readonly<Record<string, number>>

@@ -21,8 +21,8 @@ export interface InstanceHost {
   readonly begun: (name: string) => Code | undefined
   /** How the plugin of that name is, wherever it has its place; undefined when there is none. */
   readonly stateOf: (name: string) => PluginState | undefined
-  /** Names that the configuration keeps off. */
-  readonly keptOff: ReadonlySet<string>
+  /** Why nothing of that name runs, although it is switched on: its configuration, or what it did to the daemon before. */
+  readonly keptOff: (name: string) => string | undefined
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
   /** That happened by itself: others are to be told now. */

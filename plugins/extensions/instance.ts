@@ -15,11 +15,7 @@ import { type Happening, next } from './states.js'
 const SHUTDOWN_MS = 4000
 
 /** What was found in a folder. */
-interface Seen {
-  readonly manifest: Manifest
-  readonly digest: string
-  readonly root: string
-}
+type Seen = Pick<InstalledExtension, 'manifest' | 'digest' | 'root'>
 
 /** What of an extension is loaded. */
 interface Generation extends Code, Seen {
@@ -176,7 +172,7 @@ export class Instance {
     const { families } = this.host
     const seen = await this.#admitted(found)
     const { manifest, root } = seen
-    const shipped = this.host.keptOff.has(this.name) ? [] : await families.read(this.#view(seen))
+    const shipped = this.host.keptOff(this.name) ? [] : await families.read(this.#view(seen))
     await families.publish(this.#view(seen), shipped)
     const code = await this.#bringCode(manifest, root, before, anew).catch(async error => {
       await families.publish(this.#view(seen), before?.shipped ?? [])
@@ -201,9 +197,11 @@ export class Instance {
   }
 
   async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
-    if (manifest.main === undefined) {
+    const keptOff = this.host.keptOff(this.name)
+    // Not even imported: what held the daemon may have done so there.
+    if (manifest.main === undefined || keptOff !== undefined) {
       if (before?.plugin) await this.host.dropIns.remove(this.name)
-      this.#waits = this.host.keptOff.has(this.name) ? 'plugins.disabled of config.json names it' : undefined
+      this.#waits = keptOff
       return manifest.subprocess ? { hash: await hashTree(root) } : {}
     }
     const known = this.#waits === undefined && !anew ? before : undefined
@@ -220,7 +218,7 @@ export class Instance {
   ): Promise<ExtensionRuntime | undefined> {
     const same = before?.hash === hash && before?.digest === extension.digest && !anew
     if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
-    const wanted = extension.manifest.subprocess && !this.host.keptOff.has(this.name)
+    const wanted = extension.manifest.subprocess && !this.host.keptOff(this.name)
     const runtime = wanted ? this.host.runtime(extension) : undefined
     await before?.runtime?.stop()
     if (!runtime) return undefined

@@ -4,7 +4,6 @@ import {
   type Actor,
   type EventType,
   type Gate,
-  KernelSettings,
   messageOf,
   type Notify,
   type PluginKernel,
@@ -83,7 +82,7 @@ export class ExtensionsService implements ExtensionsApi {
       runtime: extension => runtimeFor(this, extension),
       begun: name => this.#begun().find(code => code.name === name),
       stateOf: name => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state,
-      keptOff: new Set(kernel.setting(KernelSettings.disabled)),
+      keptOff: name => host.keptOff(name),
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }

@@ -4,7 +4,7 @@ const entries = { svc: 'kernel/index.ts', 'svc/plugin': 'kernel/plugin.ts', 'svc
 const sourceOf = specifier =>
   entries[specifier] ??
   (specifier.startsWith('svc/')
-    ? specifier.replace(/^svc\//, '').replace(/^plugins\/([^/]+)$/, 'plugins/$1/api') + '.ts'
+    ? `${specifier.replace(/^svc\//, '').replace(/^plugins\/([^/]+)$/, 'plugins/$1/api')}.ts`
     : undefined)
 
 export function resolve(specifier, context, next) {

@@ -104,7 +104,7 @@ for (const [what, dropped, applied, told] of odd)
 test('one that takes routes or settings of others besides fails, not they', async () => {
   const setting =
     "{ path: 'extensions.trust.allow_unverified', section: 'general', schema: {}, default: 1, apply: 'live' }"
-  const taking = files('arguments[0].register({ settings: [' + setting + '] }, {})')
+  const taking = files(`arguments[0].register({ settings: [${setting}] }, {})`)
   const svc = await start({ [name]: taking })
   assert.is(stateOf(svc, 'extensions'), 'active')
   assert.is(stateOf(svc, 'base'), 'active')
@@ -117,6 +117,8 @@ test('one that is left out, disabled, not there or not named is not even importe
   const leftOut = [{ name, why: 'it held the daemon' }]
   for (const options of [{ leftOut }, { config: JSON.stringify({ plugins: { replace: [name], disabled: [name] } }) }]) {
     const svc = await start(importing, options)
+    const extension = await svc.until(name, found => found?.state === 'registered')
+    assert.match(extension.health_message, options.leftOut ? /it held the daemon/ : /disabled in config.json/)
     assert.equal(began, ['base'])
     await svc.close()
   }
