@@ -1,5 +1,5 @@
 // proof, timeout: 180s: whole programs, started some twenty times
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -110,14 +110,40 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   assert.is((await at.run(['extension', 'info', 'acme.hello'])).code, 4)
 })
 
-test('TypeScript is bundled with what the folder has; without, it says what to do', async ({ at }) => {
+const GREET = "export const greet = (name: string) => 'Typed hello, ' + name\n"
+
+test('TypeScript is bundled with what the folder has, installed and run; what is missing or wrong is told by its place', async ({
+  at,
+}) => {
   await at.svc('extension', 'init', 'acme.typed')
   const folder = path.join(at.folder, 'acme.typed')
-  writeFileSync(path.join(folder, 'main.ts'), readFileSync(path.join(folder, 'main.js')))
+  const [source, greet] = ['main.ts', 'greet.ts'].map(name => path.join(folder, name)) as [string, string]
+  const written = readFileSync(path.join(folder, 'main.js'), 'utf8')
+    .replace(/return `Hello.*`/, 'return greet(name)')
+    .replace('to(name) {', 'to(name: string): string {')
+  writeFileSync(source, `import { greet } from './greet'\n${written}`)
+  writeFileSync(greet, GREET)
   rmSync(path.join(folder, 'main.js'))
-  const { code, stderr } = await at.run(['extension', 'build', 'acme.typed'])
-  assert.is(code, 1)
-  assert.match(stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+  const none = await at.run(['extension', 'build', 'acme.typed'])
+  assert.is(none.code, 1)
+  assert.match(none.stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+
+  mkdirSync(path.join(folder, 'node_modules'))
+  symlinkSync(path.join(import.meta.dirname, '../../node_modules/esbuild'), path.join(folder, 'node_modules/esbuild'))
+  writeFileSync(greet, `${GREET})`)
+  const wrong = await at.run(['extension', 'build', 'acme.typed'])
+  assert.match(wrong.stderr, /greet\.ts:2:1: .*\n.*extension_build_failed\n.*edit greet\.ts, line 2/)
+
+  writeFileSync(greet, GREET)
+  // As npm init writes it.
+  writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }')
+  assert.match((await at.run(['extension', 'build', 'acme.typed'])).stderr, 'npm pkg set type=module')
+  writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }')
+  const { file } = await at.json<{ file: string }>('extension', 'build', 'acme.typed')
+  await at.svc('extension', 'install', file)
+  assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed hello, Ada')
+  // What made it is not installed.
+  assert.not.ok(existsSync(path.join(at.home, 'extensions/acme.typed/node_modules')))
 })
 
 test.run()

@@ -38,12 +38,14 @@ export const runBuild = told(async context => {
   const { options, cwd, out, fault } = context
   const before = await manifestOf(context)
   const source = await bundleMain(before.root, before.manifest)
-  if (source !== undefined) out.line(out.color('dim', `bundled ${source} as ${before.manifest.main}`))
-  const { manifest, root, problems } = await validated(context)
+  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${before.manifest.main}`))
+  // What a bundle needs is in it, and what made it is not to be installed.
+  const leftOut = source === undefined ? [] : ['node_modules']
+  const { manifest, root, problems } = await validateFolder(folderOf(context), leftOut)
   const [problem] = problems
   if (problem !== undefined) return fault('extension_invalid', problem, 'svc extension validate')
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
-  const packed = await packFolder(root, manifest, file)
+  const packed = await packFolder(root, manifest, file, leftOut)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
