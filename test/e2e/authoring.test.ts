@@ -32,6 +32,11 @@ test('what init writes is valid and passes its tests, without a daemon', async (
   const tested = await at.json<Tested>('extension', 'test', 'my-clock')
   assert.equal(failures(tested), [])
   assert.is(tested.tests.at(-1)?.name, 'my-clock works')
+  const bad = await at.run(['extension', 'init', 'My Things'])
+  assert.match(
+    bad.stderr,
+    /"My Things" is no name[\s\S]*extension_name_invalid[\s\S]*svc extension init acme\.my-things/,
+  )
   const again = await at.run(['extension', 'init', 'my-kit', '--form', 'static'])
   assert.match(again.stderr, 'extension_exists')
   assert.not.ok(existsSync(at.home) && existsSync(path.join(at.home, 'svc.db')))
@@ -61,6 +66,26 @@ test('an extension that leaves something behind, and a test that fails, are told
     ['unloaded', 'mine'],
   )
   assert.match(failed[0]?.error ?? '', /it leaves behind: a timer, made in main\.js:\d+/)
+})
+
+test('validate judges what is shipped as loading does, with file, line and key', async ({ at }) => {
+  const bundle = path.join(at.folder, 'my-kit/bundles/start.toml')
+  const written = readFileSync(bundle, 'utf8')
+  const wrong = written
+    .replace('prompt = "Say', 'promt = "Say')
+    .replace('name = "default"', 'name = "default"\ncolour = 1')
+  writeFileSync(bundle, wrong)
+  writeFileSync(path.join(at.folder, 'my-kit/agents/helper/AGENT.md'), 'nothing')
+  const { code, stdout } = await at.run(['extension', 'validate', 'my-kit', '--json'])
+  assert.is(code, 1)
+  assert.equal(JSON.parse(stdout).problems.sort(), [
+    'bundles/start.toml:13: profiles.0.jobs.0.promt: unknown member',
+    'bundles/start.toml:5: profiles.0.colour: unknown member',
+  ])
+  writeFileSync(bundle, written)
+  const agent = JSON.parse((await at.run(['extension', 'validate', 'my-kit', '--json'])).stdout).problems
+  assert.match(agent.join('\n'), /^bundles\/start\.toml:\d+: profiles\.0\.agents\.0\.path: agents\/helper\/AGENT\.md: /)
+  assert.is((await at.run(['extension', 'build', 'my-kit'])).code, 1)
 })
 
 test('validate says where a manifest is wrong, and what of a surface is, without running it', async ({ at }) => {

@@ -27,10 +27,11 @@ export const runValidate = told(async context => {
   const { out } = context
   const { name, version } = manifest
   const type = typeOf(manifest)
-  if (out.json) return out.value({ name, version, type, folder: root, valid: problems.length === 0, problems })
-  for (const problem of problems) out.line(out.color('red', problem))
-  if (problems.length === 0) out.line(`${name} ${version} is valid, of type ${type}`)
-  return problems.length === 0 ? undefined : 1
+  const valid = problems.length === 0
+  if (out.json) out.value({ name, version, type, folder: root, valid, problems })
+  else for (const problem of problems) out.line(out.color('red', problem))
+  if (valid && !out.json) out.line(`${name} ${version} is valid, of type ${type}`)
+  return valid ? undefined : 1
 })
 
 /** `svc extension build [dir]` */
