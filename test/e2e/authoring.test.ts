@@ -167,6 +167,20 @@ test('TypeScript is bundled with what the folder has, installed and run; what is
   const { file } = await at.json<{ file: string }>('extension', 'build', 'acme.typed')
   await at.svc('extension', 'install', file)
   assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed hello, Ada')
+  await at.svc('extension', 'disable', 'acme.typed')
+  rmSync(path.join(folder, 'node_modules/esbuild'))
+  mkdirSync(path.join(at.folder, 'node_modules'))
+  symlinkSync(
+    path.join(import.meta.dirname, '../../node_modules/esbuild'),
+    path.join(at.folder, 'node_modules/esbuild'),
+  )
+  const dev = at.start(['extension', 'dev', 'acme.typed'])
+  await dev.shows(/linked acme\.typed 0\.1\.0, active/)
+  writeFileSync(greet, GREET.replace('Typed hello', 'Typed again'))
+  await dev.shows(/loaded acme\.typed/)
+  assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed again, Ada')
+  dev.child.kill('SIGINT')
+  await dev.ended
   // What made it is not installed.
   assert.not.ok(existsSync(path.join(at.home, 'extensions/acme.typed/node_modules')))
 })

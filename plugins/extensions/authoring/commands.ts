@@ -37,9 +37,7 @@ export const runValidate = told(async context => {
 /** `svc extension build [dir]` */
 export const runBuild = told(async context => {
   const { options, cwd, out, fault } = context
-  const before = await manifestOf(context)
-  const source = await bundleMain(before.root, before.manifest)
-  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${before.manifest.main}`))
+  const source = await bundled(context)
   // What a bundle needs is in it, and what made it is not to be installed.
   const leftOut = source === undefined ? [] : ['node_modules']
   const { manifest, root, problems } = await validateFolder(folderOf(context), leftOut)
@@ -55,13 +53,15 @@ export const runBuild = told(async context => {
 
 /** `svc extension dev [dir]` */
 export const runDev = told(async context => {
+  await bundled(context)
   const { manifest, root } = await validated(context)
-  await develop(context, manifest.name, root)
+  await develop(context, manifest.name, root, async () => void (await bundleMain(root, manifest)))
 })
 
 /** `svc extension test [dir]` */
 export const runTest = told(async context => {
   const { out } = context
+  await bundled(context)
   const { manifest, root, problems } = await validated(context)
   for (const problem of problems) out.line(out.color('red', problem))
   const { passed, failed, tests } = await testFolder(manifest.name, root, {
@@ -77,7 +77,15 @@ export const runTest = told(async context => {
 const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
 const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
-const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(context))
+
+/** Bundles TypeScript beside `main`, where there is any. @returns its file */
+async function bundled(context: CommandContext): Promise<string | undefined> {
+  const { root, manifest } = await readFolderManifest(folderOf(context))
+  const source = await bundleMain(root, manifest)
+  const { out } = context
+  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
+  return source
+}
 
 /** What these commands find wrong without a daemon is told as what a daemon says. */
 function told<T>(run: (context: CommandContext) => Promise<T>) {

@@ -7,8 +7,16 @@ const SETTLE_MS = 100
 /** Names below which nothing is watched. */
 const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
 
-/** Links a folder to the daemon, loads it again whenever it changes, and unlinks it at Ctrl-C. */
-export async function develop(context: CommandContext, name: string, root: string): Promise<void> {
+/**
+ * Links a folder to the daemon, loads it again whenever it changes, and unlinks it at Ctrl-C.
+ * @param build makes what is loaded of what changed
+ */
+export async function develop(
+  context: CommandContext,
+  name: string,
+  root: string,
+  build: () => Promise<void>,
+): Promise<void> {
   const { client, out } = context
   const url = `/api/extensions/${encodeURIComponent(name)}`
   const hash = await hashTree(root)
@@ -20,7 +28,7 @@ export async function develop(context: CommandContext, name: string, root: strin
   try {
     await Promise.race([
       aborted(stop.signal),
-      followChanges(root, hash, stop.signal, () => reload(context, url)),
+      followChanges(root, hash, stop.signal, () => reload(context, url, build)),
       followLogs(context, url, stop.signal),
     ])
   } finally {
@@ -30,9 +38,10 @@ export async function develop(context: CommandContext, name: string, root: strin
   }
 }
 
-async function reload(context: CommandContext, url: string): Promise<void> {
+async function reload(context: CommandContext, url: string, build: () => Promise<void>): Promise<void> {
   const { client, out } = context
   try {
+    await build()
     say(context, 'loaded', (await client.request('POST', `${url}/reload`, {})) as DevExtensionReply)
   } catch (error) {
     // What ran goes on, and the next change is tried again.

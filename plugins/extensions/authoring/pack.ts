@@ -1,4 +1,4 @@
-import { readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -64,10 +64,12 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
   const entry = path.join(root, source)
   if (!(await readFile(entry).catch(() => undefined))) return undefined
   const { build } = await bundlerOf(root, source)
-  await build({
+  const file = path.join(root, main)
+  const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: [entry],
-    outfile: path.join(root, main),
+    outfile: file,
+    write: false,
     bundle: true,
     format: 'esm',
     platform: 'node',
@@ -78,6 +80,9 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
   }).catch((error: BuildFailure) => {
     throw invalid(source, error)
   })
+  const [{ text } = { text: '' }] = outputFiles
+  // Whoever watches the folder is not woken for nothing.
+  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text)
   return source
 }
 
@@ -101,7 +106,12 @@ function invalid(source: string, { message, errors = [] }: BuildFailure) {
   })
 }
 
-async function bundlerOf(root: string, source: string): Promise<{ build(options: object): Promise<unknown> }> {
+/** As much of esbuild as is used. */
+interface Bundler {
+  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
+}
+
+async function bundlerOf(root: string, source: string): Promise<Bundler> {
   let resolved: string
   try {
     resolved = createRequire(path.join(root, 'package.json')).resolve('esbuild')

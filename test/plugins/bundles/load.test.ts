@@ -64,6 +64,24 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /another agent of this profile/,
   ],
   [
+    'a persona beyond the default limit',
+    { files: { 'agents/planner/SOUL.md': `Calm. ${'x'.repeat(40_000)}\n` } },
+    `${KIT}: profiles.0.agents.0`,
+    /^SOUL\.md: .*(?:long|bytes|most)/,
+  ],
+  [
+    'a heartbeat beyond the default limit',
+    { files: { 'agents/planner/HEARTBEAT.md': `Look. ${'x'.repeat(40_000)}\n` } },
+    `${KIT}: profiles.0.agents.0`,
+    /^HEARTBEAT\.md: .*(?:long|bytes|most)/,
+  ],
+  [
+    'a layout that is text',
+    { files: { 'layouts/two-up.json': '"x"' } },
+    `${KIT}: profiles.0.layouts.0`,
+    /id: required/,
+  ],
+  [
     'an agent called otherwise than the profile says',
     { profiles: [profile({ agents: [{ path: 'agents/planner', name: 'other' }] })] },
     `${KIT}: profiles.0.agents.0.name`,
