@@ -5,7 +5,7 @@ import { canonicalJson, Fault, issueText, type Kind, messageOf } from '../../ker
 import { AgentKind, parseAgent, RESERVED_NAMES } from '../agents/api.js'
 import { JobKind, TriggerKind } from '../automation/api.js'
 import { BridgeInstanceKind } from '../bridges/api.js'
-import { type InstalledExtension, readInside, readText } from '../extensions/api.js'
+import { type InstalledExtension, readInside, readText, requirementDigest } from '../extensions/api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from '../sidecars/api.js'
 import { LayoutKind, MAX_LAYOUT_BYTES } from '../window-manager/api.js'
 import { bundleFiles } from './files.js'
@@ -19,7 +19,6 @@ import {
   twice,
 } from './manifest.js'
 import { type PackagedAgent, type PackagedLayout, type ProfileContent, type Projected, project } from './project.js'
-import { requirementDigest } from './requirement.js'
 
 const MAX_MANIFEST_BYTES = 512 * 1024
 const MAX_AGENT_BYTES = 512 * 1024
@@ -134,7 +133,7 @@ class BundleReader {
       extension: name,
       version,
       platform: own.bridge?.platform,
-      requirement: requirementDigest(own.network_participation),
+      requirement: requirementDigest(own),
       name: manifest.name,
       description: manifest.description,
       file: this.file,

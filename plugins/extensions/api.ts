@@ -20,6 +20,7 @@ export {
   publishFamilies,
   RelativePath,
   readManifest,
+  requirementDigest,
   type SourceTier,
   toolId,
 } from './manifest.js'
