@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { createKernel, Fault, messageOf, type PluginKernel } from '../kernel/index.js'
-import { type InstalledExtension, ResourceFamilies, readManifest } from '../plugins/extensions/api.js'
-import { Families } from '../plugins/extensions/families.js'
+import { createKernel } from '../kernel/index.js'
+import { readManifest } from '../plugins/extensions/api.js'
+import { publishProblems } from '../plugins/extensions/authoring/publish-problems.js'
 import { inTree } from '../plugins/index.js'
 import { probe } from './look.js'
 
@@ -25,36 +25,11 @@ export async function shippedProblems(folder: string): Promise<string[]> {
     const env = { PATH: process.env.PATH, HOME: home, SVC_HOME: home }
     const kernel = await createKernel({ home, plugins: [...inTree, eyes.plugin], env, log: () => {} })
     try {
-      return await judge(eyes.kernel(), extension)
+      return await publishProblems(eyes.kernel(), extension)
     } finally {
       await kernel.close()
     }
   } finally {
     await rm(home, { recursive: true, force: true })
   }
-}
-
-async function judge(kernel: PluginKernel, extension: InstalledExtension): Promise<string[]> {
-  const { db, records } = kernel
-  const problems: string[] = []
-  const read = async (collect: PluginKernel['collect']) => {
-    const families = new Families({ db, records, collect })
-    const shipped = await families.read(extension).catch(error => void problems.push(...linesOf(error)))
-    return async () => shipped && families.publish(extension, shipped)
-  }
-  // One by one, so that what one finds does not hide what another does.
-  for (const family of kernel.collect(ResourceFamilies)) await read(() => [family] as never)
-  if (problems.length > 0) return problems
-  const publish = await read(kernel.collect)
-  await publish().catch(error => problems.push(...linesOf(error)))
-  return problems
-}
-
-/** Where details tell of each problem, they are by the place in a file. */
-function linesOf(error: unknown): string[] {
-  const places = Object.entries(error instanceof Fault ? (error.details ?? {}) : {})
-  const told = places
-    .filter(([place]) => /\.(?:toml|json)(?::|$)/.test(place))
-    .map(([place, what]) => `${place}: ${what}`)
-  return told.length > 0 ? told : [messageOf(error)]
 }

@@ -116,7 +116,7 @@ export class Slots {
   }
 
   keptOff(name: string): string | undefined {
-    return this.options.disabled.includes(name) ? 'it is disabled in config.json' : this.options.leftOut.get(name)
+    return this.options.disabled.includes(name) ? 'plugins.disabled names it' : this.options.leftOut.get(name)
   }
 
   restore(slot: Slot): void {

@@ -48,7 +48,8 @@ function badName(form: Form, name: string, told: string) {
   const things = rest.join('-') || vendor || 'things'
   const better = rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' ? `acme.${things}` : things
   const rule = told.replace(/^extension\.toml:\d+: name: /, '')
+  const option = form === 'plugin' ? '' : ` --form ${form}`
   return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is no name of an extension: ${rule}`, {
-    next: `svc extension init ${better}${form === 'plugin' ? '' : ` --form ${form}`}`,
+    next: `svc extension init ${better}${option}`,
   })
 }

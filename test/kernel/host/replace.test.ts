@@ -112,7 +112,10 @@ test('what is disabled does not run, who requires it waits and says why, and a n
   assert.equal(state?.status === 'waiting' && state.missing, ['user', 'base@1 of base, which is disabled'])
   assert.equal(svc.kernel.host.unknownPlugins(), ['typo'])
   await svc.kernel.host.unload('base')
-  assert.equal(await svc.kernel.host.load(base), { status: 'disabled', why: 'it is disabled in config.json' })
+  assert.equal(await svc.kernel.host.load(base), {
+    status: 'disabled',
+    why: 'plugins.disabled names it',
+  })
   await svc.close()
   await rm(home, { recursive: true })
 })

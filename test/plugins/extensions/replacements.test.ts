@@ -118,7 +118,7 @@ test('one that is left out, disabled, not there or not named is not even importe
   for (const options of [{ leftOut }, { config: JSON.stringify({ plugins: { replace: [name], disabled: [name] } }) }]) {
     const svc = await start(importing, options)
     const extension = await svc.until(name, found => found?.state === 'registered')
-    assert.match(extension.health_message, options.leftOut ? /it held the daemon/ : /disabled in config.json/)
+    assert.match(extension.health_message, options.leftOut ? /it held the daemon/ : /plugins\.disabled/)
     assert.equal(began, ['base'])
     await svc.close()
   }
