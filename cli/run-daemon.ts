@@ -60,10 +60,19 @@ function loadCode() {
     import('../kernel/index.js'),
     import('../plugins/index.js'),
     import('./drop-in-commands.js'),
-  ]).then(([{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder }, { dropInCommands }]) => {
-    const plugins = [...inTree, dropInCommands]
-    return { createKernel, settings: KernelSettings, plugins, critical: critical as readonly string[], quiesceOrder }
-  })
+  ]).then(
+    ([{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder, replacements }, { dropInCommands }]) => {
+      const plugins = [...inTree, dropInCommands]
+      return {
+        createKernel,
+        settings: KernelSettings,
+        plugins,
+        critical: critical as readonly string[],
+        quiesceOrder,
+        replacements,
+      }
+    },
+  )
   // Whoever waits for it says what went wrong.
   code.catch(() => {})
   return code
@@ -86,12 +95,13 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
   const early = hasDropIns(home)
   if (early) watch()
   const suspect = readSuspect(home)
-  const { createKernel, plugins, critical, quiesceOrder } = await code
+  const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
   kernel = await createKernel({
     home,
     plugins,
     critical,
     quiesceOrder,
+    replacements,
     listen: ['socket', 'tcp'],
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,

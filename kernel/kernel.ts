@@ -18,7 +18,7 @@ import { type Ids, systemIds } from './ids.js'
 import { acquireLock } from './lock.js'
 import type { LogLine } from './log.js'
 import type { Plugin } from './plugin.js'
-import type { Home } from './plugin-kernel.js'
+import type { Home, KernelStart } from './plugin-kernel.js'
 import { homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
@@ -36,6 +36,11 @@ export interface KernelOptions {
   readonly critical?: readonly string[]
   /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
   readonly replace?: readonly string[]
+  /**
+   * Finds the plugins that `plugins.replace` names, in the store as well. Called only when it names any that may run; those
+   * found boot with the others, and what they replace is not applied unless they fail. Must not throw.
+   */
+  readonly replacements?: (names: readonly string[], start: KernelStart) => Promise<readonly Plugin[]>
   /** Plugins that do not run this time, and why, for people. */
   readonly leftOut?: readonly { readonly name: string; readonly why: string }[]
   /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
@@ -98,6 +103,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     )
     undo.push(() => config.close())
     const disabled = config.get(KernelSettings.disabled)
+    const replace = [...config.get(KernelSettings.replace), ...(options.replace ?? [])]
     const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const write = (line: LogLine) => {
@@ -195,7 +201,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       transport,
       disabled,
       leftOut,
-      replace: [...config.get(KernelSettings.replace), ...(options.replace ?? [])],
+      replace,
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
         config.adopt(plugin.name, plugin.surface.settings ?? [])
@@ -211,7 +217,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     const running = host
     undo.push(async () => errors.push(...(await running.releaseAll())))
-    await host.boot(options.plugins)
+    const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
+    const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
+    await host.boot([...options.plugins, ...(found ?? [])])
     host.startServices()
     events.start()
 

@@ -86,6 +86,9 @@ export interface PluginKernel<N extends Needs = Needs> {
   tap<F>(hook: Hook<F>, fn: NoInfer<F>): void
 }
 
+/** What there is of a kernel before it has plugins; `version` is that of the program. */
+export type KernelStart = Pick<PluginKernel, 'home' | 'db' | 'clock' | 'ids' | 'version'>
+
 export interface HookOptions {
   /** Milliseconds that each tap has, 5000 unless given; `Infinity` where a person may have to answer. */
   readonly deadlineMs?: number

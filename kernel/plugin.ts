@@ -39,7 +39,7 @@ export { encodeFrame } from './http/streams.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
-export type { Contributed, Home, HookFactory, HookOptions, Log, PluginKernel } from './plugin-kernel.js'
+export type { Contributed, Home, HookFactory, HookOptions, KernelStart, Log, PluginKernel } from './plugin-kernel.js'
 export * from './reconcile/types.js'
 export {
   canonicalJson,

@@ -1,5 +1,5 @@
 /** `svc/plugins`: the in-tree plugins by name, and what a daemon made of them needs to know. */
-import type { Plugin } from '../kernel/plugin.js'
+import type { KernelStart, Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
 import automation from './automation/index.js'
 import bridges from './bridges/index.js'
@@ -61,6 +61,11 @@ export const inTree: readonly Plugin[] = [
 
 /** Names of the plugins without which a boot stops. */
 export const critical = ['daemon', 'resources'] as const
+
+/** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
+export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
+  return (await import('./extensions/replacements.js')).readReplacements(names, start)
+}
 
 /** Phases of a shutdown, first to last (Behaviour 1.4); `http` and `socket` are the kernel's own. */
 export const quiesceOrder = [

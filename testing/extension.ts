@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel, maybe, type PluginKernel } from '../kernel/index.js'
 import { Extensions, type ExtensionsApi, readManifest } from '../plugins/extensions/api.js'
-import { inTree } from '../plugins/index.js'
+import { inTree, replacements } from '../plugins/index.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
 import { probe } from './look.js'
 import { WaitingTime } from './time.js'
@@ -38,13 +38,16 @@ export class StartedExtension {
   #kernel: Kernel | undefined
 
   static async start(folder: string, options: StartOptions = {}): Promise<StartedExtension> {
-    const { name } = await readManifest(folder, file => readFile(file))
+    const { name, replaces } = await readManifest(folder, file => readFile(file))
     const home = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-')))
     const self = new StartedExtension(name, home)
     try {
       await mkdir(path.join(home, 'extensions'))
       await symlink(path.resolve(folder), path.join(home, 'extensions', name), 'dir')
-      await writeFile(path.join(home, 'config.json'), options.config ?? '{}')
+      await writeFile(
+        path.join(home, 'config.json'),
+        options.config ?? JSON.stringify(replaces ? { plugins: { replace: [name] } } : {}),
+      )
       await self.#start(options)
       return self
     } catch (error) {
@@ -60,6 +63,7 @@ export class StartedExtension {
       createKernel({
         home,
         plugins,
+        replacements,
         clock: time.clock,
         checkReplies: true,
         env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...env },

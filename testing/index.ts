@@ -5,6 +5,7 @@ import { extensionContract } from './suite.js'
 
 export { answersInTime, describesItself, leavesNothing, type Subject } from './contract.js'
 export { type Reply, StartedExtension, type StartOptions } from './extension.js'
+export { shippedProblems } from './judge.js'
 export { probe, resources, settled, type Traces, tracesOf } from './look.js'
 export { WaitingTime } from './time.js'
 export { extensionContract }

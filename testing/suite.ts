@@ -4,13 +4,16 @@ import { pathToFileURL } from 'node:url'
 import { inTree } from '../plugins/index.js'
 import { answersInTime, describesItself, leavesNothing } from './contract.js'
 import { StartedExtension } from './extension.js'
+import { Leaks } from './leaks.js'
 import { tracesOf } from './look.js'
 
 /** Registers the tests (`node:test`) of what every extension has to keep to, about the one in a folder. */
 export function extensionContract(folder: string): void {
   describe('contract of extensions', () => {
     let started: StartedExtension | undefined
+    const leaks = new Leaks()
     after(async () => {
+      leaks.end()
       await started?.close()
       // What it leaves behind would keep this process, and is told of already.
       setTimeout(() => process.exit(), EXIT_MS).unref()
@@ -56,6 +59,8 @@ export function extensionContract(folder: string): void {
         return { ...(await tracesOf(kernel, inside, registries)), timers: time.clock.pending }
       }
       await unload()
+      const left = await time.during(leaks.left())
+      assert.ok(left.length === 0, `it leaves behind: ${left.join('; ')}`)
       await leavesNothing({ load, unload, look })
       assert.deepEqual(faultsOf(extension), [])
       await load()

@@ -18,6 +18,9 @@ const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
 
+/** Events of one drop-in, at once and in a second: what is kept is bounded for all, and one must not push out what others did. */
+const DROP_IN = { atOnce: 10_000, perSecond: 100 }
+
 /** How much is kept where; times in milliseconds. */
 export interface EventLimits {
   /** Rows that stay in the table. */
@@ -91,9 +94,12 @@ export class EventLog {
 
   /** The log as the plugin `owner` sees it: its name is the default actor, its scope ends its consumers. */
   bind(owner: string, scope: Scope): Events {
+    const spend = owner.includes('.') ? this.#budget(owner) : () => {}
     return {
-      emit: (t, type, payload, options) =>
-        this.emit(t, type, payload, { actor: { kind: 'daemon', id: owner }, ...options }),
+      emit: (t, type, payload, options) => {
+        spend()
+        return this.emit(t, type, payload, { actor: { kind: 'daemon', id: owner }, ...options })
+      },
       on: <P>(what: EventType<P> | '*' | DurableCursor<P>, fn: (event: never) => unknown) => {
         const { cursor, type } = typeof what === 'object' && 'cursor' in what ? what : { cursor: undefined, type: what }
         this.#consume(scope, cursor, type === '*' ? type : type.name, fn as Consumer['fn'])
@@ -102,6 +108,21 @@ export class EventLog {
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
       last: () => this.#durable,
+    }
+  }
+
+  /** Takes one event from what its owner may tell of. The function throws `event_flood`. */
+  #budget(owner: string): () => void {
+    let left = DROP_IN.atOnce
+    let at = this.clock.monotonic()
+    return () => {
+      const now = this.clock.monotonic()
+      left = Math.min(DROP_IN.atOnce, left + ((now - at) / 1000) * DROP_IN.perSecond)
+      at = now
+      if (left >= 1) return void left--
+      const error = KernelErrors.event_flood(`${owner} tells of more than ${DROP_IN.perSecond} events a second`)
+      this.report({ owner, hook: 'events', error })
+      throw error
     }
   }
 

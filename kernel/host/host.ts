@@ -104,10 +104,9 @@ export class Host {
     return this.#change(async () => {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
-      const displaced = seat.by ? before?.plugin : undefined
-      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat, displaced)
+      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat)
       if (before?.scope) throw new Error(`${seat.plugin.name} is loaded already`)
-      const slot = this.slots.seat(seat, displaced)
+      const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
       this.slots.forgive(slot)
       await this.#begin()
       return slot.state
@@ -124,7 +123,7 @@ export class Host {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
       if (!before) throw new Error(`no plugin is named ${seat.plugin.name}`)
-      return this.#exchange(before, seat, before.displaced)
+      return this.#exchange(before, seat)
     })
   }
 
@@ -182,9 +181,8 @@ export class Host {
   /** Applies whoever can start, until nobody can any more, and makes known what all of them registered. */
   async #settle(fresh: Set<string>): Promise<void> {
     for (;;) {
-      const { order, depths, waiting, failed } = this.slots.plan()
-      for (const [name, missing] of waiting) this.slots.become(name, { status: 'waiting', missing })
-      for (const [name, error] of failed) this.slots.become(name, { status: 'failed', error })
+      const { order, depths, stuck } = this.slots.plan()
+      if (stuck.filter(([name, state]) => this.slots.stay(name, state)).length > 0) continue
       const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
       if (next.length === 0) break
       for (const { name } of next) {
@@ -205,7 +203,7 @@ export class Host {
     slot.scope = scope
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
-      if (this.slots.booted || plugin.name.includes('.')) await this.options.transport.check(plugin)
+      if (this.slots.booted || slot.by || plugin.name.includes('.')) await this.options.transport.check(plugin)
       // What is there of the one that it replaces must be among what it brings, also when it brings nothing.
       const tables = plugin.surface.tables ?? (slot.by ? [] : undefined)
       if (tables) this.options.store.migrate(plugin.name, tables)
@@ -221,15 +219,16 @@ export class Host {
 
   async #fail(slot: Slot, error: string): Promise<void> {
     slot.error = error
-    this.options.log('error', `plugin ${slot.plugin.name} failed: ${error}`, { plugin: slot.plugin.name })
+    const name = slot.by ?? slot.plugin.name
+    this.options.log('error', `plugin ${name} failed: ${error}`, { plugin: name })
     await this.#leave(slot)
-    this.slots.become(slot.plugin.name, { status: 'failed', error })
+    this.slots.stay(slot.plugin.name, { status: 'failed', error })
   }
 
   /** Taking a name that is taken fails the plugin that came later. */
   async #failDuplicates(fresh: ReadonlySet<string>): Promise<void> {
     for (;;) {
-      const duplicate = duplicateOf(this.registries, fresh)
+      const duplicate = duplicateOf(this.registries, this.slots.booted ? fresh : this.slots.replacing())
       const slot = duplicate && this.slots.get(duplicate.owner)
       if (!slot?.scope) return
       await this.#fail(slot, duplicate?.error ?? '')
@@ -277,10 +276,10 @@ export class Host {
     return errors
   }
 
-  async #exchange(before: Slot, seat: Seat, displaced?: Plugin): Promise<PluginState> {
+  async #exchange(before: Slot, seat: Seat): Promise<PluginState> {
     const ran = before.state.status === 'active'
     await this.#leave(before)
-    const slot = this.slots.seat(seat, displaced)
+    const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
     this.slots.forgive(slot)
     await this.#begin()
     const { state } = slot

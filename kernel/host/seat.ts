@@ -19,6 +19,9 @@ export function seatOf(plugin: Plugin, replace: readonly string[]): Seat {
   if (!replace.includes(plugin.name)) {
     return { plugin, error: `it replaces ${replaces} once plugins.replace in config.json names ${plugin.name}` }
   }
-  // A plugin can be an object of a class; what it is made of stays within its reach.
-  return { plugin: Object.create(plugin, { name: { value: replaces, enumerable: true } }), by: plugin.name }
+  return { plugin: namedAs(replaces, plugin), by: plugin.name }
 }
+
+/** A plugin can be an object of a class; what it is made of stays within its reach. */
+export const namedAs = (name: string, plugin: Plugin): Plugin =>
+  Object.create(plugin, { name: { value: name, enumerable: true } })

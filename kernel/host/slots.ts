@@ -1,8 +1,8 @@
 import type { Plugin } from '../plugin.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
-import { type Seat, seatOf } from './seat.js'
-import type { PluginInfo, PluginState } from './view.js'
+import { namedAs, type Seat, seatOf } from './seat.js'
+import { type PluginInfo, type PluginState, reasonOf } from './view.js'
 
 /** A name and who runs, or does not run, under it. */
 export interface Slot {
@@ -53,8 +53,36 @@ export class Slots {
     return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
   }
 
+  /** One that does not run takes nobody's place. */
   seatOf(plugin: Plugin): Seat {
-    return seatOf(plugin, this.options.replace)
+    return this.whyNot(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
+  }
+
+  /** Who gives its place up to one that gets a seat, or did so before. */
+  displacedBy({ plugin, by }: Seat): Plugin | undefined {
+    const before = this.#slots.get(plugin.name)
+    return by && !before?.by ? before?.plugin : before?.displaced
+  }
+
+  /** Names under which others run than those who have them. */
+  replacing(): Set<string> {
+    return new Set([...this.#slots].flatMap(([name, { by }]) => (by ? name : [])))
+  }
+
+  /**
+   * Notes why one cannot start. During a boot whom it was to replace has its place again, and it stands under its own name.
+   * @returns whether there is one, which is to start instead
+   */
+  stay(name: string, state: PluginState): boolean {
+    const { plugin, by, displaced } = this.#slots.get(name) ?? {}
+    if (this.booted || !plugin || !by || !displaced) {
+      this.become(name, state)
+      return false
+    }
+    this.seat({ plugin: displaced })
+    const { state: failed } = this.seat({ plugin: namedAs(by, plugin), error: reasonOf(state) })
+    this.options.changed(by, failed)
+    return true
   }
 
   /** Gives one of many a place, in any order of them; says why it has none. */
@@ -70,7 +98,8 @@ export class Slots {
   }
 
   seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
-    const why = this.whyNot(plugin.name) ?? (by === undefined ? undefined : this.whyNot(by))
+    const why = this.whyNot(plugin.name)
+    if (by) this.#slots.delete(by)
     const slot: Slot = {
       plugin,
       ...(by ? { by } : {}),
@@ -99,17 +128,25 @@ export class Slots {
     this.options.changed(name, { status: 'disabled', why: 'it was unloaded' })
   }
 
-  plan(): Plan {
+  /** The order of those that can start, and why others cannot. */
+  plan(): Pick<Plan, 'order' | 'depths'> & { readonly stuck: readonly (readonly [string, PluginState])[] } {
     const lost = new Map<string, string>()
+    const stuck: [string, PluginState][] = []
     const candidates: Plugin[] = []
-    for (const { plugin, state, error } of this.#slots.values()) {
-      if (state.status !== 'disabled' && error === undefined) candidates.push(plugin)
-      else if (plugin.provides) {
+    for (const { plugin, state, error, displaced } of this.#slots.values()) {
+      const owed = displaced?.provides?.id
+      if (state.status !== 'disabled' && error === undefined) {
+        if (owed === undefined || owed === plugin.provides?.id) candidates.push(plugin)
+        else stuck.push([plugin.name, { status: 'failed', error: `it has to provide ${owed}, as ${plugin.name} does` }])
+      } else if (plugin.provides) {
         const why = state.status === 'disabled' ? 'is disabled' : 'failed'
         lost.set(plugin.provides.id, `of ${plugin.name}, which ${why}`)
       }
     }
-    return makePlan(candidates, lost)
+    const { order, depths, waiting, failed } = makePlan(candidates, lost)
+    for (const [name, missing] of waiting) stuck.push([name, { status: 'waiting', missing }])
+    for (const [name, error] of failed) stuck.push([name, { status: 'failed', error }])
+    return { order, depths, stuck }
   }
 
   /** Those that failed for what they require try again when that is another. */

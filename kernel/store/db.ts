@@ -92,12 +92,17 @@ export class Core {
     if (this.current !== undefined) this.ready()
     return new Promise((resolve, reject) => {
       this.ready()
-      const { transaction, result } = this.#join(fn)
-      this.whenDurable(error => {
-        if (error !== undefined) return reject(error)
-        resolve(result)
-        for (const callback of transaction.durable) isolated(callback)
-      })
+      try {
+        const { transaction, result } = this.#join(fn)
+        this.whenDurable(error => {
+          if (error !== undefined) return reject(error)
+          resolve(result)
+          for (const callback of transaction.durable) isolated(callback)
+        })
+      } catch (error) {
+        // Not at once: whoever tries again and again must not keep all others from their turn.
+        setImmediate(reject, error)
+      }
     })
   }
 

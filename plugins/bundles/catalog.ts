@@ -111,7 +111,10 @@ function specOf(bundle: LoadedBundle): BundleSpec {
 
 /** One error that names every problem: the first in its text, all by file and key in its details. */
 function invalid(extension: string, problems: readonly BundleProblem[]) {
-  const lines = problems.map(({ file, key, message }) => [[file, key].filter(Boolean).join(': '), message] as const)
+  const lines = problems.map(({ file, line, key, message }) => {
+    const place = line === undefined ? file : `${file}:${line}`
+    return [[place, key].filter(Boolean).join(': '), message] as const
+  })
   const [[where, what] = ['', '']] = lines
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
   return BundleErrors.bundle_invalid(`the bundles of extension ${extension} are not valid: ${where}: ${what}${more}`, {

@@ -18,7 +18,7 @@ const { contribute, reconciler, tap } = surfaceOf<BundlesService>()
 const area = 'Bundles'
 
 const fields: readonly CliColumn[] = [
-  { header: 'Id', path: 'id' },
+  { header: 'ID', path: 'id' },
   { header: 'Version', path: 'version' },
   { header: 'Extension', path: 'extension_name' },
   { header: 'Bundle', path: 'bundle_name' },
@@ -41,8 +41,8 @@ const activationItem = {
   table: {
     path: 'inventory',
     columns: [
-      { header: 'KIND', path: 'resource_kind' },
-      { header: 'NAME', path: 'resource_name' },
+      { header: 'Kind', path: 'resource_kind' },
+      { header: 'Name', path: 'resource_name' },
       { header: 'ID', path: 'resource_id' },
     ],
   },
@@ -91,10 +91,10 @@ export default definePlugin({
         view: {
           rows: 'bundles',
           columns: [
-            { header: 'EXTENSION', path: 'extension_name' },
-            { header: 'BUNDLE', path: 'bundle_name' },
-            { header: 'PROFILES', path: 'profiles', as: 'list' },
-            { header: 'ABOUT', path: 'description' },
+            { header: 'Extension', path: 'extension_name' },
+            { header: 'Bundle', path: 'bundle_name' },
+            { header: 'Profiles', path: 'profiles', as: 'list' },
+            { header: 'About', path: 'description' },
           ],
           empty: 'no bundles; an extension brings them: svc extension list',
         },
@@ -125,13 +125,13 @@ export default definePlugin({
           rows: 'activations',
           columns: [
             { header: 'ID', path: 'id' },
-            { header: 'EXTENSION', path: 'extension_name' },
-            { header: 'BUNDLE', path: 'bundle_name' },
-            { header: 'PROFILE', path: 'profile_name' },
-            { header: 'SCOPE', path: 'scope' },
-            { header: 'WORKSPACE', path: 'workspace_id' },
-            { header: 'VERSION', path: 'version' },
-            { header: 'UPDATED', path: 'updated_at', as: 'ago' },
+            { header: 'Extension', path: 'extension_name' },
+            { header: 'Bundle', path: 'bundle_name' },
+            { header: 'Profile', path: 'profile_name' },
+            { header: 'Scope', path: 'scope' },
+            { header: 'Workspace', path: 'workspace_id' },
+            { header: 'Version', path: 'version' },
+            { header: 'Updated', path: 'updated_at', as: 'ago' },
           ],
           empty: 'nothing is active; svc bundle catalog shows what could be',
         },
@@ -196,13 +196,13 @@ export default definePlugin({
         view: {
           rows: 'network.declared_channels',
           columns: [
-            { header: 'CHANNEL', path: 'name' },
-            { header: 'PRIMARY', path: 'primary' },
-            { header: 'EXTENSION', path: 'extension_name' },
-            { header: 'BUNDLE', path: 'bundle_name' },
-            { header: 'PROFILE', path: 'profile_name' },
-            { header: 'WORKSPACE', path: 'workspace_id' },
-            { header: 'ABOUT', path: 'description' },
+            { header: 'Channel', path: 'name' },
+            { header: 'Primary', path: 'primary' },
+            { header: 'Extension', path: 'extension_name' },
+            { header: 'Bundle', path: 'bundle_name' },
+            { header: 'Profile', path: 'profile_name' },
+            { header: 'Workspace', path: 'workspace_id' },
+            { header: 'About', path: 'description' },
           ],
           empty: 'no active profile declares a channel',
         },

@@ -5,14 +5,20 @@ import { canonicalJson, Fault, issueText, type Kind, messageOf } from '../../ker
 import { AgentKind, parseAgent, RESERVED_NAMES } from '../agents/api.js'
 import { JobKind, TriggerKind } from '../automation/api.js'
 import { BridgeInstanceKind } from '../bridges/api.js'
-import { type InstalledExtension, readInside, readText } from '../extensions/api.js'
+import { type InstalledExtension, readInside, readText, requirementDigest } from '../extensions/api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from '../sidecars/api.js'
 import { LayoutKind, MAX_LAYOUT_BYTES } from '../window-manager/api.js'
 import { bundleFiles } from './files.js'
 import { derivedId } from './ids.js'
-import { type BundleManifest, type BundleProblem, type Channel, parseBundle, twice } from './manifest.js'
+import {
+  type BundleManifest,
+  type BundleProblem,
+  type Channel,
+  type ParsedBundle,
+  parseBundle,
+  twice,
+} from './manifest.js'
 import { type PackagedAgent, type PackagedLayout, type ProfileContent, type Projected, project } from './project.js'
-import { requirementDigest } from './requirement.js'
 
 const MAX_MANIFEST_BYTES = 512 * 1024
 const MAX_AGENT_BYTES = 512 * 1024
@@ -49,16 +55,21 @@ export async function loadBundles(
 ): Promise<{ readonly bundles: readonly LoadedBundle[]; readonly problems: readonly BundleProblem[] }> {
   const bundles: LoadedBundle[] = []
   const problems: BundleProblem[] = []
+  const lines = new Map<string, ParsedBundle['lineOf']>()
   for (const file of await filesOf(extension, problems)) {
-    const manifest = await readBundle(extension.root, file)
-    if ('length' in manifest) problems.push(...manifest)
-    else bundles.push(await new BundleReader(extension, file, problems).read(manifest))
+    const parsed = await readBundle(extension.root, file)
+    if ('length' in parsed) problems.push(...parsed)
+    else {
+      lines.set(file, parsed.lineOf)
+      bundles.push(await new BundleReader(extension, file, problems).read(parsed.manifest))
+    }
   }
   for (const { key, message } of twice(bundles, '', 'bundle of this extension')) {
     const at = Number(key.split('.')[1])
     problems.push({ file: bundles[at]?.file ?? '', key: 'name', message })
   }
-  return { bundles, problems }
+  const placed = problems.map(problem => ({ line: lines.get(problem.file)?.(problem.key), ...problem }))
+  return { bundles, problems: placed }
 }
 
 async function filesOf({ root, manifest }: InstalledExtension, problems: BundleProblem[]): Promise<string[]> {
@@ -73,7 +84,7 @@ async function filesOf({ root, manifest }: InstalledExtension, problems: BundleP
   return [...files]
 }
 
-async function readBundle(root: string, file: string): Promise<BundleManifest | readonly BundleProblem[]> {
+async function readBundle(root: string, file: string): Promise<ParsedBundle | readonly BundleProblem[]> {
   try {
     return parseBundle(file, await readText(root, file, MAX_MANIFEST_BYTES))
   } catch (error) {
@@ -122,7 +133,7 @@ class BundleReader {
       extension: name,
       version,
       platform: own.bridge?.platform,
-      requirement: requirementDigest(own.network_participation),
+      requirement: requirementDigest(own),
       name: manifest.name,
       description: manifest.description,
       file: this.file,

@@ -1,7 +1,7 @@
-import { parse as parseToml, TomlError } from 'smol-toml'
 import * as v from 'valibot'
-import { issueText, messageOf } from '../../kernel/plugin.js'
+import { issueText } from '../../kernel/plugin.js'
 import { FireLimit, JobTask, Retry, Schedule } from '../../schemas/automation.js'
+import { lineNear, type Read, readLines } from '../extensions/api.js'
 
 /** One thing that is wrong with a bundle: in which file, at which key, and what. */
 export interface BundleProblem {
@@ -10,6 +10,8 @@ export interface BundleProblem {
   /** Dotted; empty where it is about the file as a whole. */
   readonly key: string
   readonly message: string
+  /** From 1, of the key or the nearest one above it. */
+  readonly line?: number | undefined
 }
 
 const name = v.pipe(
@@ -98,45 +100,58 @@ const Bundle = v.strictObject({
 /** A bundle as its file has it (Behaviour 3.5). */
 export type BundleManifest = v.InferOutput<typeof Bundle>
 
+/** A bundle that was read, and on which line a key of it stands. */
+export interface ParsedBundle {
+  readonly manifest: BundleManifest
+  readonly lineOf: (key: string) => number
+}
+
 /** Reads the text of a bundle's file, `.toml` or `.json`: the bundle, or everything that is wrong with it. */
-export function parseBundle(file: string, text: string): BundleManifest | readonly BundleProblem[] {
-  const problem = (key: string, message: string): BundleProblem => ({ file, key, message })
-  let value: unknown
+export function parseBundle(file: string, text: string): ParsedBundle | readonly BundleProblem[] {
+  let source: Read
   try {
-    value = file.endsWith('.json') ? JSON.parse(text) : parseToml(text)
+    source = readLines(text, file, (line, keys, what) => new Broken({ file, line, key: keys.join('.'), message: what }))
   } catch (error) {
-    const line = error instanceof TomlError ? ` in line ${error.line}` : ''
-    return [
-      problem('', `it is not valid ${file.endsWith('.json') ? 'JSON' : 'TOML'}${line}: ${firstLine(messageOf(error))}`),
-    ]
+    if (error instanceof Broken) return [error.problem]
+    throw error
   }
-  const hoisted = hoist(value)
-  if ('wrong' in hoisted) return [problem(hoisted.key, hoisted.wrong)]
+  const hoisted = hoist(source.value)
+  const below = 'wrong' in hoisted ? [] : hoisted.below
+  const lineOf = (key: string) => {
+    const keys = key.split('.')
+    if (keys[0] === 'bundle') return lineNear(source, keys)
+    return source.lineOf(['bundle', ...keys]) || lineNear(source, [...below, ...keys])
+  }
+  const problem = ({ key, message }: Keyed): BundleProblem => ({ file, key, message, line: lineOf(key) })
+  if ('wrong' in hoisted) return [problem({ key: hoisted.key, message: hoisted.wrong })]
   const decoded = v.safeParse(Bundle, hoisted.value)
   if (!decoded.success) {
     return decoded.issues.map(issue =>
-      problem(
-        [...hoisted.below, v.getDotPath(issue) ?? ''].filter(part => part !== '').join('.'),
-        issue.type === 'strict_object' && issue.expected === 'never' ? 'unknown member' : issueText(issue),
-      ),
+      problem({
+        key: [...below, v.getDotPath(issue) ?? ''].filter(part => part !== '').join('.'),
+        message: issue.type === 'strict_object' && issue.expected === 'never' ? 'unknown member' : issueText(issue),
+      }),
     )
   }
   const wrong = decoded.output.profiles.flatMap((profile, at) => profileProblems(profile, `profiles.${at}`))
   wrong.push(...twice(decoded.output.profiles, 'profiles', 'profile'))
-  return wrong.length > 0 ? wrong.map(({ key, message }) => problem(key, message)) : decoded.output
+  return wrong.length > 0 ? wrong.map(problem) : { manifest: decoded.output, lineOf }
 }
 
-const firstLine = (text: string) => text.split('\n', 1)[0] ?? text
+/** The text has no value. */
+class Broken extends Error {
+  constructor(readonly problem: BundleProblem) {
+    super(problem.message)
+  }
+}
 
 type Hoisted =
   | { readonly value: unknown; readonly below: readonly string[] }
   | { readonly wrong: string; readonly key: string }
 
 /** Fields stand at the root or below `[bundle]`; profiles at either, not at both. */
-function hoist(value: unknown): Hoisted {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { wrong: 'a table of members', key: '' }
-  const { bundle, ...root } = value as Record<string, unknown>
+function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
+  const { bundle, ...root } = value
   if (bundle === undefined) return { value, below: [] }
   if (typeof bundle !== 'object' || bundle === null || Array.isArray(bundle))
     return { wrong: 'a table of members', key: 'bundle' }

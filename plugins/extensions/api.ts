@@ -20,9 +20,11 @@ export {
   publishFamilies,
   RelativePath,
   readManifest,
+  requirementDigest,
   type SourceTier,
   toolId,
 } from './manifest.js'
+export { lineNear, type Read, readLines } from './manifest-source.js'
 export { inFolder, programOf, readInside, readText, resolveInside, shippedId } from './paths.js'
 
 /** The status of Behaviour 3.3. */

@@ -35,13 +35,13 @@ interface SourceFile {
 }
 
 /** The files of a folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
-export async function filesOf(root: string): Promise<SourceFile[]> {
+export async function filesOf(root: string, leftOut: readonly string[] = []): Promise<SourceFile[]> {
   const files: SourceFile[] = []
   let bytes = 0
   const walk = async (below: string): Promise<void> => {
     const entries = await readdir(path.join(root, below), { withFileTypes: true })
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (LEFT_OUT.has(entry.name)) continue
+      if (LEFT_OUT.has(entry.name) || leftOut.includes(entry.name)) continue
       const relative = below === '' ? entry.name : `${below}/${entry.name}`
       const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
       const found = await lstat(absolute)
@@ -89,19 +89,26 @@ export class CodeCache {
   /**
    * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
    * code it is.
+   * @param unique a name that was never used before
+   * @param leftOut names that are passed over
    * @returns the hash, and the copy's folder
    */
-  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+  async copy(
+    name: string,
+    root: string,
+    unique: string,
+    leftOut: readonly string[] = [],
+  ): Promise<{ hash: string; folder: string }> {
     this.#linked ??= this.#link()
     await this.#linked
-    const files = await filesOf(root)
+    const files = await filesOf(root, leftOut)
     const hash = await hashTree(root, files)
     const folder = path.join(this.dir, hash, name)
-    this.#give(hash)
+    this.keep(hash)
     await this.#sweeping
     if (existsSync(folder)) return { hash, folder }
     const staged = path.join(this.dir, `.${unique}`)
-    this.#give(`.${unique}`)
+    this.keep(`.${unique}`)
     const fresh = path.join(staged, name)
     try {
       for (const { relative, absolute } of files) {
@@ -122,15 +129,16 @@ export class CodeCache {
     return { hash, folder }
   }
 
+  /** Holds a copy that is there, until it is given back. */
+  keep(hash: string): void {
+    this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
+  }
+
   /** Gives a copy back: what was loaded from it has ended. */
   release(hash: string): void {
     const left = (this.#given.get(hash) ?? 1) - 1
     if (left > 0) this.#given.set(hash, left)
     else this.#spent = this.#given.delete(hash) || this.#spent
-  }
-
-  #give(hash: string): void {
-    this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
   }
 
   /** Removes copies when there are some that were given back. */
@@ -190,9 +198,10 @@ function findPackage(from: string, name: string): string | undefined {
 export async function importPlugin(folder: string, manifest: Manifest): Promise<{ plugin: Plugin; module: string }> {
   const { name, version, main = '' } = manifest
   const file = await realpath(await resolveInside(folder, main))
+  const bad = (what: string) => ExtensionErrors.extension_load_failed(`${main} of ${name}: ${what}`)
+  if (await isNoModule(folder, file)) throw bad(NO_MODULE)
   const module = (await import(pathToFileURL(file).href)) as { default?: unknown }
   const plugin = module.default as Partial<Plugin> | undefined
-  const bad = (what: string) => ExtensionErrors.extension_load_failed(`${main} of ${name}: ${what}`)
   if (typeof plugin !== 'object' || plugin === null || typeof plugin.apply !== 'function' || !plugin.surface) {
     throw bad('its default export is not a plugin, { name, version, requires, surface, apply }')
   }
@@ -204,4 +213,13 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
   return { plugin: plugin as Plugin, module: file }
+}
+
+const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
+
+/** Without a package.json of its own code is a module; npm writes one that says otherwise. */
+async function isNoModule(folder: string, file: string): Promise<boolean> {
+  const text = await readFile(path.join(folder, 'package.json'), 'utf8').catch(() => undefined)
+  if (text === undefined || !file.endsWith('.js') || /"type"\s*:\s*"module"/.test(text)) return false
+  return /^\s*(?:import\s*[\w{*'"]|export\s)/m.test(await readFile(file, 'utf8'))
 }

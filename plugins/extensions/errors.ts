@@ -28,6 +28,8 @@ export const ExtensionErrors = defineErrors({
     message: 'TypeScript is bundled with esbuild, which the folder has to have',
     next: 'npm install --save-dev esbuild',
   },
+  extension_name_invalid: { status: 422, message: 'no extension can have that name' },
+  extension_build_failed: { status: 422, message: 'the source of the extension cannot be bundled' },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_record_taken: {

@@ -1,4 +1,13 @@
-import { type DropIns, messageOf, type Plugin, type PluginKernel, reasonOf, within } from '../../kernel/plugin.js'
+import {
+  type Clock,
+  type DropIns,
+  messageOf,
+  type Plugin,
+  type PluginKernel,
+  type PluginState,
+  reasonOf,
+  within,
+} from '../../kernel/plugin.js'
 import { Extensions } from './api.js'
 import { importPlugin } from './code.js'
 import { ExtensionErrors } from './errors.js'
@@ -28,6 +37,8 @@ export interface Before {
   readonly before: Code | undefined
   /** Generation whose code need not be started again when it is still the same. */
   readonly known: Code | undefined
+  /** What the boot started, or tried to, is started again. */
+  readonly anew: boolean
   /** Where what the code logs goes as well. */
   readonly log: LogRing
 }
@@ -41,12 +52,19 @@ export async function bringCode(
   host: InstanceHost,
   manifest: Manifest,
   root: string,
-  { before, known, log }: Before,
+  { before, known, anew, log }: Before,
 ): Promise<Code> {
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique())
   try {
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
+    const begun = before || anew ? undefined : host.begun(name)
+    const state = begun?.hash === hash ? host.stateOf(name) : undefined
+    if (begun && state) {
+      // The boot's own hold on the copy is given back with it.
+      host.code.release(hash)
+      return { hash, plugin: begun.plugin, module: begun.module, ...waiting(name, state) }
+    }
     const where = { folder, root }
     const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest)).catch(
       async error => {
@@ -58,12 +76,14 @@ export async function bringCode(
     )
     // One that takes another place leaves the one that it had.
     if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
-    const state = await host.dropIns.put(guarded(host, plugin, log, error => placed(error, where)))
-    if (state.status === 'failed') {
-      await host.dropIns.remove(name)
-      throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
-    }
-    return { hash, plugin, module, ...(state.status === 'active' ? {} : { waits: reasonOf(state) }) }
+    const put = await host.dropIns.put(
+      guarded(
+        host.clock,
+        overheardBy(plugin, log, error => placed(error, where)),
+      ),
+    )
+    if (put.status === 'failed') await host.dropIns.remove(name)
+    return { hash, plugin, module, ...waiting(name, put) }
   } catch (error) {
     host.code.release(hash)
     throw error
@@ -77,17 +97,30 @@ export async function standIn(dropIns: DropIns, { name, version }: Manifest): Pr
   return { plugin }
 }
 
-/** It leaves before its host does, is given up on when applying it never ends, and what it logs is told to its developer. */
-function guarded({ clock }: InstanceHost, plugin: Plugin, log: LogRing, textOf: (error: unknown) => string): Plugin {
+/** @throws Fault `extension_load_failed` when it failed */
+function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
+  if (state.status === 'failed') throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
+  return state.status === 'active' ? {} : { waits: reasonOf(state) }
+}
+
+/** It leaves before its host does, unless its place is that of another, and is given up on when applying it never ends. */
+export function guarded(clock: Clock, plugin: Plugin): Plugin {
+  const apply: Plugin['apply'] = kernel =>
+    within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+  const requires = { ...plugin.requires, ...(plugin.replaces === undefined ? { 'its host': Extensions } : {}) }
+  return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
+}
+
+/** What it logs, and why it does not start, is told to its developer. */
+function overheardBy(plugin: Plugin, log: LogRing, textOf: (error: unknown) => string): Plugin {
   const apply: Plugin['apply'] = async kernel => {
     try {
-      return await within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(overheard(kernel, log)))())
+      return await plugin.apply(overheard(kernel, log))
     } catch (error) {
       throw new Error(textOf(error), { cause: error })
     }
   }
-  const requires = { ...plugin.requires, 'its host': Extensions }
-  return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
+  return Object.create(plugin, Object.getOwnPropertyDescriptors({ apply }))
 }
 
 /** The kernel, whose log goes to that of the extension as well. */

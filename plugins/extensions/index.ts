@@ -31,6 +31,7 @@ import {
   ResourceFamilies,
 } from './api.js'
 import { authoringCommands } from './authoring/surface.js'
+import { BegunCodes } from './begun.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
@@ -80,7 +81,7 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  declares: [ResourceFamilies],
+  declares: [ResourceFamilies, BegunCodes],
   tables: [...migrations, ...installMigrations],
   errors: [ExtensionErrors, InstallErrors],
   commands: [...authoringCommands, ...installCommands],

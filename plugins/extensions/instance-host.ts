@@ -1,5 +1,6 @@
-import type { DropIns } from '../../kernel/plugin.js'
+import type { DropIns, PluginState } from '../../kernel/plugin.js'
 import type { InstalledExtension } from './api.js'
+import type { BegunCode } from './begun.js'
 import type { Claims } from './claims.js'
 import type { CodeCache } from './code.js'
 import type { Families } from './families.js'
@@ -19,6 +20,10 @@ export interface InstanceHost extends Checker {
   readonly claims: Claims
   /** The process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension, logs: LogRing) => ExtensionRuntime
+  /** Code of that name that the boot started, or tried to. */
+  readonly begun: (name: string) => BegunCode | undefined
+  /** How the plugin of that name is, wherever it has its place; undefined when there is none. */
+  readonly stateOf: (name: string) => PluginState | undefined
   /** Its status, health or problem changed. */
   readonly changed: (instance: Instance) => void
   /** That happened by itself: others are to be told now. */

@@ -254,7 +254,7 @@ export class Instance {
     const generation = this.#generation
     this.#generation = undefined
     this.#problem = undefined
-    const problem = generation && (await this.#loader.release(generation))
+    const problem = await (generation ? this.#loader.release(generation) : this.#loader.releaseBegun())
     if (problem !== undefined) this.#problem = this.#faultOf(problem)
   }
 

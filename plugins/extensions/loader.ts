@@ -119,6 +119,13 @@ export class Loader {
     return problem
   }
 
+  /** Ends code that the boot started for one that did not load afterwards; why it does not end. */
+  async releaseBegun(): Promise<unknown> {
+    const { dropIns, stateOf } = this.host
+    if (stateOf(this.whose.name) === undefined) return undefined
+    return dropIns.remove(this.whose.name).catch(error => error)
+  }
+
   async #publish(seen: Seen, shipped: Shipped): Promise<void> {
     await this.host.claims.take(this.whose, claimsOf(seen, shipped))
     await this.host.families.publish(this.view(seen), shipped)
@@ -136,7 +143,7 @@ export class Loader {
       }
     }
     const known = before?.waits === undefined && !anew ? before : undefined
-    return bringCode(this.host, manifest, root, { before, known, log: this.whose.log })
+    return bringCode(this.host, manifest, root, { before, known, anew, log: this.whose.log })
   }
 
   async #process(

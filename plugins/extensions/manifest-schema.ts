@@ -232,8 +232,11 @@ export function isAtLeast(version: string, floor: string): boolean {
   return have?.[4] === undefined || want?.[4] !== undefined
 }
 
-/** Digest of a network requirement (Behaviour 3.7); empty when there is none. */
-export function requirementDigest({ network_participation: net }: Manifest): string {
+/**
+ * What is confirmed of a network requirement: SHA-256, hex, of it as compact JSON with its scopes sorted and each once; empty
+ * where nothing is required (Behaviour 3.7).
+ */
+export function requirementDigest({ network_participation: net }: Pick<Manifest, 'network_participation'>): string {
   if (!net?.required) return ''
   const scopes = [...new Set(net.channel_scopes ?? [])].sort()
   const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })

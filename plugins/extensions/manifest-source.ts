@@ -11,6 +11,9 @@ export interface ManifestSource {
 }
 
 type LineOf = (keys: readonly string[]) => number
+/** Makes the error of what is wrong at a line, from 1, and a key. */
+type Bad = (line: number, keys: readonly string[], what: string) => Error
+export type Read = { readonly value: Record<string, unknown>; readonly lineOf: LineOf }
 
 /** Parses the text of a `.toml` or `.json` file. @throws Fault `extension_manifest_invalid` with the line */
 export function readSource(text: string, path: string): ManifestSource {
@@ -21,16 +24,20 @@ export function readSource(text: string, path: string): ManifestSource {
       next: `edit ${path}, line ${line}`,
     })
   }
-  const { value, lineOf } = path.endsWith('.json') ? readJson(text, bad) : readToml(text, bad)
+  const { value, lineOf } = readLines(text, path, bad)
+  // Core keys are written at the root or in [extension]; whoever asks knows them at the root.
   return {
     value,
-    fault: (keys, what) => {
-      // Core keys are written at the root or in [extension]; whoever asks knows them at the root.
-      const line = lineOf(keys) || lineOf(['extension', ...keys]) || nearest(lineOf, keys)
-      return bad(line, keys, what)
-    },
+    fault: (keys, what) => bad(lineOf(keys) || lineOf(['extension', ...keys]) || nearest(lineOf, keys), keys, what),
   }
 }
+
+/** The same for any file: its value, and the lines of its keys, 0 for one that is not there. @throws what `bad` makes */
+export const readLines = (text: string, path: string, bad: Bad): Read =>
+  path.endsWith('.json') ? readJson(text, bad) : readToml(text, bad)
+
+/** Line of the nearest key that is there, from the key itself upwards. */
+export const lineNear = ({ lineOf }: Read, keys: readonly string[]): number => lineOf(keys) || nearest(lineOf, keys)
 
 function nearest(lineOf: LineOf, keys: readonly string[]): number {
   for (let length = keys.length - 1; length > 0; length--) {
@@ -40,16 +47,13 @@ function nearest(lineOf: LineOf, keys: readonly string[]): number {
   return 1
 }
 
-type Bad = (line: number, keys: readonly string[], what: string) => Fault
-type Read = { readonly value: Record<string, unknown>; readonly lineOf: LineOf }
-
 function readJson(text: string, bad: Bad): Read {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { disallowComments: true })
   const lineAt = (offset: number) => text.slice(0, offset).split('\n').length
   const [error] = errors
   if (error) throw bad(lineAt(error.offset), [], `not valid JSON: ${printParseErrorCode(error.error)}`)
-  if (root?.type !== 'object') throw bad(1, [], 'a manifest is a JSON object')
+  if (root?.type !== 'object') throw bad(1, [], 'it is not a JSON object')
   const lines = new Map<string, number>()
   const visit = (node: Node): void => {
     const [key] = node.type === 'property' ? (node.children ?? []) : []
@@ -58,6 +62,10 @@ function readJson(text: string, bad: Bad): Read {
       const id = JSON.stringify(keys)
       if (lines.has(id)) throw bad(lineAt(node.offset), keys, 'it stands here a second time')
       lines.set(id, lineAt(node.offset))
+    }
+    if (node.type === 'array') {
+      for (const item of node.children ?? [])
+        lines.set(JSON.stringify(getNodePath(item).map(String)), lineAt(item.offset))
     }
     for (const child of node.children ?? []) visit(child)
   }
@@ -81,7 +89,8 @@ function readToml(text: string, bad: Bad): Read {
  */
 function tomlLines(text: string): LineOf {
   const lines = new Map<string, number>()
-  const counts = new Map<string, number>()
+  /** Of an array of tables, by its path, the index of the last one so far. */
+  const last = new Map<string, number>()
   let table: string[] = []
   const note = (keys: readonly string[], line: number) => {
     const id = JSON.stringify(keys)
@@ -90,12 +99,15 @@ function tomlLines(text: string): LineOf {
   text.split('\n').forEach((content, index) => {
     const header = /^\s*(\[\[?)\s*([^\]]+?)\s*\]/.exec(content)
     if (header?.[2] !== undefined) {
-      table = split(header[2])
-      if (header[1] === '[[') {
+      const names = split(header[2])
+      table = []
+      for (const [at, name] of names.entries()) {
+        table.push(name)
+        note(table, index + 1)
         const id = JSON.stringify(table)
-        const count = counts.get(id) ?? 0
-        counts.set(id, count + 1)
-        table = [...table, String(count)]
+        if (header[1] === '[[' && at === names.length - 1) last.set(id, (last.get(id) ?? -1) + 1)
+        const count = last.get(id)
+        if (count !== undefined) table.push(String(count))
       }
       note(table, index + 1)
       return

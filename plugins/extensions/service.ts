@@ -18,6 +18,7 @@ import {
   type ExtensionsApi,
   type InstalledExtension,
 } from './api.js'
+import { BegunCodes } from './begun.js'
 import { Catalog, type Found } from './catalog.js'
 import { extensionItems } from './checks.js'
 import { Claims } from './claims.js'
@@ -79,6 +80,8 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: (extension, log) => runtimeFor(this, extension, log),
+      begun: name => this.#begun().find(code => code.name === name),
+      stateOf: name => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state,
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }
@@ -116,7 +119,12 @@ export class ExtensionsService implements ExtensionsApi {
   start(): Promise<void> {
     const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
     for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
+    for (const { hash } of this.#begun()) this.#code.keep(hash)
     return this.#installer.start()
+  }
+
+  #begun() {
+    return this.kernel.collect(BegunCodes).map(({ entry }) => entry)
   }
 
   installed(): readonly InstalledExtension[] {

@@ -11,6 +11,7 @@ import {
 } from '../../kernel/plugin.js'
 
 export { isInside, syncFolder, writeWhole } from './files.js'
+export { migrations as workspaceTables } from './table.js'
 
 /** A registered root directory (Behaviour 5.1). */
 export interface Workspace {

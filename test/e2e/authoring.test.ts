@@ -1,5 +1,5 @@
 // proof, timeout: 180s: whole programs, started some twenty times
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -32,13 +32,18 @@ test('what init writes is valid and passes its tests, without a daemon', async (
   const tested = await at.json<Tested>('extension', 'test', 'my-clock')
   assert.equal(failures(tested), [])
   assert.is(tested.tests.at(-1)?.name, 'my-clock works')
+  const bad = await at.run(['extension', 'init', 'My Things'])
+  assert.match(
+    bad.stderr,
+    /"My Things" is no name[\s\S]*extension_name_invalid[\s\S]*svc extension init acme\.my-things/,
+  )
   const again = await at.run(['extension', 'init', 'my-kit', '--form', 'static'])
   assert.match(again.stderr, 'extension_exists')
   assert.not.ok(existsSync(at.home) && existsSync(path.join(at.home, 'svc.db')))
 })
 
 test('the examples hold to the contract, and their own tests pass', async ({ at }) => {
-  for (const name of ['acme.keep', 'release-kit']) {
+  for (const name of ['acme.keep', 'acme.workspaces', 'release-kit']) {
     const tested = await at.json<Tested>('extension', 'test', path.join(examples, name))
     assert.equal(failures(tested), [], name)
     assert.ok(tested.passed > 4)
@@ -60,7 +65,27 @@ test('an extension that leaves something behind, and a test that fails, are told
     failed.map(({ name }) => name.slice(0, 8)),
     ['unloaded', 'mine'],
   )
-  assert.match(failed[0]?.error ?? '', 'Timeout')
+  assert.match(failed[0]?.error ?? '', /it leaves behind: a timer, made in main\.js:\d+/)
+})
+
+test('validate judges what is shipped as loading does, with file, line and key', async ({ at }) => {
+  const bundle = path.join(at.folder, 'my-kit/bundles/start.toml')
+  const written = readFileSync(bundle, 'utf8')
+  const wrong = written
+    .replace('prompt = "Say', 'promt = "Say')
+    .replace('name = "default"', 'name = "default"\ncolour = 1')
+  writeFileSync(bundle, wrong)
+  writeFileSync(path.join(at.folder, 'my-kit/agents/helper/AGENT.md'), 'nothing')
+  const { code, stdout } = await at.run(['extension', 'validate', 'my-kit', '--json'])
+  assert.is(code, 1)
+  assert.equal(JSON.parse(stdout).problems.sort(), [
+    'bundles/start.toml:13: profiles.0.jobs.0.promt: unknown member',
+    'bundles/start.toml:5: profiles.0.colour: unknown member',
+  ])
+  writeFileSync(bundle, written)
+  const agent = JSON.parse((await at.run(['extension', 'validate', 'my-kit', '--json'])).stdout).problems
+  assert.match(agent.join('\n'), /^bundles\/start\.toml:\d+: profiles\.0\.agents\.0\.path: agents\/helper\/AGENT\.md: /)
+  assert.is((await at.run(['extension', 'build', 'my-kit'])).code, 1)
 })
 
 test('validate says where a manifest is wrong, and what of a surface is, without running it', async ({ at }) => {
@@ -122,14 +147,54 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   assert.is((await at.run(['extension', 'info', 'acme.hello'])).code, 4)
 })
 
-test('TypeScript is bundled with what the folder has; without, it says what to do', async ({ at }) => {
+const GREET = "export const greet = (name: string) => 'Typed hello, ' + name\n"
+
+test('TypeScript is bundled with what the folder has, installed and run; what is missing or wrong is told by its place', async ({
+  at,
+}) => {
   await at.svc('extension', 'init', 'acme.typed')
   const folder = path.join(at.folder, 'acme.typed')
-  writeFileSync(path.join(folder, 'main.ts'), readFileSync(path.join(folder, 'main.js')))
+  const [source, greet] = ['main.ts', 'greet.ts'].map(name => path.join(folder, name)) as [string, string]
+  const written = readFileSync(path.join(folder, 'main.js'), 'utf8')
+    .replace(/return `Hello.*`/, 'return greet(name)')
+    .replace('to(name) {', 'to(name: string): string {')
+  writeFileSync(source, `import { greet } from './greet'\n${written}`)
+  writeFileSync(greet, GREET)
   rmSync(path.join(folder, 'main.js'))
-  const { code, stderr } = await at.run(['extension', 'build', 'acme.typed'])
-  assert.is(code, 1)
-  assert.match(stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+  const none = await at.run(['extension', 'build', 'acme.typed'])
+  assert.is(none.code, 1)
+  assert.match(none.stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+
+  mkdirSync(path.join(folder, 'node_modules'))
+  symlinkSync(path.join(import.meta.dirname, '../../node_modules/esbuild'), path.join(folder, 'node_modules/esbuild'))
+  writeFileSync(greet, `${GREET})`)
+  const wrong = await at.run(['extension', 'build', 'acme.typed'])
+  assert.match(wrong.stderr, /greet\.ts:2:1: .*\n.*extension_build_failed\n.*edit greet\.ts, line 2/)
+
+  writeFileSync(greet, GREET)
+  // As npm init writes it.
+  writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }')
+  assert.match((await at.run(['extension', 'build', 'acme.typed'])).stderr, 'npm pkg set type=module')
+  writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }')
+  const { file } = await at.json<{ file: string }>('extension', 'build', 'acme.typed')
+  await at.svc('extension', 'install', file)
+  assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed hello, Ada')
+  await at.svc('extension', 'disable', 'acme.typed')
+  rmSync(path.join(folder, 'node_modules/esbuild'))
+  mkdirSync(path.join(at.folder, 'node_modules'))
+  symlinkSync(
+    path.join(import.meta.dirname, '../../node_modules/esbuild'),
+    path.join(at.folder, 'node_modules/esbuild'),
+  )
+  const dev = at.start(['extension', 'dev', 'acme.typed'])
+  await dev.shows(/linked acme\.typed 0\.1\.0, active/)
+  writeFileSync(greet, GREET.replace('Typed hello', 'Typed again'))
+  await dev.shows(/loaded acme\.typed/)
+  assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed again, Ada')
+  dev.child.kill('SIGINT')
+  await dev.ended
+  // What made it is not installed.
+  assert.not.ok(existsSync(path.join(at.home, 'extensions/acme.typed/node_modules')))
 })
 
 test.run()

@@ -1,16 +1,116 @@
-import { ok, routeOf } from 'svc/plugin'
-import { workspaces } from 'svc/plugins'
+import { created, definePlugin, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
+import { Checks, Daemon } from 'svc/plugins/daemon'
+import * as api from 'svc/plugins/workspaces'
+import * as wire from 'svc/schemas/workspaces'
 import * as v from 'valibot'
+import { Registered } from './registered.js'
 
 const route = routeOf()
+const { contribute } = surfaceOf()
+const area = 'Workspaces'
+const all = '/api/workspaces'
+const one = '/api/workspaces/{id}'
+const reply = workspace => ({ workspace: wireOf(workspace) })
 
-/** What this one has more than the plugin whose place it takes. */
-const more = {
+const wireOf = ({ id, name, rootDir, addDirs, defaultAgent, sandboxRef, createdAt, updatedAt }) => ({
+  id,
+  name,
+  root_dir: rootDir,
+  add_dirs: [...addDirs],
+  default_agent: defaultAgent,
+  sandbox_ref: sandboxRef,
+  created_at: iso(createdAt),
+  updated_at: iso(updatedAt),
+})
+
+/**
+ * What others rely on is what `svc/plugins/workspaces` says: its token, events, errors, the registry that it declares and the
+ * tables in which there may be workspaces already. The commands of the package ask these routes by their paths.
+ */
+export default definePlugin({
+  name: 'acme.workspaces',
+  version: '1.0.0',
+  replaces: 'workspaces',
+  requires: { daemon: Daemon },
+  provides: api.Workspaces,
+  service: async () => Registered,
+}).surface({
+  declares: [api.WorkspaceDetailMembers],
+  tables: api.workspaceTables,
+  errors: [api.WorkspaceErrors],
+  events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
+  registries: [
+    contribute(Checks, self => [{ id: 'workspaces.roots', category: 'workspaces', run: () => self.rootItems() }]),
+  ],
   routes: [
     route({
       method: 'GET',
+      path: all,
+      area,
+      summary: 'Registered workspaces',
+      replies: { 200: wire.ListWorkspacesReply },
+      handle: self => ok({ workspaces: self.list().map(wireOf) }),
+    }),
+    route({
+      method: 'POST',
+      path: all,
+      area,
+      summary: 'Register a directory as workspace',
+      body: wire.CreateWorkspaceBody,
+      replies: { 201: wire.WorkspaceReply },
+      errors: [400, 409],
+      handle: async (self, { body, actor }) => created(reply(await self.create(body, actor))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/resolve',
+      area,
+      summary: 'The workspace that a path lies in, registered when there is none',
+      body: wire.ResolveWorkspaceBody,
+      replies: { 200: wire.WorkspaceReply },
+      errors: [400, 404, 410],
+      handle: async (self, { body, actor }) => ok(reply(await self.resolve(body.path, actor))),
+    }),
+    route({
+      method: 'GET',
+      path: one,
+      area,
+      summary: 'A workspace and what it sees; by id, name or path',
+      replies: { 200: wire.WorkspaceDetail },
+      errors: [400, 404, 410],
+      handle: async (self, { params, actor }) => {
+        const workspace = await self.find(params.id, actor)
+        return ok({ ...reply(workspace), ...(await self.detail(workspace)) })
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: one,
+      area,
+      summary: 'Change name, further directories, default agent or sandbox',
+      body: wire.PatchWorkspaceBody,
+      replies: { 200: wire.WorkspaceReply },
+      errors: [400, 404, 409],
+      handle: async (self, { params, body, actor }) => ok(reply(await self.change(params.id, body, actor))),
+    }),
+    route({
+      method: 'DELETE',
+      path: one,
+      area,
+      summary: 'Forget a workspace and its records; its files stay',
+      essential: true,
+      replies: { 204: null },
+      errors: [400, 404, 409],
+      handle: async (self, { params, actor }) => {
+        await self.remove(params.id, actor)
+        return noContent()
+      },
+    }),
+    // What this one has more.
+    route({
+      method: 'GET',
       path: '/api/ext/acme.workspaces/roots',
-      area: 'Workspaces',
+      area,
       summary: 'Roots of all workspaces, ascending',
       replies: { 200: v.object({ roots: v.array(v.object({ root_dir: v.string() })) }) },
       cli: {
@@ -18,23 +118,9 @@ const more = {
         view: { rows: 'roots', columns: [{ header: 'Root', path: 'root_dir' }], empty: 'no workspaces' },
       },
       handle: self => {
-        const roots = self.list().map(workspace => ({ root_dir: workspace.rootDir }))
-        return ok({ roots: roots.sort((a, b) => (a.root_dir < b.root_dir ? -1 : 1)) })
+        const roots = self.list().map(workspace => workspace.rootDir)
+        return ok({ roots: roots.sort().map(root_dir => ({ root_dir })) })
       },
     }),
   ],
-}
-
-/** A plugin is a plain object: this one is another with some members changed, and brings that one's tables along. */
-export default {
-  ...workspaces,
-  name: 'acme.workspaces',
-  version: '1.0.0',
-  replaces: 'workspaces',
-  surface: { ...workspaces.surface, routes: [...workspaces.surface.routes, ...more.routes] },
-  async apply(kernel) {
-    const service = await workspaces.apply(kernel)
-    kernel.register(more, service)
-    return service
-  },
-}
+})

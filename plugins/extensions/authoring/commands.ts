@@ -27,23 +27,24 @@ export const runValidate = told(async context => {
   const { out } = context
   const { name, version } = manifest
   const type = typeOf(manifest)
-  if (out.json) return out.value({ name, version, type, folder: root, valid: problems.length === 0, problems })
-  for (const problem of problems) out.line(out.color('red', problem))
-  if (problems.length === 0) out.line(`${name} ${version} is valid, of type ${type}`)
-  return problems.length === 0 ? undefined : 1
+  const valid = problems.length === 0
+  if (out.json) out.value({ name, version, type, folder: root, valid, problems })
+  else for (const problem of problems) out.line(out.color('red', problem))
+  if (valid && !out.json) out.line(`${name} ${version} is valid, of type ${type}`)
+  return valid ? undefined : 1
 })
 
 /** `svc extension build [dir]` */
 export const runBuild = told(async context => {
   const { options, cwd, out, fault } = context
-  const before = await manifestOf(context)
-  const source = await bundleMain(before.root, before.manifest)
-  if (source !== undefined) out.line(out.color('dim', `bundled ${source} as ${before.manifest.main}`))
-  const { manifest, root, problems } = await validated(context)
+  const source = await bundled(context)
+  // What a bundle needs is in it, and what made it is not to be installed.
+  const leftOut = source === undefined ? [] : ['node_modules']
+  const { manifest, root, problems } = await validateFolder(folderOf(context), leftOut)
   const [problem] = problems
   if (problem !== undefined) return fault('extension_invalid', problem, 'svc extension validate')
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
-  const packed = await packFolder(root, manifest, file)
+  const packed = await packFolder(root, manifest, file, leftOut)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
@@ -52,13 +53,15 @@ export const runBuild = told(async context => {
 
 /** `svc extension dev [dir]` */
 export const runDev = told(async context => {
+  const source = await bundled(context)
   const { manifest, root } = await validated(context)
-  await develop(context, manifest.name, root)
+  await develop(context, manifest.name, root, source === undefined ? undefined : () => bundleMain(root, manifest))
 })
 
 /** `svc extension test [dir]` */
 export const runTest = told(async context => {
   const { out } = context
+  await bundled(context)
   const { manifest, root, problems } = await validated(context)
   for (const problem of problems) out.line(out.color('red', problem))
   const { passed, failed, tests } = await testFolder(manifest.name, root, {
@@ -74,7 +77,15 @@ export const runTest = told(async context => {
 const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
 const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
-const manifestOf = (context: CommandContext) => readFolderManifest(folderOf(context))
+
+/** Bundles TypeScript beside `main`, where there is any. @returns its file */
+async function bundled(context: CommandContext): Promise<string | undefined> {
+  const { root, manifest } = await readFolderManifest(folderOf(context))
+  const source = await bundleMain(root, manifest)
+  const { out } = context
+  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
+  return source
+}
 
 /** What these commands find wrong without a daemon is told as what a daemon says. */
 function told<T>(run: (context: CommandContext) => Promise<T>) {

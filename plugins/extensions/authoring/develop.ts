@@ -6,11 +6,21 @@ import { EVERYWHERE } from '../identity.js'
 /** What the daemon says of it that an author has to see. */
 const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
 
+const SETTLE_MS = 100
+/** Names below which nothing is watched. */
+const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
+
 /**
  * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C. Until then everything that
  * its process and its code say is printed, and what becomes of each load.
+ * @param build makes what is loaded of its sources, after each change of them; absent where they are the same
  */
-export async function develop(context: CommandContext, name: string, root: string): Promise<void> {
+export async function develop(
+  context: CommandContext,
+  name: string,
+  root: string,
+  build: (() => Promise<unknown>) | undefined,
+): Promise<void> {
   const { client, out, options } = context
   const { workspace = EVERYWHERE } = options
   const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
@@ -25,12 +35,52 @@ export async function develop(context: CommandContext, name: string, root: strin
   context.signal.addEventListener('abort', () => stop.abort(), { once: true })
   const own = encodeURIComponent(name)
   try {
-    await Promise.race([aborted(stop.signal), followLogs(context, query => at(`${own}/logs`, query), stop.signal)])
+    await Promise.race([
+      aborted(stop.signal),
+      followLogs(context, query => at(`${own}/logs`, query), stop.signal),
+      ...(build ? [followSources(context, root, stop.signal, build)] : []),
+    ])
   } finally {
     release()
     await client.request('DELETE', at(own))
     if (out.json) out.value({ what: 'unlinked', name })
     else out.line(out.color('dim', `unlinked ${name}`))
+  }
+}
+
+/** Builds after each burst of changes, one at a time, until the signal aborts; what it makes the daemon sees by itself. */
+async function followSources(
+  { out }: CommandContext,
+  root: string,
+  signal: AbortSignal,
+  build: () => Promise<unknown>,
+): Promise<void> {
+  const { watch } = await import('chokidar')
+  const watcher = watch(root, {
+    ignored: (at, stats) =>
+      LEFT_OUT.test(at.slice(root.length)) || (stats?.isFile() === true && !/\.[cm]?tsx?$/.test(at)),
+    awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
+  })
+  let dirty = false
+  let busy: Promise<void> | undefined
+  const work = async () => {
+    while (dirty && !signal.aborted) {
+      dirty = false
+      // What ran goes on, and the next change is tried again.
+      await build().catch(error => out.line(out.color('red', (error as Error).message)))
+    }
+    busy = undefined
+  }
+  // Files that are there when it begins are told of, too: they may have changed since they were built.
+  watcher.on('all', () => {
+    dirty = true
+    busy ??= work()
+  })
+  try {
+    await aborted(signal)
+    await busy
+  } finally {
+    await watcher.close()
   }
 }
 

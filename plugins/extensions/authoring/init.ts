@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { messageOf } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import { parseManifest } from '../manifest.js'
 import { type Form, filesOf } from './templates.js'
@@ -8,12 +9,16 @@ import { type Form, filesOf } from './templates.js'
  * Writes a new extension; the folder is there with all of its files or not at all.
  * @param folder absolute; it is not there, or empty
  * @returns its files, relative
- * @throws Fault `extension_exists`, `extension_manifest_invalid` for a name that no manifest may have
+ * @throws Fault `extension_exists`, `extension_name_invalid`
  */
 export async function writeExtension(folder: string, form: Form, name: string): Promise<string[]> {
   const files = filesOf(form, name)
   // Before anything is written: what the name is to be is said by the manifest's own rules.
-  parseManifest(files['extension.toml'], 'extension.toml')
+  try {
+    parseManifest(files['extension.toml'], 'extension.toml')
+  } catch (error) {
+    throw badName(form, name, messageOf(error))
+  }
   const there = await readdir(folder).catch(error => {
     if ((error as { code?: string }).code === 'ENOENT') return []
     throw ExtensionErrors.extension_exists(`${folder} is not a folder`)
@@ -31,4 +36,20 @@ export async function writeExtension(folder: string, form: Form, name: string): 
     await rm(staged, { recursive: true, force: true })
   }
   return Object.keys(files)
+}
+
+/** The rule that the name breaks, and one that is like it and does not. */
+function badName(form: Form, name: string, told: string) {
+  const [vendor = '', ...rest] = name
+    .toLowerCase()
+    .split('.')
+    .map(part => part.replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, ''))
+    .filter(part => part !== '')
+  const things = rest.join('-') || vendor || 'things'
+  const better = rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' ? `acme.${things}` : things
+  const rule = told.replace(/^extension\.toml:\d+: name: /, '')
+  const option = form === 'plugin' ? '' : ` --form ${form}`
+  return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is no name of an extension: ${rule}`, {
+    next: `svc extension init ${better}${option}`,
+  })
 }

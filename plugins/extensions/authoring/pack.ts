@@ -1,4 +1,4 @@
-import { readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,8 +9,8 @@ import { readFolder } from '../install/folder.js'
 import { sha256, treeDigest } from '../install/tree.js'
 import type { Manifest } from '../manifest.js'
 
-/** What stays behind: history, and what operating systems and editors leave. */
-const LEFT_OUT = ['.git', '.hg', '.svn', '.DS_Store', '__pycache__']
+/** What stays behind: history, links to programs, and what operating systems and editors leave. */
+const LEFT_OUT = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__']
 
 export interface Packed {
   /** Absolute. */
@@ -24,11 +24,17 @@ export interface Packed {
 /**
  * Packs the folder of an extension as `svc extension install` takes it; the same files give the same bytes.
  * @param file of the archive, absolute, replaced whole; archives of this name in the folder itself are left out
+ * @param leftOut names that stay behind as well
  * @throws Fault `extension_content_refused` for what no installation would take
  */
-export async function packFolder(root: string, { name }: Manifest, file: string): Promise<Packed> {
+export async function packFolder(
+  root: string,
+  { name }: Manifest,
+  file: string,
+  leftOut: readonly string[] = [],
+): Promise<Packed> {
   const stale = new RegExp(`^${name.replaceAll('.', '\\.')}-[^/]*\\.tar\\.gz(\\.part)?$`)
-  const all = await readFolder(root, LEFT_OUT)
+  const all = await readFolder(root, [...LEFT_OUT, ...leftOut])
   const tree = all.filter(({ path: at }) => !stale.test(at))
   const part = `${file}.part`
   const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
@@ -50,7 +56,7 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
 /**
  * Bundles `main` from the TypeScript beside it, with the bundler that the folder itself has installed: `main.js` from `main.ts`.
  * @returns the source, or undefined where `main` is written by hand
- * @throws Fault `extension_bundler_missing`
+ * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
  */
 export async function bundleMain(root: string, { main }: Manifest): Promise<string | undefined> {
   const source = main?.replace(/\.m?js$/, '.ts')
@@ -58,10 +64,12 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
   const entry = path.join(root, source)
   if (!(await readFile(entry).catch(() => undefined))) return undefined
   const { build } = await bundlerOf(root, source)
-  await build({
+  const file = path.join(root, main)
+  const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: [entry],
-    outfile: path.join(root, main),
+    outfile: file,
+    write: false,
     bundle: true,
     format: 'esm',
     platform: 'node',
@@ -69,11 +77,41 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
     // The daemon hands out its own.
     external: ['svc', 'svc/*', 'valibot'],
     logLevel: 'silent',
+  }).catch((error: BuildFailure) => {
+    throw invalid(source, error)
   })
+  const [{ text } = { text: '' }] = outputFiles
+  // Whoever watches the folder is not woken for nothing.
+  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text)
   return source
 }
 
-async function bundlerOf(root: string, source: string): Promise<{ build(options: object): Promise<unknown> }> {
+/** What esbuild rejects with; columns from 0. */
+interface BuildFailure extends Error {
+  readonly errors?: readonly {
+    readonly text: string
+    readonly location: { readonly file: string; readonly line: number; readonly column: number } | null
+  }[]
+}
+
+/** One error that tells of the first by its place, and how many there are. */
+function invalid(source: string, { message, errors = [] }: BuildFailure) {
+  const [first] = errors
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
+  if (!first?.location) return ExtensionErrors.extension_build_failed(`${source}: ${first?.text ?? message}${more}`)
+  const { file, line, column } = first.location
+  return ExtensionErrors.extension_build_failed(`${file}:${line}:${column + 1}: ${first.text}${more}`, {
+    details: { file, line: String(line) },
+    next: `edit ${file}, line ${line}`,
+  })
+}
+
+/** As much of esbuild as is used. */
+interface Bundler {
+  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
+}
+
+async function bundlerOf(root: string, source: string): Promise<Bundler> {
   let resolved: string
   try {
     resolved = createRequire(path.join(root, 'package.json')).resolve('esbuild')

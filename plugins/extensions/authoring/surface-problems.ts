@@ -6,11 +6,12 @@ const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions: ['check', 
 const READ: ConversionConfig = { typeMode: 'output' }
 
 /** What of a surface could not be told to others, or not be registered; nothing of it is run. */
-export function surfaceProblems({ name, requires, surface }: Plugin): string[] {
+export function surfaceProblems({ name, requires, replaces, surface }: Plugin): string[] {
   const { kinds = [], events = [], settings = [], routes = [], registries = [], taps = [], tables = [] } = surface
   const needs = Object.values(requires).flatMap(need => ('id' in need ? need.id : []))
-  const isDropIn = name.includes('.')
-  const prefix = name.replace(/[.-]/g, '_')
+  // One that replaces a plugin has that one's tables and configuration paths.
+  const isDropIn = name.includes('.') && replaces === undefined
+  const prefix = (replaces ?? name).replace(/[.-]/g, '_')
   return [
     ...kinds.flatMap(kind => [
       ...(KIND_NAME.test(kind.name) ? [] : [`kind ${kind.name}: not a valid name`]),
@@ -34,7 +35,7 @@ export function surfaceProblems({ name, requires, surface }: Plugin): string[] {
     ...tables.flatMap(({ id, sql }) =>
       [...sql.matchAll(/\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?["'`[]?(\w+)/gi)]
         .map(([, table = '']) => table)
-        .filter(table => isDropIn && !table.startsWith(`${prefix}_`))
+        .filter(table => name.includes('.') && !table.startsWith(`${prefix}_`))
         .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}_`),
     ),
     ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),

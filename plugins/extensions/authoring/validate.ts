@@ -1,16 +1,19 @@
-import { readFile, realpath } from 'node:fs/promises'
+import { readFile, realpath, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../../kernel/plugin.js'
 import { admit } from '../admission.js'
 import { importPlugin } from '../code.js'
+import { shippedKeys } from '../families.js'
 import { type Manifest, readManifestFile } from '../manifest.js'
-import { withCopy } from './copy.js'
+import { type Copy, withCopy } from './copy.js'
 import { surfaceProblems } from './surface-problems.js'
 
 /** What is known of the folder of an extension without loading it. */
 export interface Validation {
   readonly root: string
   readonly manifest: Manifest
-  /** Of the plugin of `main`; nothing of it was applied. */
+  /** Of the plugin of `main`, nothing of which was applied, and of what the folder ships. */
   readonly problems: readonly string[]
 }
 
@@ -21,23 +24,39 @@ export async function readFolderManifest(folder: string) {
 }
 
 /**
- * Reads the manifest of a folder, follows its paths and, where it has `main`, imports the plugin and looks at its surface.
+ * Reads the manifest of a folder, follows its paths, imports the plugin of `main` and looks at its surface, and has what the
+ * folder ships judged as a daemon judges it.
+ * @param leftOut names of what the code does not need
  * @throws Fault of the manifest, with file, line and key
  */
-export async function validateFolder(folder: string): Promise<Validation> {
+export async function validateFolder(folder: string, leftOut: readonly string[] = []): Promise<Validation> {
   const { root, manifest, text } = await readFolderManifest(folder)
   const { name, min_svc_version: daemonVersion = '0.0.0' } = manifest
   await admit({ folder, root, manifest, digest: text }, { name, tier: 'user', daemonVersion })
-  return { root, manifest, problems: manifest.main === undefined ? [] : await codeProblems(manifest, root) }
+  return { root, manifest, problems: await problemsOf(manifest, root, leftOut) }
 }
 
-async function codeProblems(manifest: Manifest, root: string): Promise<string[]> {
-  return withCopy(manifest.name, root, async ({ folder }) => {
-    try {
-      return surfaceProblems((await importPlugin(folder, manifest)).plugin)
-    } catch (error) {
-      // A stack would name the copy, and what is to be edited is the original.
-      return [messageOf(error).replaceAll(folder, root)]
-    }
-  })
+/** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
+const JUDGE = "export { shippedProblems } from 'svc/testing'\n"
+
+function problemsOf(manifest: Manifest, root: string, leftOut: readonly string[]): Promise<string[]> {
+  const look = async ({ folder, above }: Copy) => {
+    // A stack would name the copy, and what is to be edited is the original.
+    const told = (text: string) => text.replaceAll(folder, root)
+    const problems = manifest.main === undefined ? [] : await codeProblems(folder, manifest)
+    if (shippedKeys(manifest).length === 0) return problems.map(told)
+    const judge = path.join(above, 'judge.mjs')
+    await writeFile(judge, JUDGE)
+    const { shippedProblems } = await import(pathToFileURL(judge).href)
+    return [...problems, ...(await shippedProblems(folder))].map(told)
+  }
+  return withCopy(manifest.name, root, look, leftOut)
+}
+
+async function codeProblems(folder: string, manifest: Manifest): Promise<string[]> {
+  try {
+    return surfaceProblems((await importPlugin(folder, manifest)).plugin)
+  } catch (error) {
+    return [messageOf(error)]
+  }
 }

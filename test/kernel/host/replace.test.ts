@@ -61,6 +61,26 @@ test('one that the operator did not name fails with what to do, and what it woul
   await svc.close()
 })
 
+for (const [what, parts, why] of [
+  ['throws', { apply: boom }, /^boom$/],
+  ['waits', { requires: ['nothing@1'] }, /waits for .* nothing@1/],
+  ['provides something else', { provides: 'base@2' }, /has to provide base@1/],
+  ['takes a route of others', { path: '/api/user' }, /\/api\/user belongs to user already/],
+] as const) {
+  test(`one that ${what} at a boot leaves the place to whom it was to replace, and says why under its own name`, async () => {
+    const svc = await boot({ plugins: [base, user, other(parts)], replace: ['vendor.base'] })
+    assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
+    const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+    assert.match(state?.status === 'failed' ? state.error : '', why)
+    assert.equal(await answer(svc), { name: 'base', version: '1' })
+    assert.equal(await svc.kernel.host.reload(other()), { status: 'active' })
+    assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
+    await svc.kernel.host.unload('base')
+    assert.equal(states(svc), { base: 'active ', user: 'active ' })
+    await svc.close()
+  })
+}
+
 test('at run time it takes the place of the one that runs, which comes back when it does not start or goes', async () => {
   const home = await temporaryFolder('replace')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "replace": ["vendor.base", "nobody"] } }')

@@ -122,7 +122,7 @@ test('when SQLite gives up the common commit, nobody of it is told that it was k
   db.run('CREATE TABLE row (id INTEGER)')
   const core = new Core(db, mirror)
   const handle = new DbHandle(core, undefined)
-  const first = handle.tx(t => t.run('INSERT INTO row VALUES (1)'))
+  const first = codeOf(() => handle.tx(t => t.run('INSERT INTO row VALUES (1)')))
   const second = handle.tx(t => {
     t.run('INSERT INTO row VALUES (2)')
     // As SQLite does by itself when it has no memory left.
@@ -130,7 +130,7 @@ test('when SQLite gives up the common commit, nobody of it is told that it was k
     throw new Error('out of memory')
   })
   assert.match(String(await second.catch(error => error)), 'out of memory')
-  assert.is(await codeOf(() => first), 'store_failed')
+  assert.is(await first, 'store_failed')
   assert.is(await codeOf(() => handle.tx(() => 1)), 'store_failed')
   db.close()
 })

@@ -69,7 +69,7 @@ test('an activation is shown by its fields, with its inventory as a table; lists
   assert.match(preview, /^Channels +release, aside$/m)
   assert.match(preview, /\n\nKIND +NAME +ID\nwindow_layout +Layout two-up +lay_\w+\nagent +planner +agt_/)
   const made = await svc('bundle activate', ...names)
-  const [, id = ''] = /^Id +(act_\w+)$/m.exec(made) ?? []
+  const [, id = ''] = /^ID +(act_\w+)$/m.exec(made) ?? []
   assert.match(await svc('bundle catalog'), /demo-kit +release-kit +default +All for a release/)
   assert.match(await svc('bundle list'), new RegExp(`^${id} +demo-kit`, 'm'))
   assert.match(await svc('bundle update', id, '--expected-version', '1'), /^Version +2$/m)

@@ -12,8 +12,16 @@ test.before(async () => {
 })
 test.after(() => s.end())
 
-/** What stands against an extension: details by file and key. */
+/** What stands against an extension: details by file and key, the line left out. */
 async function problems(kit: KitOptions): Promise<Readonly<Record<string, string>>> {
+  return withoutLines(await placedProblems(kit))
+}
+
+const withoutLines = (placed: Readonly<Record<string, string>> = {}) =>
+  Object.fromEntries(Object.entries(placed).map(([place, what]) => [place.replace(/:\d+(?=:|$)/, ''), what]))
+
+/** The same with the line behind the file. */
+async function placedProblems(kit: KitOptions): Promise<Readonly<Record<string, string>>> {
   try {
     await s.kit({ name: 'broken', ...kit })
     return {}
@@ -54,6 +62,24 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     },
     `${KIT}: profiles.0.agents.1`,
     /another agent of this profile/,
+  ],
+  [
+    'a persona beyond the default limit',
+    { files: { 'agents/planner/SOUL.md': `Calm. ${'x'.repeat(40_000)}\n` } },
+    `${KIT}: profiles.0.agents.0`,
+    /^SOUL\.md: .*(?:long|bytes|most)/,
+  ],
+  [
+    'a heartbeat beyond the default limit',
+    { files: { 'agents/planner/HEARTBEAT.md': `Look. ${'x'.repeat(40_000)}\n` } },
+    `${KIT}: profiles.0.agents.0`,
+    /^HEARTBEAT\.md: .*(?:long|bytes|most)/,
+  ],
+  [
+    'a layout that is text',
+    { files: { 'layouts/two-up.json': '"x"' } },
+    `${KIT}: profiles.0.layouts.0`,
+    /id: required/,
   ],
   [
     'an agent called otherwise than the profile says',
@@ -177,7 +203,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /does not exist/,
   ],
   ['a file that is no JSON', { files: { [KIT]: '{"name":' } }, KIT, /not valid JSON/],
-  ['a file that is no TOML', { files: { 'bundles/b.toml': 'name = ' } }, 'bundles/b.toml', /not valid TOML in line 1/],
+  ['a file that is no TOML', { files: { 'bundles/b.toml': 'name = ' } }, 'bundles/b.toml', /not valid TOML/],
   [
     'two bundles of one name',
     { files: { 'bundles/more/bundle.toml': 'name = "Release-Kit"\n[[profiles]]\nname = "p"\n' } },
@@ -207,6 +233,38 @@ test('all problems are told of at once, and what was loaded before stays', async
   assert.is((await s.request('GET', '/api/resources/bundle')).body.records.length, 1)
 })
 
+test('the line is told as well: of the key, or of the nearest one above it', async () => {
+  const toml = (...lines: string[]) => ({ profiles: [profile()], files: { 'bundles/b.toml': lines.join('\n') } })
+  const lines = async (kit: KitOptions) => Object.keys(await placedProblems(kit))
+  const head = [
+    '[bundle]',
+    'name = "b"',
+    '',
+    '[[bundle.profiles]]',
+    'name = "one"',
+    '[[bundle.profiles]]',
+    'name = "two"',
+  ]
+  const job = [
+    '[[bundle.profiles.jobs]]',
+    'name = "a"',
+    'agent = "planner"',
+    'prompt = "x"',
+    '',
+    '[[bundle.profiles.jobs]]',
+  ]
+  const wrong = ['name = "b"', 'promt = "x"']
+  assert.equal(await lines(toml(...head, ...job, ...wrong)), ['bundles/b.toml:15: bundle.profiles.1.jobs.1.promt'])
+  // What is found when all is read, with and without [bundle].
+  const layouts = ['[[bundle.profiles.layouts]]', 'path = "layouts/no.json"']
+  assert.equal(await lines(toml(...head, ...layouts)), ['bundles/b.toml:9: profiles.1.layouts.0.path'])
+  const plain = [...head.slice(1), ...layouts].map(line => line.replace('bundle.', ''))
+  assert.equal(await lines(toml(...plain)), ['bundles/b.toml:8: profiles.1.layouts.0.path'])
+  assert.equal(await lines(toml('name = "b"', 'profiles = [')), ['bundles/b.toml:2'])
+  const json = '{\n "name": "b",\n "profiles": [\n  {"name": "x"},\n  {"name": "y",\n   "bridges": [{}]}]\n}'
+  assert.equal((await lines({ files: { 'bundles/b.json': json } }))[0], 'bundles/b.json:6: profiles.1.bridges.0.name')
+})
+
 test('links that lead out of the extension are refused, for bundles, agents, sidecars and layouts; pipes and large files too', async () => {
   const outside = path.join(s.home, 'outside')
   await mkdir(outside, { recursive: true })
@@ -217,7 +275,7 @@ test('links that lead out of the extension are refused, for bundles, agents, sid
   const load = () =>
     s.extensions.load(folder).then(
       () => ({}) as Readonly<Record<string, string>>,
-      error => (error as Fault).details ?? {},
+      error => withoutLines((error as Fault).details),
     )
   const links: readonly (readonly [string, string, string])[] = [
     ['agents/planner', outside, `${KIT}: profiles.0.agents.0.path`],

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { withCallerScope } from '../../../plugins/bundles/api.js'
 import { derivedId, ID_PREFIXES } from '../../../plugins/bundles/ids.js'
 import { parseBundle } from '../../../plugins/bundles/manifest.js'
-import { requirementDigest } from '../../../plugins/bundles/requirement.js'
+import { requirementDigest } from '../../../plugins/extensions/api.js'
 import { job, profile, trigger } from './kit.js'
 
 const ACTIVATION = 'act_c159f9064f396f4b'
@@ -28,14 +28,15 @@ test('derived ids (3.6) are those of a table made with another program; every pr
 })
 
 test('the requirement digest (3.7) is that of another program; order and repetition of scopes are nothing', () => {
-  const digest = (...channel_scopes: string[]) => requirementDigest({ required: true, channel_scopes })
+  const digest = (...channel_scopes: string[]) =>
+    requirementDigest({ network_participation: { required: true, channel_scopes } })
   const none = '7855adf19e85d2644ba3b872ad02e67d87f2f24f4b1323835f93cfa3a869bb45'
   assert.is(digest(), none)
-  assert.is(requirementDigest({ required: true }), none)
+  assert.is(requirementDigest({ network_participation: { required: true } }), none)
   assert.is(digest('builders'), '24e0db59f5a55d6dccc494a8b3070c795ac184d8d508885b9146308fe4b1b650')
   assert.is(digest('b', 'a', 'b'), 'cddff9493b630309f88d59d81183e6b3e1866e5f350217dfc437ef4d9f21817b')
-  assert.is(requirementDigest({ required: false }), '')
-  assert.is(requirementDigest(undefined), '')
+  assert.is(requirementDigest({ network_participation: { required: false } }), '')
+  assert.is(requirementDigest({}), '')
 })
 
 const problems = (file: string, text: string) => {
@@ -141,10 +142,11 @@ test('bundle manifest (3.5): all problems are told of, by their keys; fields may
   assert.not('length' in root)
   const both = parseBundle('b.toml', 'name = "kit"\n[[profiles]]\nname = "p"\n[[bundle.profiles]]\nname = "q"\n')
   assert.equal(both, [
-    { file: 'b.toml', key: 'bundle.profiles', message: 'it stands at the root as well; say it once' },
+    { file: 'b.toml', line: 4, key: 'bundle.profiles', message: 'it stands at the root as well; say it once' },
   ])
   const [syntax] = problems('b.toml', 'name = "kit"\nprofiles = [\n')
-  assert.match(syntax?.message ?? '', /not valid TOML in line \d/)
+  assert.match(syntax?.message ?? '', /not valid TOML/)
+  assert.ok(syntax?.line)
   const deep = problems('b.toml', '[bundle]\nname = "kit"\n[[bundle.profiles]]\n')
   assert.is(deep[0]?.key, 'bundle.profiles.0.name')
 })

@@ -319,6 +319,29 @@ test('Direct PUT and DELETE of activations are 403; of what they project 403 for
   assert.is(await s.outcome('DELETE', url), '409 job_read_only')
 })
 
+test('Sidecars: writes, deletes and rollbacks of package sidecars are 409, everywhere and in a workspace; reads show them', async () => {
+  for (const where of [{}, inWorkspace(s.one)]) {
+    await s.activate(where)
+    for (const [which, text] of [
+      ['soul', 'Calm.'],
+      ['heartbeat', 'Inspect your inbox.'],
+    ] as const) {
+      const url = `/api/agents/planner/${which}`
+      const read = async () => (await s.request('GET', `${url}?workspace_id=${s.one}`)).body
+      const shown = await read()
+      assert.equal([shown.validation_status, shown.body ?? shown.guidance_markdown], ['valid', text])
+      assert.match(shown.source_path, /^\.svc\/bundles\/act_[0-9a-f]{16}\/agents\/planner\/(?:SOUL|HEARTBEAT)\.md$/)
+      const change = { workspace_id: s.one, expected_digest: shown.digest }
+      assert.is(await s.outcome('PUT', url, { ...change, body: 'Mine.' }), '409 sidecar_read_only')
+      assert.is(await s.outcome('DELETE', url, change), '409 sidecar_read_only')
+      const back = { ...change, revision_id: 'rev_1' }
+      assert.is(await s.outcome('POST', `${url}/rollback`, back), '409 sidecar_read_only')
+      assert.equal(await read(), shown)
+    }
+    for (const { id } of (await s.request('GET', URL)).body.activations) await s.request('DELETE', `${URL}/${id}`)
+  }
+})
+
 test('A trigger of event webhook is refused when it is projected (422)', async () => {
   await s.kit({ profiles: [profile({ triggers: [trigger('hook', { event: 'webhook', endpoint_slug: 'x' })] })] })
   await refused(422, 'bundle_trigger_webhook')

@@ -2,4 +2,5 @@
 import './swap-setup.js'
 import '../workspaces.test.js'
 import '../workspaces-find.test.js'
+import '../workspaces-odd.test.js'
 import '../workspaces-remove.test.js'

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 
 register('../../harness/svc-from-source.mjs', import.meta.url)
@@ -33,6 +34,36 @@ test('an extension takes the place of an in-tree plugin in a running kernel, wit
   assert.is(holder(), undefined)
   assert.is((await svc.request('GET', roots)).status, 404)
   assert.is((await svc.request('GET', '/api/workspaces')).body.workspaces[0].root_dir, root)
+  await svc.close()
+  for (const at of [home, root]) await rm(at, { recursive: true, force: true })
+})
+
+test('dropped in before a start it is there from the start, with what the other one stored; that one never runs', async () => {
+  const home = await temporaryFolder('swap')
+  const root = await realpath(await temporaryFolder('root'))
+  let applied = 0
+  const counted: Plugin = Object.create(plugins.workspaces, {
+    apply: {
+      value: (kernel: PluginKernel) => {
+        applied++
+        return plugins.workspaces.apply(kernel)
+      },
+    },
+  })
+  const options = { home, plugins: [plugins.daemon, plugins.resources, counted, plugins.extensions] }
+  const before = await scene({}, options)
+  await before.request('POST', '/api/workspaces', { root_dir: root })
+  await before.close()
+  assert.is(applied, 1)
+
+  await cp(folder, path.join(home, 'extensions', name), { recursive: true })
+  const config = JSON.stringify({ plugins: { replace: [name] } })
+  const svc = await scene({}, { ...options, config, replacements: plugins.replacements })
+  const { workspaces } = (await svc.request('GET', '/api/workspaces')).body
+  assert.equal([workspaces.length, workspaces[0].root_dir], [1, root])
+  assert.is((await svc.request('GET', `/api/ext/${name}/roots`)).status, 200)
+  await svc.until(name, active)
+  assert.is(applied, 1)
   await svc.close()
   for (const at of [home, root]) await rm(at, { recursive: true, force: true })
 })

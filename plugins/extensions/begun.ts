@@ -1,0 +1,10 @@
+import { registry } from '../../kernel/plugin.js'
+import type { Code } from './in-process.js'
+
+/** Code of an extension that the boot started, or tried to. */
+export interface BegunCode extends Required<Pick<Code, 'hash' | 'plugin' | 'module'>> {
+  readonly name: string
+}
+
+/** Whoever reads extensions before a boot tells their host of it. */
+export const BegunCodes = registry<BegunCode>('extensions.begun@1')

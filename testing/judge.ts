@@ -1,0 +1,46 @@
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { createKernel } from '../kernel/index.js'
+import { readManifest } from '../plugins/extensions/api.js'
+import { publishProblems } from '../plugins/extensions/authoring/publish-problems.js'
+import { inTree } from '../plugins/index.js'
+import { probe } from './look.js'
+
+/**
+ * Reads and publishes what the extension of a folder ships, as a daemon does, in a kernel of its own; none of its code and no
+ * process of it runs.
+ * @returns what is wrong, all that each plugin finds: file, line and key where it tells them
+ * @throws Fault of the manifest
+ */
+export async function shippedProblems(folder: string): Promise<string[]> {
+  const root = await realpath(folder)
+  const manifest = await readManifest(root, file => readFile(file))
+  const { name, version } = manifest
+  const digest = ''
+  const key = name
+  const extension = {
+    name,
+    key,
+    version,
+    root,
+    manifest,
+    digest,
+    enabled: true,
+    state: 'enabled',
+    tier: 'user',
+  } as const
+  const home = await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-'))
+  const eyes = probe()
+  try {
+    const env = { PATH: process.env.PATH, HOME: home, SVC_HOME: home }
+    const kernel = await createKernel({ home, plugins: [...inTree, eyes.plugin], env, log: () => {} })
+    try {
+      return await publishProblems(eyes.kernel(), extension)
+    } finally {
+      await kernel.close()
+    }
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}
