@@ -4,6 +4,8 @@ import type { Code } from './in-process.js'
 /** Code of an extension that the boot started, or tried to. */
 export interface BegunCode extends Required<Pick<Code, 'hash' | 'plugin' | 'module'>> {
   readonly name: string
+  /** Whose code it is: what is installed under that name, or one of the links to it. */
+  readonly key: string
 }
 
 /** Whoever reads extensions before a boot tells their host of it. */

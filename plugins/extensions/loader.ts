@@ -121,9 +121,10 @@ export class Loader {
 
   /** Ends code that the boot started for one that did not load afterwards; why it does not end. */
   async releaseBegun(): Promise<unknown> {
-    const { dropIns, stateOf } = this.host
-    if (stateOf(this.whose.name) === undefined) return undefined
-    return dropIns.remove(this.whose.name).catch(error => error)
+    const { dropIns, begun, stateOf } = this.host
+    const { name, key } = this.whose
+    if (begun(name)?.key !== key || stateOf(name) === undefined) return undefined
+    return dropIns.remove(name).catch(error => error)
   }
 
   async #publish(seen: Seen, shipped: Shipped): Promise<void> {

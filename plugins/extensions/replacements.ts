@@ -43,13 +43,13 @@ async function readOne(name: string, start: KernelStart): Promise<BegunCode | un
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  return { name, hash, ...(await importPlugin(folder, manifest)) }
+  return { name, key: place.key, hash, ...(await importPlugin(folder, manifest)) }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
 
 /** Where the one lies that is on: what is installed stands before what a developer has linked. */
-function placeOf(name: string, { home, db }: KernelStart): { folder: string; tier: SourceTier } | undefined {
+function placeOf(name: string, { home, db }: KernelStart): { key: string; folder: string; tier: SourceTier } | undefined {
   const flags = new FlagTable(db)
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
@@ -58,11 +58,11 @@ function placeOf(name: string, { home, db }: KernelStart): { folder: string; tie
   const folder = home.path('extensions', name)
   if (existsSync(folder) && isOn(name)) {
     const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined
-    return { folder, tier: tier ?? 'user' }
+    return { key: name, folder, tier: tier ?? 'user' }
   }
   const links = tables.has('extensions_dev') ? new DevTable(db).list() : []
   const link = links.find(one => one.name === name && isOn(keyOf(one.name, one)))
-  return link && { folder: link.origin, tier: 'workspace' }
+  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace' }
 }
 
 /** An installation or a removal that a crash cut off is carried on first. */
