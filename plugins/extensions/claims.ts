@@ -46,6 +46,6 @@ const idOf = ({ name }: Claimant, claim: string) => `${name}\n${claim}`
 function taken({ name }: Claimant, { key, link }: Claimant, claim: string): Fault {
   const who = link ? `the link ${key}` : `the installed ${name}`
   return ExtensionErrors.extension_dev_taken(`there can be ${claim} of ${name} only once, and ${who} has it`, {
-    next: link ? `svc extension list` : `svc extension disable ${name}`,
+    next: link ? 'svc extension list' : `svc extension disable ${name}`,
   })
 }
