@@ -49,7 +49,10 @@ async function readOne(name: string, start: KernelStart): Promise<BegunCode | un
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
 
 /** Where the one lies that is on: what is installed stands before what a developer has linked. */
-function placeOf(name: string, { home, db }: KernelStart): { key: string; folder: string; tier: SourceTier } | undefined {
+function placeOf(
+  name: string,
+  { home, db }: KernelStart,
+): { key: string; folder: string; tier: SourceTier } | undefined {
   const flags = new FlagTable(db)
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
