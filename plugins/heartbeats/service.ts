@@ -74,7 +74,9 @@ export class HeartbeatsService implements HeartbeatsApi {
       seen.add(session.id)
       this.#plan(session.id, await policy)
     }
-    if (agent === undefined) for (const id of this.#followed.keys()) if (!seen.has(id)) this.#plan(id, undefined)
+    if (agent !== undefined) return
+    // Those that may be woken no longer, and those that were made meanwhile.
+    for (const id of [...this.#followed.keys()]) if (!seen.has(id)) await this.plan({ id })
   }
 
   /** Never throws: an agent or a workspace that is gone has no policy. */
