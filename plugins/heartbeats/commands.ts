@@ -16,8 +16,8 @@ export async function runStatus(context: CommandContext): Promise<void> {
   const query = new URLSearchParams({
     include_session_health: 'true',
     include_recent_wake_events: 'true',
-    // A session says itself where it is.
-    ...(options.session === undefined ? inWorkspace(context) : { session_id: String(options.session) }),
+    ...(await workspaceOf(context, options.session)),
+    ...(options.session !== undefined && { session_id: String(options.session) }),
   })
   const status = (await client.request('GET', `${urlOf(args.name)}/status?${query}`)) as HeartbeatStatus
   if (out.json) return out.value(status)
@@ -51,8 +51,7 @@ export async function runWake(context: CommandContext): Promise<number> {
     session_id: args.session ?? '',
     source: 'manual',
     ...(options['dry-run'] === true && { dry_run: true }),
-    // A session says itself where it is.
-    ...(args.session === undefined && inWorkspace(context)),
+    ...(await workspaceOf(context, args.session)),
   }
   const { reply, conflict } = await client.request('POST', `${urlOf(args.name)}/wake`, body).then(
     answer => ({ reply: answer as WakeReply, conflict: false }),
@@ -85,5 +84,15 @@ function nextStep({ result, reason }: WakeDecision, { name, session }: CommandCo
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 
-const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id?: string } =>
-  typeof workspace === 'string' ? { workspace_id: workspace } : {}
+/** The workspace of a session that is named, else the one here. */
+async function workspaceOf(
+  { client, options: { workspace } }: CommandContext,
+  session: unknown,
+): Promise<{ workspace_id?: string }> {
+  const here = typeof workspace === 'string' ? { workspace_id: workspace } : {}
+  if (session === undefined) return here
+  const at = `/api/sessions/${encodeURIComponent(String(session))}/owner`
+  const owner = client.request('GET', at) as Promise<{ workspace_id: string }>
+  // Of a session that there is not the wake-up itself says so.
+  return owner.then(({ workspace_id }) => ({ workspace_id })).catch(() => here)
+}

@@ -6,7 +6,7 @@ import type {
   WakeBody,
   WakeDecision,
 } from '../../schemas/sidecars.js'
-import type { SessionInfo } from '../sessions/api.js'
+import { SessionCreated, type SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
 import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js'
@@ -52,6 +52,10 @@ export class HeartbeatsService implements HeartbeatsApi {
     return this.#scheduler.nextDue
   }
 
+  start(): void {
+    this.kernel.events.on(SessionCreated, ({ payload }) => this.plan(payload))
+  }
+
   /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await this.#forget()
@@ -70,7 +74,9 @@ export class HeartbeatsService implements HeartbeatsApi {
       seen.add(session.id)
       this.#plan(session.id, await policy)
     }
-    if (agent === undefined) for (const id of this.#followed.keys()) if (!seen.has(id)) this.#plan(id, undefined)
+    if (agent !== undefined) return
+    // Those that may be woken no longer, and those that were made meanwhile.
+    for (const id of [...this.#followed.keys()]) if (!seen.has(id)) await this.plan({ id })
   }
 
   /** Never throws: an agent or a workspace that is gone has no policy. */

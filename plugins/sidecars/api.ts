@@ -26,7 +26,7 @@ export interface SidecarsApi {
   readonly policyResolved: Hook<(policy: Heartbeat, agent: string, workspace?: Workspace) => unknown>
   /** The configuration of heartbeats was changed. */
   readonly configured: Hook<(config: HeartbeatConfig) => unknown>
-  /** A session began with a persona, or was given another one. */
+  /** A session is to begin with a persona, or was given another one. */
   readonly soulResolved: Hook<(soul: Soul, session: { readonly id: string; readonly agentName: string }) => unknown>
   /** A persona was changed on request, or by hand while somebody follows it. */
   readonly soulChanged: Hook<(soul: Soul, agent: string, workspace?: Workspace) => unknown>

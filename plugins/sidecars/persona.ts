@@ -40,7 +40,8 @@ export class Personas implements Briefing {
         },
       )
     }
-    if (soul.present) await this.resolved.call(soul, session)
+    // Whoever only listens cannot keep a session from beginning.
+    if (soul.present) void this.resolved.call(soul, session)
     return text || undefined
   }
 

@@ -49,7 +49,7 @@ const status = async (world: World, agent: string, query = '') => {
 
 /** Lets files be noticed: that takes real time, and a little by the clock of the daemon. */
 async function noticed(world: World, wanted: () => boolean): Promise<void> {
-  for (const end = performance.now() + 20_000; !wanted(); ) {
+  for (const end = performance.now() + 45_000; !wanted(); ) {
     if (performance.now() > end) throw new Error('it was not noticed')
     await new Promise(resolve => setTimeout(resolve, 10))
     await world.clock.advance(50)

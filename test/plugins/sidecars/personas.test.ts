@@ -2,8 +2,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
-import { Sessions } from '../../../plugins/sessions/api.js'
+import { definePlugin, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
+import { SessionBriefings, Sessions } from '../../../plugins/sessions/api.js'
 import { Sidecars } from '../../../plugins/sidecars/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
 import { eventually, openWorld, said } from '../../fixtures/session-world.js'
@@ -15,6 +15,8 @@ const BROKEN = '---\nmodel: m\n---\n'
 
 test('a session keeps the persona that it began with, until it is given another one', async () => {
   const taken: string[] = []
+  const guest = { fails: false }
+  const { contribute } = surfaceOf<object>()
   const listener = definePlugin({
     name: 'listener',
     version: '0.0.1',
@@ -28,7 +30,19 @@ test('a session keeps the persona that it began with, until it is given another 
           )
         }
       },
-  }).surface({})
+  }).surface({
+    registries: [
+      contribute(SessionBriefings, () => [
+        {
+          name: 'guest',
+          read: async () => {
+            if (guest.fails) throw new Error('out of order')
+            return undefined
+          },
+        },
+      ]),
+    ],
+  })
   const world = await openWorld({ plugins: [sidecars, listener] })
   await world.agent('writer')
   await world.agent('loads', { flags: '--load' })
@@ -54,6 +68,13 @@ test('a session keeps the persona that it began with, until it is given another 
   assert.match(await hears(loading.at), 'You are calm.')
   assert.not.match(await hears(without.at), 'Role:')
 
+  // Who cannot say what an agent is to be told lets none begin, and nothing is left of it.
+  guest.fails = true
+  const begun = { workspace: world.workspaceId, agent_name: 'writer' }
+  assert.is((await request('POST', '/api/sessions', begun)).body.code, 'session_briefing_failed')
+  assert.is((await request('GET', '/api/sessions')).body.page.total, 4)
+  guest.fails = false
+
   // The digest is that of the persona to be had, and a repetition with its key is the same refresh.
   const stern = await digestOf('loads')
   assert.is((await refresh(loading.at, { expected_digest: 'sha256:0' })).body.code, 'sidecar_changed')
@@ -63,11 +84,11 @@ test('a session keeps the persona that it began with, until it is given another 
   assert.match(await hears(loading.at), /^\["From here on .*You are stern\.","echo"\]/)
   assert.is(await hears(loading.at), '["echo"]\n', 'told once')
   assert.is((await refresh(waiting.at, once)).status, 200)
-  assert.equal(taken, ['writer calm', 'loads calm', 'loads calm', 'loads stern', 'loads stern'])
+  assert.equal(taken, ['writer calm', 'loads calm', 'loads calm', 'writer stern', 'loads stern', 'loads stern'])
 
   // One that is not valid: new sessions fail, none that began is touched, also not by a restart.
   for (const agent of ['writer', 'loads']) await writeFile(file(agent), BROKEN)
-  const created = await request('POST', '/api/sessions', { workspace: world.workspaceId, agent_name: 'writer' })
+  const created = await request('POST', '/api/sessions', begun)
   assert.equal([created.status, created.body.code], [422, 'soul_invalid'])
   const refused = await refresh(calm.at, { expected_digest: await digestOf('writer') })
   assert.equal([refused.status, refused.body.valid], [422, false])
