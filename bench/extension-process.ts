@@ -1,10 +1,12 @@
 // A kernel with a process of an extension, in a process of its own, and a bare process that gives back what it is sent.
+
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createKernel, definePlugin, type PluginKernel } from '../kernel/index.js'
+import { LogRing } from '../plugins/extensions/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest.js'
 import { SubprocessRuntime, SubprocessSettings, subprocessHost } from '../plugins/extensions/subprocess/index.js'
 import { answer } from './child.js'
@@ -55,6 +57,7 @@ const handlers = {
     const { name, version } = manifest
     const extension = {
       name,
+      key: name,
       version,
       root,
       manifest,
@@ -63,7 +66,9 @@ const handlers = {
       tier: 'user',
       digest: '',
     } as const
-    runtime = new SubprocessRuntime(subprocessHost(own as unknown as PluginKernel), extension)
+    runtime = new SubprocessRuntime(subprocessHost(own as unknown as PluginKernel), extension, {
+      logs: new LogRing('epoch', Date.now),
+    })
     await runtime.start()
   },
 

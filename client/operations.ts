@@ -382,6 +382,7 @@ export interface Extension {
   readonly enabled: boolean
   readonly health?: string | undefined
   readonly health_message?: string | undefined
+  readonly items?: readonly Item[] | undefined
   readonly last_error?: string | undefined
   readonly marketplace?: Marketplace | null | undefined
   readonly missing_env?: readonly string[] | undefined
@@ -395,6 +396,7 @@ export interface Extension {
   readonly type: string
   readonly uptime_seconds?: number | undefined
   readonly version: string
+  readonly workspace_id?: string | undefined
 }
 
 export interface Failure {
@@ -634,6 +636,13 @@ export interface Interaction {
   readonly title?: string | undefined
   readonly turn_id?: string | undefined
   readonly created_at: string
+}
+
+export interface Item {
+  readonly id: string
+  readonly kind: string
+  readonly live: boolean
+  readonly name: string
 }
 
 export interface Job {
@@ -1432,6 +1441,7 @@ export interface Operations {
       }
       readonly query?: {
         readonly purge?: boolean | undefined
+        readonly workspace?: string | undefined
       } | undefined
     }
     replies: {
@@ -1909,6 +1919,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: GetExtensionsByName
@@ -1920,6 +1933,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: {
@@ -1927,16 +1943,11 @@ export interface Operations {
         readonly enabled: boolean
         readonly extension: string
         readonly format: string
-        readonly items: readonly {
-          readonly id: string
-          readonly kind: string
-          readonly live: boolean
-          readonly name: string
-        }[]
+        readonly items: readonly Item[]
       }
     }
   }
-  /** What the process of an extension wrote to its standard error: GET /api/extensions/{name}/logs */
+  /** What an extension wrote for people, and what happened to it: GET /api/extensions/{name}/logs */
   getExtensionsByNameLogs: {
     input: {
       readonly path: {
@@ -1968,6 +1979,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: {
@@ -1992,6 +2006,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: {
@@ -3374,6 +3391,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: GetExtensionsByName
@@ -3385,6 +3405,9 @@ export interface Operations {
       readonly path: {
         readonly name: string
       }
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
     }
     replies: {
       200: GetExtensionsByName

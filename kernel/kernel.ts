@@ -1,16 +1,16 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
-import * as v from 'valibot'
 import { bindKernel } from './bind-kernel.js'
 import { type Clock, systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
 import { DiskGuard, type FreeBytes } from './disk-guard.js'
 import { Fault } from './errors.js'
-import { EventLog, event, eventLimits } from './events/index.js'
+import { EventLog, eventLimits } from './events/index.js'
 import { checkSocketPath, discovery, prepareHome } from './home.js'
 import type { Report } from './hooks/index.js'
 import { Host } from './host/host.js'
+import { PluginFailed, PluginLoaded, PluginUnloaded } from './host/plugin-events.js'
 import { quiesceAll } from './host/quiesce.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
@@ -77,11 +77,6 @@ export interface Kernel {
 
 const SHUTDOWN_MS = 10_000
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
-
-const pluginState = v.object({ name: v.string(), status: v.string(), error: v.optional(v.string()) })
-const PluginLoaded = event('plugin.loaded', pluginState)
-const PluginFailed = event('plugin.failed', pluginState)
-const PluginUnloaded = event('plugin.unloaded', pluginState)
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
@@ -168,7 +163,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.slots.view() ?? [],
-      keptOff: name => host?.slots.keptOff(name),
       listeners: () => transport.listeners(),
       streams: () => transport.streams.counts(),
       settings: () => host?.registries.settings.collect() ?? [],

@@ -24,6 +24,7 @@ export {
   type StoredEvent,
 } from './events/index.js'
 export type { Gate, Guard, Hook, Notify, Pipeline } from './hooks/index.js'
+export { PluginLoaded, PluginUnloaded } from './host/plugin-events.js'
 export {
   type AttributedFault,
   type DropIns,

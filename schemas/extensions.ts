@@ -27,6 +27,8 @@ export const Provenance = v.object({
 })
 export type Provenance = v.InferOutput<typeof Provenance>
 
+const ShippedItem = v.object({ id: v.string(), kind: v.string(), live: v.boolean(), name: v.string() })
+
 /** An extension and how it is. */
 export const Extension = v.object({
   actions: texts,
@@ -37,6 +39,8 @@ export const Extension = v.object({
   enabled: v.boolean(),
   health: text,
   health_message: text,
+  /** What it brings; of one extension, not in lists. */
+  items: v.optional(v.array(ShippedItem)),
   last_error: text,
   marketplace: v.nullish(MarketplaceEntry),
   missing_env: texts,
@@ -50,6 +54,8 @@ export const Extension = v.object({
   type: v.string(),
   uptime_seconds: v.optional(Integer),
   version: v.string(),
+  /** Of a link of a developer: the workspace in which it counts, `*` for all. */
+  workspace_id: text,
 })
 export type Extension = v.InferOutput<typeof Extension>
 
@@ -123,7 +129,7 @@ export const ExtensionCommandsReply = v.object({
 })
 export type ExtensionCommandsReply = v.InferOutput<typeof ExtensionCommandsReply>
 
-/** Of a link to a build, and of what is asked for one workspace. */
+/** Of a link to a build: id, name or path of its workspace, `*` of one to all; without it what is installed is meant. */
 export const ExtensionWorkspaceQuery = v.strictObject({ workspace: text })
 export type ExtensionWorkspaceQuery = v.InferOutput<typeof ExtensionWorkspaceQuery>
 
@@ -192,7 +198,7 @@ export const ExtensionInventoryReply = v.object({
   enabled: v.boolean(),
   extension: v.string(),
   format: v.string(),
-  items: v.array(v.object({ id: v.string(), kind: v.string(), live: v.boolean(), name: v.string() })),
+  items: v.array(ShippedItem),
 })
 export type ExtensionInventoryReply = v.InferOutput<typeof ExtensionInventoryReply>
 

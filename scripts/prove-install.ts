@@ -2,7 +2,9 @@
 // N archives, mutated and made to do harm, are installed one after the other, and the world around the home is compared byte by
 // byte after each; a reader that believes them must be seen to do harm. Then install, update and remove are killed with
 // SIGKILL at each of their calls of the disk, and `--kills` times more with a second kill of the start behind it: after the
-// next start the extension is the old one or the new one, whole. A seed gives the same again. Exits with 1 when anything is
+// next start the extension is the old one or the new one, whole. Then enable, disable, reload and remove --purge of one that
+// has code, a table, a record, a process and a binding are killed at each of their calls of the kernel and of the disk: after
+// the next start it is on or off with all of it, or gone with all of it. A seed gives the same again. Exits with 1 when anything is
 // wrong. A rename that is a copy must be found out; leaving out the intent (install/ledger.ts) or a rule of install/tree.ts
 // fails it.
 import { randomInt } from 'node:crypto'
@@ -10,6 +12,7 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { believeAll, installAll } from './prove-install/archives.js'
 import { type Kill, Kills } from './prove-install/kills.js'
+import { Lives } from './prove-install/life.js'
 
 const BELIEVED = 100
 
@@ -62,6 +65,26 @@ async function kills(seed: number, more: number): Promise<string[]> {
   })
 }
 
+async function lives(): Promise<string[]> {
+  const begun = performance.now()
+  return Lives.with(async world => {
+    const all = await world.all()
+    const problems: string[] = []
+    let next = 0
+    const lane = async () => {
+      for (let kill = all[next++]; kill !== undefined; kill = all[next++]) {
+        const wrong = await world.run(kill)
+        if (wrong !== undefined) problems.push(`${kill.act} killed at call ${kill.at}: ${wrong}`)
+      }
+    }
+    await Promise.all([lane(), lane(), lane()])
+    const killed = all.length - world.missed
+    if (killed < all.length * 0.8) problems.push(`only ${killed} of ${all.length} were killed: that proves nothing`)
+    report('lives', problems, begun, `enable, disable, reload and purge killed at ${killed} boundaries`)
+    return problems
+  })
+}
+
 /** The first kill that finds out renames which are copies. */
 async function foundOut(world: Kills, all: readonly Kill[]): Promise<string | undefined> {
   const last = Math.max(...all.filter(({ operation }) => operation === 'install').map(({ at }) => at))
@@ -92,7 +115,11 @@ const number = (name: 'archives' | 'kills' | 'seed', fallback: number): number =
 }
 const seed = number('seed', randomInt(2 ** 31))
 console.log(`seed ${seed}`)
-const problems = [...(await archives(seed, number('archives', 1000))), ...(await kills(seed, number('kills', 10)))]
+const problems = [
+  ...(await archives(seed, number('archives', 1000))),
+  ...(await kills(seed, number('kills', 10))),
+  ...(await lives()),
+]
 console.log(
   problems.length === 0 ? `the installer is proven, seed ${seed}` : `${problems.length} failures, seed ${seed}`,
 )

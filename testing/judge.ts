@@ -18,7 +18,17 @@ export async function shippedProblems(folder: string): Promise<string[]> {
   const manifest = await readManifest(root, file => readFile(file))
   const { name, version } = manifest
   const digest = ''
-  const extension = { name, version, root, manifest, digest, enabled: true, state: 'enabled', tier: 'user' } as const
+  const extension = {
+    name,
+    key: name,
+    version,
+    root,
+    manifest,
+    digest,
+    enabled: true,
+    state: 'enabled',
+    tier: 'user',
+  } as const
   const home = await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-'))
   const eyes = probe()
   try {

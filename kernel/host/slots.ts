@@ -55,7 +55,7 @@ export class Slots {
 
   /** One that does not run takes nobody's place. */
   seatOf(plugin: Plugin): Seat {
-    return this.keptOff(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
+    return this.whyNot(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
   }
 
   /** Who gives its place up to one that gets a seat, or did so before. */
@@ -98,7 +98,7 @@ export class Slots {
   }
 
   seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
-    const why = this.keptOff(plugin.name)
+    const why = this.whyNot(plugin.name)
     if (by) this.#slots.delete(by)
     const slot: Slot = {
       plugin,
@@ -115,7 +115,7 @@ export class Slots {
     return slot
   }
 
-  keptOff(name: string): string | undefined {
+  whyNot(name: string): string | undefined {
     return this.options.disabled.includes(name) ? 'plugins.disabled names it' : this.options.leftOut.get(name)
   }
 

@@ -44,6 +44,8 @@ export interface DropIns {
   put(plugin: Plugin): Promise<PluginState>
   /** Unloads a plugin; what it replaced comes back. */
   remove(name: string): Promise<void>
+  /** Why nothing of that name is to run: the configuration has it disabled, or it is left out this time. */
+  whyNot(name: string): string | undefined
   /** Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. */
   purge(name: string): Promise<void>
 }
@@ -72,8 +74,6 @@ export interface HostView {
   readonly pid: number
   readonly userHome: string
   plugins(): PluginInfo[]
-  /** Why a plugin of that name does not run, before it is there; undefined when it may. */
-  keptOff(name: string): string | undefined
   listeners(): ListenerInfo[]
   /** Open event streams by plugin. */
   streams(): Readonly<Record<string, number>>

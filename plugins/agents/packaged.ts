@@ -23,12 +23,13 @@ interface Packaged {
 export class PackagedAgents implements AgentSource {
   readonly #byExtension = new Map<string, readonly Packaged[]>()
 
-  /** By name of the extension, then as its manifest has them. */
+  /** Of links to a workspace before those that are seen from everywhere, by extension, then as its manifest has them. */
   folders(workspace: Workspace | undefined): readonly Packaged[] {
-    const names = [...this.#byExtension.keys()].sort()
-    return names
-      .flatMap(name => this.#byExtension.get(name) ?? [])
-      .filter(packaged => packaged.workspace === undefined || packaged.workspace === workspace?.id)
+    const all = [...this.#byExtension.keys()].sort().flatMap(key => this.#byExtension.get(key) ?? [])
+    return [
+      ...all.filter(packaged => packaged.workspace !== undefined && packaged.workspace === workspace?.id),
+      ...all.filter(packaged => packaged.workspace === undefined),
+    ]
   }
 
   /** How extensions have their agents read. */
@@ -36,7 +37,7 @@ export class PackagedAgents implements AgentSource {
     return {
       name: 'agents',
       load: async extension => {
-        const { name: from, root, manifest, workspace } = extension
+        const { key, root, manifest, workspace } = extension
         const folders: Packaged[] = []
         const names: string[] = []
         for (const relative of manifest.resources.agents) {
@@ -50,10 +51,10 @@ export class PackagedAgents implements AgentSource {
         return {
           items: names.map(name => ({ kind: 'agent', id: name, name, live: true })),
           agentConflicts: names.filter(name => others.some(other => other.name === name)),
-          taken: () => void this.#byExtension.set(from, folders),
+          taken: () => void this.#byExtension.set(key, folders),
         }
       },
-      unload: name => void this.#byExtension.delete(name),
+      unload: key => void this.#byExtension.delete(key),
     }
   }
 }

@@ -12,6 +12,7 @@ const SHOWN = 50
 
 /** The bundles of all loaded extensions; the host of extensions publishes a record that tells of each. */
 export class BundleCatalog {
+  /** By key: what is installed and what developers have linked may have different bundles. */
   readonly #byExtension = new Map<string, readonly LoadedBundle[]>()
 
   constructor(private readonly kernel: Kernel) {}
@@ -31,8 +32,8 @@ export class BundleCatalog {
     readonly profile: LoadedProfile
   } {
     const { extension_name, bundle_name, profile_name } = names
-    const bundles = this.#byExtension.get(extension_name.trim().toLowerCase())
-    if (!bundles) throw this.#noExtension(extension_name)
+    const bundles = this.all().filter(({ extension }) => extension === extension_name.trim().toLowerCase())
+    if (bundles.length === 0) throw this.#noExtension(extension_name)
     const bundle = byName(bundles, bundle_name)
     if (!bundle)
       throw BundleErrors.bundle_not_found(`extension ${shown(extension_name)} has no bundle ${shown(bundle_name)}`)
@@ -52,7 +53,7 @@ export class BundleCatalog {
       bundles,
       records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
       taken: () => {
-        this.#byExtension.set(extension.name, bundles)
+        this.#byExtension.set(extension.key, bundles)
         // An equal record marks nothing, but it is the first time that this daemon has its content.
         this.kernel.reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
       },
@@ -60,8 +61,8 @@ export class BundleCatalog {
   }
 
   /** The extension has none any more; what activations of its bundles projected stays. */
-  unload(extension: string): void {
-    this.#byExtension.delete(extension)
+  unload(key: string): void {
+    this.#byExtension.delete(key)
   }
 
   #noExtension(name: string) {

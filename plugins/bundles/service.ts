@@ -33,7 +33,7 @@ export class BundlesService implements BundlesApi {
         const shipment = await this.#catalog.load(extension)
         return { ...shipment, automationStarting: this.#activations.starting(shipment.bundles) }
       },
-      unload: name => this.#catalog.unload(name),
+      unload: key => this.#catalog.unload(key),
     }
   }
 

@@ -45,6 +45,9 @@ export interface Check {
 
 export const Checks = registry<Check>('daemon.checks@1')
 
+/** Names that `plugins.disabled` keeps from running, although no plugin has them. */
+export const Disableable = registry<string>('daemon.disableable@1')
+
 /** A doctor item that was found just now. */
 export function finding(item: Omit<DiagnosticItem, 'data_freshness'>): DiagnosticItem {
   return { ...item, data_freshness: 'live' }

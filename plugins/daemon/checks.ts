@@ -107,8 +107,11 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
-/** The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has. */
-export function configItems(host: HostView): DiagnosticItem[] {
+/**
+ * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
+ * @param disabled names that it keeps from running, although they are not those of plugins
+ */
+export function configItems(host: HostView, disabled: readonly string[]): DiagnosticItem[] {
   const { unowned, pending, problem } = host.config()
   const common = { category: 'config', severity: 'warning' }
   const items = unowned.map(path =>
@@ -120,7 +123,7 @@ export function configItems(host: HostView): DiagnosticItem[] {
       message: `no active plugin owns ${path}; it is kept as it is`,
     }),
   )
-  for (const name of host.unknownPlugins()) {
+  for (const name of host.unknownPlugins().filter(name => !disabled.includes(name))) {
     items.push(
       finding({
         ...common,

@@ -13,7 +13,16 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
-import { Checks, Daemon, DaemonActive, DaemonDraining, DaemonErrors, DaemonStarted, StatusMembers } from './api.js'
+import {
+  Checks,
+  Daemon,
+  DaemonActive,
+  DaemonDraining,
+  DaemonErrors,
+  DaemonStarted,
+  Disableable,
+  StatusMembers,
+} from './api.js'
 import type { DaemonService } from './service.js'
 
 const route = routeOf<DaemonService>()
@@ -26,7 +35,7 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  declares: [StatusMembers, Checks],
+  declares: [StatusMembers, Checks, Disableable],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],

@@ -30,6 +30,7 @@ import {
   DaemonDraining,
   DaemonErrors,
   DaemonStarted,
+  Disableable,
   StatusMembers,
   type StatusScope,
 } from './api.js'
@@ -173,7 +174,11 @@ export class DaemonService implements DaemonApi {
       {
         id: 'config.settings',
         category: 'config',
-        run: async () => configItems(host),
+        run: async () =>
+          configItems(
+            host,
+            this.kernel.collect(Disableable).map(({ entry }) => entry),
+          ),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },

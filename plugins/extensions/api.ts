@@ -33,6 +33,8 @@ export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' |
 /** An extension whose manifest is valid, as others see it. */
 export interface InstalledExtension {
   readonly name: string
+  /** What tells it from others of its name, which a developer has linked: the name alone is what is installed. */
+  readonly key: string
   readonly version: string
   /** Absolute, symlinks resolved. */
   readonly root: string
@@ -71,7 +73,7 @@ export interface ShippedRecord {
 export interface Shipment {
   /** What has no record of its own. */
   readonly items?: readonly ShippedItem[]
-  /** Published with the source `extension/<name>`, in one transaction with those of the other families. */
+  /** Published with the source `extension/<key>`, in one transaction with those of the other families. */
   readonly records?: readonly ShippedRecord[]
   /** Names of agents that others have already. */
   readonly agentConflicts?: readonly string[]
@@ -95,30 +97,32 @@ export interface ResourceFamily {
    * throw makes the extension `error` with this text; at a change it stays as it was.
    */
   readonly load: (extension: InstalledExtension) => Awaitable<Shipment>
-  /** The extension is loaded no longer, or has nothing of this family now. Must not throw. */
-  readonly unload?: (name: string) => void
+  /** The extension of that key is loaded no longer, or has nothing of this family now. Must not throw. */
+  readonly unload?: (key: string) => void
 }
 
 export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1')
 
 export interface ExtensionsApi {
-  /** Those with a valid manifest, by name, whether loaded or not. */
+  /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
   /**
-   * Calls a service method of the process of an extension, `tools/call` say.
+   * Calls a service method of the process of the extension of that key, `tools/call` say.
    * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
    */
-  call(name: string, method: string, params: unknown): Promise<unknown>
+  call(key: string, method: string, params: unknown): Promise<unknown>
   /** The set of loaded extensions, or one of them, changed; the names. */
   readonly changed: Hook<(names: readonly string[]) => unknown>
-  /** May the extension be disabled or removed; a refusal is a 409 that names what depends on it. */
+  /** May the installed extension be disabled or removed; a refusal is a 409 that names what depends on it. */
   readonly disabling: Hook<(name: string) => Promise<Fault | undefined>>
 }
 
 export const Extensions = token<ExtensionsApi>('extensions@1')
 
-const named = v.object({ name: v.string(), version: v.optional(v.string()) })
-const failed = v.object({ name: v.string(), error: v.string() })
+/** Id of the workspace of a link, empty for all; absent of what is installed. */
+const workspace = v.optional(v.string())
+const named = v.object({ name: v.string(), version: v.optional(v.string()), workspace })
+const failed = v.object({ name: v.string(), error: v.string(), workspace })
 export const ExtensionEnabled = event('extension.enabled', named)
 export const ExtensionDisabled = event('extension.disabled', named)
 export const ExtensionReloaded = event('extension.reload.completed', named)

@@ -24,8 +24,6 @@ interface Entry {
   readonly digest: string
 }
 
-/** How a cache file of another version is told: manifests are stored as this one decodes them. */
-const FORMAT = 1
 /** Milliseconds in which a file can change twice with one time stamp: one as young as that is not remembered. */
 const RACY_MS = 2000
 
@@ -43,6 +41,8 @@ export class Catalog {
   constructor(
     private readonly file: CacheFile,
     private readonly now: () => number,
+    /** Of the daemon: manifests are kept as it decodes them, and another one may do otherwise. */
+    private readonly version: string,
   ) {}
 
   /** Folders below `dir` that may be extensions, by name; nothing when there is no `dir`. Dot names are not ours. */
@@ -85,13 +85,13 @@ export class Catalog {
     if (!this.#changed && entries.length === this.#entries?.size) return
     this.#changed = false
     this.#entries = new Map(entries)
-    await this.file.write(`${JSON.stringify({ format: FORMAT, entries })}\n`).catch(() => {})
+    await this.file.write(`${JSON.stringify({ version: this.version, entries })}\n`).catch(() => {})
   }
 
   async #load(): Promise<Map<string, Entry>> {
     try {
-      const data = JSON.parse((await this.file.read()) ?? '{}') as { format?: number; entries?: [string, Entry][] }
-      return new Map(data.format === FORMAT ? data.entries : [])
+      const data = JSON.parse((await this.file.read()) ?? '{}') as { version?: string; entries?: [string, Entry][] }
+      return new Map(data.version === this.version ? data.entries : [])
     } catch {
       return new Map()
     }

@@ -1,33 +1,34 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
+import { placeOf } from './identity.js'
 import type { Instance } from './instance.js'
 
 /** What is wrong with an extension, or worth to know about it; nothing when it is well. */
-export function itemsOf({ name, status, enabled, problem, waits, generation }: Instance): DiagnosticItem[] {
+export function itemsOf({ name, key, link, status, enabled, problem, waits, generation }: Instance): DiagnosticItem[] {
   const item = (code: string, severity: string, title: string, message: string) =>
     finding({
-      id: `extension.${name}`,
+      id: `extension.${key}`,
       code,
       category: 'extensions',
       severity,
       title,
       message,
-      suggested_command: `svc extension info ${name}`,
+      suggested_command: `svc extension info ${name}${link ? ` --workspace ${placeOf({ name, key })}` : ''}`,
     })
   if (!enabled) return []
   if (problem && generation) {
-    return [item('extension_outdated', 'warning', `${name} runs as it was before`, problem.message)]
+    return [item('extension_outdated', 'warning', `${key} runs as it was before`, problem.message)]
   }
-  if (problem) return [item('extension_failed', 'error', `${name} did not load`, problem.message)]
+  if (problem) return [item('extension_failed', 'error', `${key} did not load`, problem.message)]
   const health = generation?.runtime?.health()
   if (status === 'error') {
     return [
-      item('extension_failed', 'error', `${name} does not run`, health?.message ?? 'its process ends again and again'),
+      item('extension_failed', 'error', `${key} does not run`, health?.message ?? 'its process ends again and again'),
     ]
   }
-  if (waits !== undefined) return [item('extension_waiting', 'warning', `${name} waits`, waits)]
+  if (waits !== undefined) return [item('extension_waiting', 'warning', `${key} waits`, waits)]
   if (health?.health === 'unhealthy') {
-    return [item('extension_unhealthy', 'warning', `${name} is not well`, health.message ?? 'its health check fails')]
+    return [item('extension_unhealthy', 'warning', `${key} is not well`, health.message ?? 'its health check fails')]
   }
   return []
 }

@@ -79,8 +79,9 @@ export async function hashTree(root: string, files?: readonly SourceFile[]): Pro
 /** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
 export class CodeCache {
   #linked: Promise<void> | undefined
-  /** Copies, and what becomes one, that somebody was given and did not give back: it is loaded, or will be in a moment. */
-  readonly #given = new Set<string>()
+  /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
+  readonly #given = new Map<string, number>()
+  #spent = false
   #sweeping: Promise<void> = Promise.resolve()
 
   constructor(private readonly dir: string) {}
@@ -103,11 +104,11 @@ export class CodeCache {
     const files = await filesOf(root, leftOut)
     const hash = await hashTree(root, files)
     const folder = path.join(this.dir, hash, name)
-    this.#given.add(hash)
+    this.#give(hash)
     await this.#sweeping
     if (existsSync(folder)) return { hash, folder }
     const staged = path.join(this.dir, `.${unique}`)
-    this.#given.add(`.${unique}`)
+    this.#give(`.${unique}`)
     const fresh = path.join(staged, name)
     try {
       for (const { relative, absolute } of files) {
@@ -118,25 +119,40 @@ export class CodeCache {
       if ((await hashTree(fresh)) !== hash) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
       await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
       await rename(fresh, folder)
+    } catch (error) {
+      this.release(hash)
+      throw error
     } finally {
       await rm(staged, { recursive: true, force: true })
-      this.#given.delete(`.${unique}`)
+      this.release(`.${unique}`)
     }
     return { hash, folder }
   }
 
   /** Holds a copy that somebody else made and loaded. */
   keep(hash: string): void {
-    this.#given.add(hash)
+    this.#give(hash)
   }
 
   /** Gives a copy back: what was loaded from it has ended. */
   release(hash: string): void {
-    this.#given.delete(hash)
+    const left = (this.#given.get(hash) ?? 1) - 1
+    if (left > 0) this.#given.set(hash, left)
+    else this.#spent = this.#given.delete(hash) || this.#spent
+  }
+
+  #give(hash: string): void {
+    this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
+  }
+
+  /** Removes copies when there are some that were given back. */
+  async tidy(): Promise<void> {
+    if (this.#spent) await this.sweep()
   }
 
   /** Removes the copies that nobody has: of an earlier daemon, or given back. */
   sweep(): Promise<void> {
+    this.#spent = false
     this.#sweeping = this.#sweeping.then(() => this.#sweep())
     return this.#sweeping
   }
@@ -144,7 +160,9 @@ export class CodeCache {
   async #sweep(): Promise<void> {
     const there = await readdir(this.dir).catch(() => [])
     for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
-      if (!this.#given.has(name)) await rm(path.join(this.dir, name), { recursive: true, force: true })
+      if (this.#given.has(name)) continue
+      // What cannot be removed is in nobody's way; the next sweep tries it again.
+      await rm(path.join(this.dir, name), { recursive: true, force: true }).catch(() => {})
     }
   }
 

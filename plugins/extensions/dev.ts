@@ -1,14 +1,13 @@
-import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Actor, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from './api.js'
-import type { Catalog } from './catalog.js'
-import { Instance } from './instance.js'
-import type { InstanceHost } from './instance-host.js'
+import type { Catalog, Found } from './catalog.js'
+import { EVERYWHERE, keyOf, placeOf } from './identity.js'
+import type { Instance } from './instance.js'
 import { type Manifest, requirementDigest } from './manifest.js'
-import { type DevLink, DevTable, FlagTable, keyOf } from './tables.js'
+import { type DevLink, DevTable, FlagTable } from './tables.js'
 import { Turns } from './turns.js'
 import { Watcher } from './watcher.js'
 
@@ -17,7 +16,7 @@ export type ExtensionNeeds = { daemon: typeof Daemon; workspaces: { readonly may
 export interface LinkRequest {
   /** Absolute. */
   readonly origin: string
-  /** Id, name or path; absent for all. */
+  /** Id, name or path; absent or `*` for all. */
   readonly workspace?: string | undefined
   /** SHA-256 that the builder gave. */
   readonly generation: string
@@ -27,7 +26,16 @@ export interface LinkRequest {
 
 /** What links ask of the service that runs what is installed. */
 export interface DevHost {
-  readonly published: (name: string) => Instance | undefined
+  readonly make: (link: DevLink, found: Found) => Instance
+  /** Makes the instance what was found. */
+  readonly take: (
+    instance: Instance,
+    found: Found,
+    anew: boolean,
+    allow?: (manifest: Manifest) => void,
+  ) => Promise<void>
+  /** The database lets go of all that came from the link of that key. */
+  readonly forget: (key: string) => Promise<void>
   readonly tell: () => Promise<void>
 }
 
@@ -38,8 +46,12 @@ interface Linked {
   readonly close: () => Promise<void>
 }
 
-/** Builds in working folders of developers, which run beside what is installed and never in its place, one of a name. */
+/**
+ * Builds in working folders of developers. Each is an instance of its own by name and workspace, which runs beside what is
+ * installed and beside the links to other workspaces, and never in their place (Behaviour 3.3).
+ */
 export class DevLinks {
+  /** By key. */
   readonly #linked = new Map<string, Linked>()
   readonly #table: DevTable
   readonly #flags: FlagTable
@@ -48,33 +60,37 @@ export class DevLinks {
   constructor(
     private readonly kernel: PluginKernel<ExtensionNeeds>,
     private readonly catalog: Catalog,
-    private readonly host: InstanceHost,
-    private readonly others: DevHost,
+    private readonly host: DevHost,
   ) {
     this.#table = new DevTable(kernel.db)
     this.#flags = new FlagTable(kernel.db)
   }
 
-  get(name: string): Instance | undefined {
-    return this.#linked.get(name)?.instance
+  get(key: string): Instance | undefined {
+    return this.#linked.get(key)?.instance
   }
 
-  linkOf(name: string): DevLink | undefined {
-    return this.#linked.get(name)?.link
-  }
-
+  /** By key. */
   all(): Instance[] {
-    return [...this.#linked.values()].map(({ instance }) => instance)
+    return [...this.#linked.values()].map(({ instance }) => instance).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Loads what was linked when the daemon ended; one that fails is shown as such. */
+  /** Links of that name, the one that was made first before the others. */
+  of(name: string): Instance[] {
+    return [...this.#linked.values()].flatMap(({ instance }) => (instance.name === name ? [instance] : []))
+  }
+
+  /** Keys of all that are linked, also before they are loaded. */
+  keys(): string[] {
+    return this.#table.list().map(link => keyOf(link.name, link))
+  }
+
+  /** Loads what was linked when the daemon ended, one after the other; one that fails is shown as such. */
   async restore(): Promise<void> {
     for (const link of this.#table.list()) {
-      const open = async () => {
-        if (this.#flags.enabled(keyOf(link))) this.checkFree(link.name)
-        await this.#open(link)
-      }
-      await open().catch(error => this.kernel.log.error(`${link.name} is not linked: ${messageOf(error)}`))
+      await this.#open(link).catch(error =>
+        this.kernel.log.error(`${keyOf(link.name, link)} is not linked: ${messageOf(error)}`),
+      )
     }
   }
 
@@ -89,37 +105,34 @@ export class DevLinks {
     if (!found) throw ExtensionErrors.extension_dev_invalid(`there is no folder ${origin}`)
     if ('fault' in found) throw found.fault
     const { name } = found.manifest
-    const place = await this.#workspace(workspace)
-    const other = this.#linked.get(name)
-    if (other && (other.link.workspace !== place || other.link.origin !== (await realpath(origin)))) {
-      throw ExtensionErrors.extension_dev_taken(`${name} is linked to ${other.link.origin} already`, {
-        next: `svc extension remove ${name}`,
+    const place = await this.workspaceOf(workspace)
+    const link = { name, workspace: place, origin: found.root, generation }
+    return this.#alone(keyOf(name, link), () => this.#link(link, found.manifest, confirmed, actor))
+  }
+
+  async #link(link: DevLink, manifest: Manifest, confirmed: string | undefined, actor: Actor): Promise<Instance> {
+    const { name, workspace, origin } = link
+    const key = keyOf(name, link)
+    const other = this.#linked.get(key)
+    if (other && other.link.origin !== origin) {
+      throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
+        next: `svc extension remove ${name} --workspace ${placeOf({ name, key })}`,
       })
     }
-    this.checkFree(name)
-    checkConfirmed(found.manifest, other?.instance.generation?.manifest, confirmed)
-    const link = { name, workspace: place, origin: found.root, generation }
+    checkConfirmed(manifest, other?.instance.generation?.manifest, confirmed)
     const { instance, close } = await this.#open(link)
-    if (instance.problem && !other) {
-      this.#linked.delete(name)
+    if (instance.problem && !instance.generation && !other) {
+      this.#linked.delete(key)
       await close()
       throw instance.problem
     }
     const { db, events, clock } = this.kernel
     await db.tx(t => {
       this.#table.put(t, link, clock.now())
-      events.emit(t, ExtensionDevLinked, { name, workspace: place }, { actor, subject: name })
+      events.emit(t, ExtensionDevLinked, { name, workspace }, { actor, subject: name })
     })
-    await this.others.tell()
+    await this.host.tell()
     return instance
-  }
-
-  /** Both would be one source of records and one plugin. @throws Fault `extension_dev_taken` while what is installed is on */
-  checkFree(name: string): void {
-    if (!this.others.published(name)?.enabled) return
-    throw ExtensionErrors.extension_dev_taken(`${name} is installed and on, and is not displaced`, {
-      next: `svc extension disable ${name}`,
-    })
   }
 
   /**
@@ -127,84 +140,100 @@ export class DevLinks {
    * `problem` of what is returned.
    * @throws Fault `extension_network_unconfirmed`, or why nothing of it runs
    */
-  async reload(name: string, confirmed: string | undefined): Promise<Instance> {
-    const linked = this.#linked.get(name)
-    if (!linked) throw ExtensionErrors.extension_not_found(`${name} is not linked`)
-    const found = await this.catalog.read(linked.link.origin)
-    if (found && !('fault' in found)) checkConfirmed(found.manifest, linked.instance.generation?.manifest, confirmed)
-    await this.look(name, true)
-    const { instance } = linked
+  async reload(instance: Instance, confirmed: string | undefined): Promise<Instance> {
+    const { found } = instance
+    const current = await this.catalog.read(found.root)
+    if (current && !('fault' in current)) checkConfirmed(current.manifest, instance.generation?.manifest, confirmed)
+    await this.look(instance.key, true, confirmed)
     if (instance.problem && !instance.generation) throw instance.problem
     return instance
   }
 
   /** Looks at a linked folder again; one that is gone leaves what runs. */
-  async look(name: string, anew = false): Promise<void> {
-    await this.#turns.run(name, async () => {
-      const linked = this.#linked.get(name)
+  async look(key: string, anew = false, confirmed?: string): Promise<void> {
+    await this.#turns.run(key, async () => {
+      const linked = this.#linked.get(key)
       const found = linked && (await this.catalog.read(linked.link.origin))
-      if (found) await linked.instance.load(found, anew)
+      if (!found) return
+      const { instance } = linked
+      // What it asks for more than what runs is agreed to by nobody who only saves a file.
+      const running = instance.generation?.manifest
+      await this.host.take(instance, found, anew, manifest => running && checkConfirmed(manifest, running, confirmed))
     })
-    await this.others.tell()
+    await this.host.tell()
   }
 
-  /** Ends what runs of a link and forgets it; its folder stays as it is. @returns that folder; undefined when there is no link */
-  async unlink(name: string, actor: Actor): Promise<string | undefined> {
-    const linked = this.#linked.get(name)
+  /** Of that name something became free that there can be only once: who could not have it tries again. */
+  async retry(name: string): Promise<void> {
+    for (const { key, problem } of this.of(name)) if (problem) await this.look(key)
+  }
+
+  /** Ends what runs of a link and forgets it with its records; its folder stays as it is. @returns that folder */
+  unlink({ key }: Instance, actor: Actor): Promise<string | undefined> {
+    return this.#alone(key, () => this.#unlink(key, actor))
+  }
+
+  async #unlink(key: string, actor: Actor): Promise<string | undefined> {
+    const linked = this.#linked.get(key)
     if (!linked) return undefined
     const { db, events } = this.kernel
-    const { workspace, origin } = linked.link
+    const { name, workspace, origin } = linked.link
     const forget = () =>
       db.tx(t => {
         this.#table.delete(t, linked.link)
-        this.#flags.delete(t, linked.instance.key)
+        this.#flags.delete(t, key)
         events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
       })
     // One that was switched off has nothing that could end.
     if (!(await linked.instance.disable(forget))) await forget()
-    this.#linked.delete(name)
+    this.#linked.delete(key)
     await linked.close()
-    await this.others.tell()
+    await this.host.forget(key)
+    await this.retry(name)
+    await this.host.tell()
     return origin
+  }
+
+  /** Id of a workspace; empty for all of them. @throws Fault of the workspaces */
+  async workspaceOf(reference: string | undefined): Promise<string> {
+    if (!reference || reference === EVERYWHERE) return ''
+    const workspaces = this.kernel.needs.workspaces.current
+    if (!workspaces) throw ExtensionErrors.extension_dev_invalid('this daemon has no workspaces')
+    return (await workspaces.find(reference)).id
+  }
+
+  /** Linking and unlinking come one after the other. */
+  #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(`link ${key}`, work)
   }
 
   async #open(link: DevLink): Promise<Linked> {
     const found = await this.catalog.read(link.origin)
     if (!found) throw ExtensionErrors.extension_dev_invalid(`there is no folder ${link.origin}`)
-    const before = this.#linked.get(link.name)
-    const linked = before
-      ? { ...before, link }
-      : this.#begin(
-          link,
-          new Instance(link.name, () => 'workspace', found, this.#flags.enabled(keyOf(link)), this.host, link),
-        )
-    this.#linked.set(link.name, linked)
-    await linked.instance.load(found)
+    const key = keyOf(link.name, link)
+    const before = this.#linked.get(key)
+    const linked = before ? { ...before, link } : this.#begin(link, this.host.make(link, found))
+    this.#linked.set(key, linked)
+    await this.#turns.run(key, () => this.host.take(linked.instance, found, false))
     if (!before) {
       await linked.watcher.start()
       // What changed before it was watched was not told of.
-      await this.look(link.name)
+      await this.look(key)
     }
     return linked
   }
 
   #begin(link: DevLink, instance: Instance): Linked {
     const { clock, log, scope } = this.kernel
+    const { key } = instance
     const watcher = new Watcher({
       dir: link.origin,
-      name: link.name,
+      name: key,
       clock,
-      changed: name => void this.look(name).catch(error => log.error(`${name}: ${messageOf(error)}`)),
-      failed: error => log.warn(`the folder of ${link.name} is not watched: ${messageOf(error)}`),
+      changed: key => void this.look(key).catch(error => log.error(`${key}: ${messageOf(error)}`)),
+      failed: error => log.warn(`the folder of ${key} is not watched: ${messageOf(error)}`),
     })
-    return { instance, link, watcher, close: scope.defer(`watch ${link.name}`, () => watcher.close()) }
-  }
-
-  async #workspace(reference: string | undefined): Promise<string> {
-    if (!reference) return ''
-    const workspaces = this.kernel.needs.workspaces.current
-    if (!workspaces) throw ExtensionErrors.extension_dev_invalid('this daemon has no workspaces')
-    return (await workspaces.find(reference)).id
+    return { instance, link, watcher, close: scope.defer(`watch ${key}`, () => watcher.close()) }
   }
 }
 

@@ -44,7 +44,8 @@ export const ExtensionErrors = defineErrors({
     status: 409,
     message: 'the extension takes part in the network; repeat with confirm_network_digest',
   },
-  extension_dev_taken: { status: 409, message: 'another extension has this name' },
+  extension_dev_taken: { status: 409, message: 'another build of this extension has what there can be only once' },
+  extension_ambiguous: { status: 409, message: 'several builds go by this name', next: 'svc extension list' },
   extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
   vault_unavailable: {
     status: 503,

@@ -1,4 +1,12 @@
-import { type Actor, type Kind, messageOf, type PluginKernel, type StoredRecord } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Contributed,
+  type Kind,
+  messageOf,
+  type Party,
+  type PluginKernel,
+  type StoredRecord,
+} from '../../kernel/plugin.js'
 import {
   type InstalledExtension,
   ResourceFamilies,
@@ -7,10 +15,22 @@ import {
   type ShippedItem,
 } from './api.js'
 import { ExtensionErrors } from './errors.js'
-import type { Manifest } from './manifest.js'
+import { isLink, isLinkOf } from './identity.js'
+import { type Manifest, publishFamilies } from './manifest.js'
+
+/** Kinds of records that processes publish by themselves. */
+const PROCESS_KINDS: readonly string[] = Object.values(publishFamilies)
 
 /** What each family read of one extension. */
-export type Shipped = readonly { readonly family: ResourceFamily; readonly shipment: Shipment }[]
+export type Shipped = readonly {
+  readonly family: ResourceFamily
+  /** Plugin that has the family. */
+  readonly owner: string
+  readonly shipment: Shipment
+}[]
+
+/** Of what is published: an extension as it is loaded, or the key alone of one that is loaded no longer. */
+type Publisher = Pick<InstalledExtension, 'key' | 'name'> & Partial<Pick<InstalledExtension, 'workspace' | 'manifest'>>
 
 /** What extensions ship, from reading it to the records that tell of it: all of an extension in one transaction. */
 export class Families {
@@ -19,9 +39,9 @@ export class Families {
   /** Has every family read its key; changes nothing. @throws what a family throws, or Fault `extension_manifest_invalid` */
   async read(extension: InstalledExtension): Promise<Shipped> {
     const used = new Set(shippedKeys(extension.manifest))
-    const shipped: { family: ResourceFamily; shipment: Shipment }[] = []
-    for (const family of this.#all()) {
-      if (used.has(family.name)) shipped.push({ family, shipment: await family.load(extension) })
+    const shipped: Shipped[number][] = []
+    for (const { owner, entry: family } of this.#all()) {
+      if (used.has(family.name)) shipped.push({ owner, family, shipment: await family.load(extension) })
     }
     const seen = new Set<string>()
     for (const { kind, id, name } of itemsOf(shipped)) {
@@ -32,20 +52,32 @@ export class Families {
     return shipped
   }
 
+  /** Whether a plugin reads something of what that extension ships, or has read it. */
+  concerns(owner: string, { manifest }: Pick<InstalledExtension, 'manifest'>, shipped: Shipped): boolean {
+    const used = shippedKeys(manifest)
+    const reads = this.#all().some(({ owner: by, entry }) => by === owner && used.includes(entry.name))
+    return reads || shipped.some(({ owner: by }) => by === owner)
+  }
+
   /** Makes that what the daemon has of the extension: what is missing goes, what is equal keeps its version. */
-  async publish({ name, workspace }: Pick<InstalledExtension, 'name' | 'workspace'>, shipped: Shipped): Promise<void> {
+  async publish(extension: Publisher, shipped: Shipped): Promise<void> {
     const { db, records } = this.kernel
-    const actor = actorOf(name)
+    const { key, name, workspace } = extension
+    const actor = actorOf(key)
     const scope = workspace === undefined ? { kind: 'global' as const } : { kind: 'workspace' as const, id: workspace }
     const wanted = shipped.flatMap(({ shipment }) => shipment.records ?? [])
     const keys = new Set(wanted.map(({ kind, id }) => `${kind.name}/${id}`))
     await db.tx(t => {
-      for (const { kind, id } of this.#published(name)) {
+      for (const { kind, id } of this.#published(extension)) {
         if (!keys.has(`${kind}/${id}`)) records.delete(t, actor, { kind, id })
       }
       for (const { kind, id, name: called, spec } of wanted) {
         const before = records.get(kind, id)
-        if (before && before.source.id !== name) throw taken(kind, called, before)
+        if (before && !isFrom(before, key)) {
+          if (key !== name || !isFromLinkOf(before, name)) throw taken(kind, called, before)
+          // A link has it since it last ran; it gives way to what is installed.
+          records.delete(t, actorOf(before.source.id), { kind, id })
+        }
         try {
           records.put(t, actor, { kind, id, scope, spec, quiet: true })
         } catch (error) {
@@ -53,39 +85,79 @@ export class Families {
         }
       }
       for (const { shipment } of shipped) shipment.taken?.()
-      for (const family of this.#all()) if (!shipped.some(one => one.family.name === family.name)) family.unload?.(name)
+      for (const { entry: family } of this.#all()) {
+        if (!shipped.some(one => one.family.name === family.name)) family.unload?.(key)
+      }
     })
   }
 
-  /** Takes away all that an extension shipped. */
-  withdraw(name: string): Promise<void> {
-    return this.publish({ name }, [])
+  /** Records that the process of an extension has published. */
+  publishedBy(key: string): ShippedItem[] {
+    const all = this.kernel.records.list({ source: partyOf(key) })
+    return all.flatMap(({ kind, id }) => (PROCESS_KINDS.includes(kind) ? [{ kind, id, name: id, live: true }] : []))
   }
 
-  /** Takes away what was shipped by extensions that are loaded no longer: they went while no daemon ran, say. */
-  async sweep(loaded: ReadonlySet<string>): Promise<void> {
-    const all = this.#kinds().flatMap(kind => this.kernel.records.list({ kind }))
-    const names = new Set(all.flatMap(({ source }) => (source.kind === 'extension' ? [source.id] : [])))
-    for (const name of names) if (!loaded.has(name)) await this.withdraw(name)
+  /** Takes away what its process published of families that the manifest names no longer. */
+  async retract({ key, manifest }: InstalledExtension): Promise<void> {
+    const { db, records } = this.kernel
+    const granted: readonly string[] = (manifest.resources.publish?.families ?? []).map(one => publishFamilies[one])
+    const all = records.list({ source: partyOf(key) })
+    const spent = all.filter(({ kind }) => PROCESS_KINDS.includes(kind) && !granted.includes(kind))
+    if (spent.length === 0) return
+    await db.tx(t => {
+      for (const { kind, id } of spent) records.delete(t, actorOf(key), { kind, id })
+    })
   }
 
-  #all(): ResourceFamily[] {
-    return this.kernel.collect(ResourceFamilies).map(({ entry }) => entry)
+  /** Takes away all that an extension shipped; what its process published stays. */
+  withdraw({ key, name }: Pick<InstalledExtension, 'key' | 'name'>): Promise<void> {
+    return this.publish({ key, name }, [])
   }
 
-  #kinds(): Kind[] {
-    return this.#all().flatMap(({ kinds = [] }) => kinds)
+  /** Takes away all that came from there, what its process published as well. */
+  forget(key: string): Promise<void> {
+    const { db, records } = this.kernel
+    return db.tx(t => records.resetSource(t, actorOf(key), partyOf(key)))
   }
 
-  #published(name: string): StoredRecord[] {
-    const kinds = new Set(this.#kinds().map(kind => kind.name))
-    return this.kernel.records.list({ source: { kind: 'extension', id: name } }).filter(({ kind }) => kinds.has(kind))
+  /**
+   * Takes away what was shipped by extensions that are loaded no longer: they went while no daemon ran, say.
+   * @param linked keys of links; of any other link nothing stays
+   */
+  async sweep(loaded: ReadonlySet<string>, linked: readonly string[]): Promise<void> {
+    const rows = this.kernel.db.rows("SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = 'extension'")
+    for (const [key] of rows as [string][]) {
+      if (isLink(key) && !linked.includes(key)) await this.forget(key)
+      else if (!loaded.has(key)) await this.withdraw({ key, name: key })
+    }
+  }
+
+  #all(): readonly Contributed<ResourceFamily>[] {
+    return this.kernel.collect(ResourceFamilies)
+  }
+
+  /**
+   * Records of an extension that are there only as long as it ships them: not those that its process publishes. What nobody
+   * reads now waits raw, like every record whose plugin is gone.
+   */
+  #published({ key, manifest }: Publisher): StoredRecord[] {
+    const families = this.#all().map(({ entry }) => entry)
+    const read = new Set(families.flatMap(({ kinds = [] }) => kinds.map(kind => kind.name)))
+    const waits = manifest && shippedKeys(manifest).some(used => !families.some(({ name }) => name === used))
+    return this.kernel.records
+      .list({ source: partyOf(key) })
+      .filter(({ kind }) => !PROCESS_KINDS.includes(kind) && (read.has(kind) || !waits))
   }
 }
 
+const partyOf = (key: string): Party => ({ kind: 'extension', id: key })
+const isFrom = ({ source: { kind, id } }: StoredRecord, key: string) => kind === 'extension' && id === key
+const isFromLinkOf = ({ source: { kind, id } }: StoredRecord, name: string) =>
+  kind === 'extension' && isLinkOf(id, name)
+
 /** The daemon, on behalf of an extension. */
-function actorOf(name: string): Actor {
-  const party = { kind: 'extension', id: name }
+function actorOf(key: string): Actor {
+  const party = partyOf(key)
   return { kind: 'daemon', id: 'extensions', owner: party, source: party }
 }
 

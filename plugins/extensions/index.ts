@@ -17,7 +17,7 @@ import {
   PutExtensionSecretsBody,
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
-import { Checks, Daemon } from '../daemon/api.js'
+import { Checks, Daemon, Disableable } from '../daemon/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
@@ -41,6 +41,7 @@ import type { ExtensionsService } from './service.js'
 import { ExtensionCrashLoop } from './subprocess/events.js'
 import { SubprocessSettings } from './subprocess/settings.js'
 import { migrations } from './tables.js'
+import { inventoryOf } from './wire.js'
 
 const route = routeOf<ExtensionsService>()
 const { contribute } = surfaceOf<ExtensionsService>()
@@ -58,10 +59,19 @@ const item = {
     { header: 'Error', path: 'last_error' },
     { header: 'Enabled', path: 'enabled' },
     { header: 'From', path: 'source' },
+    { header: 'Workspace', path: 'workspace_id' },
     { header: 'Provides', path: 'capabilities', as: 'list' },
     { header: 'Lacks variables', path: 'missing_env', as: 'list' },
     { header: 'PID', path: 'pid' },
   ],
+  table: {
+    path: 'items',
+    columns: [
+      { header: 'Kind', path: 'kind' },
+      { header: 'Brings', path: 'name' },
+      { header: 'Live', path: 'live' },
+    ],
+  },
 } as const
 
 export default definePlugin({
@@ -88,7 +98,7 @@ export default definePlugin({
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, self => self.checks()), contribute(Disableable, self => self.keptOff())],
   routes: [
     ...installRoutes,
     route({
@@ -109,7 +119,8 @@ export default definePlugin({
             { header: 'State', path: 'state' },
             { header: 'Health', path: 'health' },
             { header: 'From', path: 'source' },
-            { header: 'Error', path: 'last_error' },
+            { header: 'Workspace', path: 'workspace_id' },
+            { header: 'Error', path: 'last_error', below: true },
           ],
           empty: 'no extensions; write one: svc extension init <name>',
         },
@@ -138,7 +149,7 @@ export default definePlugin({
           empty: 'no extension brings commands of tools; svc extension list shows what is there',
         },
       },
-      handle: (self, { query }) => ok(self.views.commands(query.extension)),
+      handle: async (self, { query }) => ok(await self.views.commands(query)),
     }),
     route({
       method: 'POST',
@@ -158,22 +169,25 @@ export default definePlugin({
       path: '/api/extensions/{name}',
       area,
       summary: 'One extension',
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionReply },
-      errors: [404, 500, 503],
+      errors: [404, 409, 500, 503],
       cli: { path: 'extension info', view: item },
-      handle: (self, { params }) => ok({ extension: self.views.toWire(self.get(params.name)) }),
+      handle: async (self, { params, query }) =>
+        ok({ extension: self.views.one(await self.choose(params.name, query.workspace)) }),
     }),
     route({
       method: 'POST',
       path: '/api/extensions/{name}/enable',
       area,
       summary: 'Switch an extension on',
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionReply },
-      errors: [403, 404, 500, 503],
+      errors: [403, 404, 409, 500, 503],
       privileged: true,
       cli: { path: 'extension enable', view: item },
-      handle: async (self, { params, actor }) =>
-        ok({ extension: self.views.toWire(await self.enable(params.name, actor)) }),
+      handle: async (self, { params, query, actor }) =>
+        ok({ extension: self.views.toWire(await self.enable(await self.choose(params.name, query.workspace), actor)) }),
     }),
     route({
       method: 'POST',
@@ -181,12 +195,15 @@ export default definePlugin({
       area,
       summary: 'Switch an extension off; its files, records and tables stay',
       essential: true,
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionReply },
       errors: [403, 404, 409, 500, 503],
       privileged: true,
       cli: { path: 'extension disable', view: item },
-      handle: async (self, { params, actor }) =>
-        ok({ extension: self.views.toWire(await self.disable(params.name, actor)) }),
+      handle: async (self, { params, query, actor }) =>
+        ok({
+          extension: self.views.toWire(await self.disable(await self.choose(params.name, query.workspace), actor)),
+        }),
     }),
     route({
       method: 'POST',
@@ -204,15 +221,17 @@ export default definePlugin({
         args: [{ name: 'name', in: 'path' }],
         view: item,
       },
-      handle: async (self, { params, body }) => ok({ extension: await self.views.reloadBuild(params.name, body) }),
+      handle: async (self, { params, query, body }) =>
+        ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),
     }),
     route({
       method: 'GET',
       path: '/api/extensions/{name}/preview',
       area,
       summary: 'What enabling an extension changes',
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionPreviewReply },
-      errors: [404, 422, 503],
+      errors: [404, 409, 422, 503],
       cli: {
         path: 'extension preview',
         view: {
@@ -225,15 +244,17 @@ export default definePlugin({
           empty: 'it changes nothing',
         },
       },
-      handle: async (self, { params }) => ok(await self.views.preview(params.name)),
+      handle: async (self, { params, query }) =>
+        ok(await self.views.preview(await self.choose(params.name, query.workspace))),
     }),
     route({
       method: 'GET',
       path: '/api/extensions/{name}/provenance',
       area,
       summary: 'Where an extension came from',
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ProvenanceReply },
-      errors: [404, 500, 503],
+      errors: [404, 409, 500, 503],
       cli: {
         path: 'extension provenance',
         view: {
@@ -252,15 +273,17 @@ export default definePlugin({
           ],
         },
       },
-      handle: async (self, { params }) => ok({ provenance: await self.views.provenance(params.name) }),
+      handle: async (self, { params, query }) =>
+        ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace)) }),
     }),
     route({
       method: 'GET',
       path: '/api/extensions/{name}/inventory',
       area,
       summary: 'What an extension ships, and what of it is in use',
+      query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionInventoryReply },
-      errors: [404, 503],
+      errors: [404, 409, 503],
       cli: {
         path: 'extension inventory',
         view: {
@@ -273,28 +296,29 @@ export default definePlugin({
           empty: 'it ships nothing',
         },
       },
-      handle: (self, { params }) => ok(self.views.inventory(params.name)),
+      handle: async (self, { params, query }) => ok(inventoryOf(await self.choose(params.name, query.workspace))),
     }),
     route({
       method: 'GET',
       path: '/api/extensions/{name}/logs',
       area,
-      summary: 'What the process of an extension wrote to its standard error',
+      summary: 'What an extension wrote for people, and what happened to it',
       query: ExtensionLogsQuery,
       replies: { 200: ExtensionLogsReply },
-      errors: [400, 403, 404, 503],
+      errors: [400, 403, 404, 409, 503],
       cli: {
         path: 'extension logs',
         view: {
           rows: 'logs',
           columns: [
             { header: 'Time', path: 'timestamp', as: 'time' },
-            { header: 'Message', path: 'message' },
+            { header: 'Message', path: 'message', below: true },
           ],
           empty: 'nothing was written',
         },
       },
-      handle: async (self, { params, query, signal }) => ok(await self.views.logs(params.name, query, signal)),
+      handle: async (self, { params, query, signal }) =>
+        ok(await self.views.logs(await self.choose(params.name, query.workspace), query, signal)),
     }),
     route({
       method: 'GET',
@@ -303,9 +327,9 @@ export default definePlugin({
       summary: 'Variables that an extension declares, and whether they are there; never a value',
       query: ExtensionWorkspaceQuery,
       replies: { 200: ExtensionSecretsReply },
-      errors: [403, 404],
+      errors: [403, 404, 409],
       privileged: true,
-      handle: (self, { params, query }) => ok(self.secrets.list(self.get(params.name), query.workspace)),
+      handle: async (self, { params, query }) => ok(self.secrets.list(await self.choose(params.name, query.workspace))),
     }),
     route({
       method: 'PUT',
@@ -318,7 +342,7 @@ export default definePlugin({
       errors: [400, 403, 404, 503],
       privileged: true,
       handle: async (self, { params, query, body }) =>
-        ok(await self.secrets.put(self.get(params.name), body, query.workspace)),
+        ok(await self.secrets.put(await self.choose(params.name, query.workspace), body)),
     }),
     route({
       method: 'DELETE',
@@ -330,7 +354,7 @@ export default definePlugin({
       errors: [400, 403, 404],
       privileged: true,
       handle: async (self, { params, query }) => {
-        await self.secrets.drop(self.get(params.name), params.env_name, query.workspace)
+        await self.secrets.drop(await self.choose(params.name, query.workspace), params.env_name)
         return noContent()
       },
     }),

@@ -1,12 +1,13 @@
-import { type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
-import { admit } from './admission.js'
+import { type AttributedFault, type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from './api.js'
 import type { Found } from './catalog.js'
-import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
 import { itemsOf, type Shipped } from './families.js'
-import { bringCode, type Code } from './in-process.js'
+import { keyOf, type Link } from './identity.js'
+import type { Code } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
+import { type Generation, Loader, type Seen, sameGeneration } from './loader.js'
+import { LogRing } from './log-ring.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { type Happening, next } from './states.js'
@@ -14,26 +15,20 @@ import { type Happening, next } from './states.js'
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
 
-/** What was found in a folder. */
-type Seen = Pick<InstalledExtension, 'manifest' | 'digest' | 'root'>
-
-/** What of an extension is loaded. */
-interface Generation extends Code, Seen {
-  readonly shipped: Shipped
-  readonly runtime?: ExtensionRuntime
-}
-
 /** What came of looking at the folder again: it was loaded or failed to, or what was loaded or failed before changed or failed to. */
 export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
 
 /** One extension from its folder to what runs of it. Its changes are made one after the other. */
 export class Instance {
+  /** What it says and what is said about it; it lasts from one load to the next. */
+  readonly log: LogRing
+  readonly #loader: Loader
   #status: ExtensionStatus
   #found: Found
   #generation: Generation | undefined
   #problem: Fault | undefined
-  /** Why the code is not active although it is loaded. */
-  #waits: string | undefined
+  /** Epoch milliseconds of the last fault that is in its log. */
+  #faultsUntil: number
   #line: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -43,16 +38,19 @@ export class Instance {
     found: Found,
     enabled: boolean,
     private readonly host: InstanceHost,
-    /** Of one that a developer linked: id of the workspace that it counts in, empty for all. */
-    readonly link?: { readonly workspace: string },
+    /** Of one that a developer linked. */
+    readonly link?: Link,
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
+    this.#faultsUntil = host.clock.now()
+    this.log = new LogRing(host.unique(), () => host.clock.now())
+    this.#loader = new Loader(host, this, seen => this.#view(seen))
   }
 
-  /** Under what its switch is stored; a link has one of its own beside that of what is installed. */
+  /** What tells it from others of its name. */
   get key(): string {
-    return this.link ? `${this.name}@${this.link.workspace}` : this.name
+    return keyOf(this.name, this.link)
   }
 
   get status(): ExtensionStatus {
@@ -77,8 +75,9 @@ export class Instance {
     return this.#problem
   }
 
+  /** Why it does not run although it is loaded. */
   get waits(): string | undefined {
-    return this.#waits
+    return this.#generation?.waits
   }
 
   /** As others see it; undefined while there is no valid manifest. */
@@ -92,6 +91,11 @@ export class Instance {
     return itemsOf(this.#generation?.shipped ?? [])
   }
 
+  /** What its process has published, also when it does not run now. */
+  get published(): readonly ShippedItem[] {
+    return this.host.families.publishedBy(this.key)
+  }
+
   /** Keys below `[resources]`, and `tools`, that a family has read. */
   get readKeys(): readonly string[] {
     return this.#generation?.shipped.map(({ family }) => family.name) ?? []
@@ -100,29 +104,57 @@ export class Instance {
   /**
    * Loads the extension from its folder as it was found, or puts that in the place of what runs, which stays if it fails.
    * @param anew also what did not change is started again
+   * @param allow throws why that may not be loaded, though it is valid
    */
-  load(found: Found, anew = false): Promise<Outcome> {
+  load(found: Found, anew = false, allow?: (manifest: Manifest) => void): Promise<Outcome> {
     return this.#inLine(async () => {
       this.#found = found
       if (!this.enabled) return 'same'
       const before = this.#generation
       const problem = this.#problem
       try {
-        this.#generation = await this.#bring(found, before, anew)
+        this.#generation = await this.#loader.bring(found, { before, anew, allow })
         this.#problem = undefined
       } catch (error) {
         this.#problem = this.#faultOf(error)
         if (!before) this.#become('fail')
-        return problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
+        const outcome = problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
+        if (outcome !== 'same' || anew) this.#noteProblem()
+        return outcome
       }
+      this.#settle(this.#generation, before)
       if (before && sameGeneration(before, this.#generation) && problem === undefined && !anew) return 'same'
+      const { version } = this.#generation.manifest
+      this.log.note(`${before || problem ? 'loaded again' : 'loaded'}, version ${version}, ${this.#status}`)
       return before || problem ? 'changed' : 'loaded'
     })
   }
 
+  /**
+   * A plugin that may have families of what it ships came or went: they get it, or have it no longer.
+   * @returns whether that plugin has to do with it
+   */
+  refit(plugin: string): Promise<boolean> {
+    return this.#inLine(async () => {
+      const loaded = this.#generation
+      if (!loaded) return false
+      try {
+        const fitted = await this.#loader.refit(loaded, plugin)
+        if (!fitted) return false
+        this.#generation = fitted
+      } catch (error) {
+        this.#problem = this.#faultOf(error)
+        this.#generation = { ...loaded, shipped: loaded.shipped.filter(({ owner }) => owner !== plugin) }
+        this.#noteProblem()
+      }
+      this.host.changed(this)
+      return true
+    })
+  }
+
   /** What an extension of that folder would ship; loads nothing. @throws what loading it would throw, up to there */
-  async plan(): Promise<Shipped> {
-    return this.host.families.read(this.#view(await this.#admitted(this.#found)))
+  plan(): Promise<Shipped> {
+    return this.#loader.plan(this.#found)
   }
 
   /**
@@ -149,7 +181,19 @@ export class Instance {
       await commit()
       await this.#release()
       this.#become('disable')
+      this.log.note('switched off')
       return true
+    })
+  }
+
+  /** Ends what runs of it: another one has what there can be only once. */
+  giveWay(why: Fault): Promise<void> {
+    return this.#inLine(async () => {
+      if (!this.#generation) return
+      await this.#release()
+      this.#problem = why
+      this.#become('fail')
+      this.#noteProblem()
     })
   }
 
@@ -167,76 +211,41 @@ export class Instance {
     await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
-  /** In this order nothing is half: what is read changes nothing, what is published is one transaction and can be taken back. */
-  async #bring(found: Found, before: Generation | undefined, anew: boolean): Promise<Generation> {
-    const { families } = this.host
-    const seen = await this.#admitted(found)
-    const { manifest, root } = seen
-    const shipped = this.host.keptOff(this.name) ? [] : await families.read(this.#view(seen))
-    await families.publish(this.#view(seen), shipped)
-    const code = await this.#bringCode(manifest, root, before, anew).catch(async error => {
-      await families.publish(this.#view(seen), before?.shipped ?? [])
-      throw error
-    })
-    const loaded = { ...seen, ...code, shipped }
-    const runtime = await this.#bringProcess(this.#view(loaded), code.hash, before, anew)
-    this.#settle(this.#waits === undefined && (!runtime || (runtime === before?.runtime && this.#status === 'active')))
-    return { ...loaded, ...(runtime ? { runtime } : {}) }
+  /** Faults that the daemon attributes to its code go into its log, each once. */
+  noteFaults(faults: readonly AttributedFault[]): void {
+    const own = faults.filter(({ owner, at }) => owner === this.name && at > this.#faultsUntil)
+    if (!this.#generation?.plugin) return
+    for (const { at, count, where, error } of own) {
+      this.#faultsUntil = Math.max(this.#faultsUntil, at)
+      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
+    }
   }
 
-  async #admitted(found: Found): Promise<Seen> {
-    const manifest = await admit(found, { name: this.name, tier: this.tier(), daemonVersion: this.host.daemonVersion })
-    const { root, digest } = found as Exclude<Found, { fault: Fault }>
-    return { manifest, digest, root }
-  }
-
-  /** It is loaded; `ready` says whether all of it runs as well. */
-  #settle(ready: boolean): void {
+  /** It is loaded: its process is started unless it is the one that runs, and its status says whether all of it runs. */
+  #settle({ runtime, waits }: Generation, before: Generation | undefined): void {
+    const isOld = runtime !== undefined && runtime === before?.runtime
+    if (runtime && !isOld) {
+      runtime.onChange(() => this.#look(runtime))
+      // Not awaited: a process may take its time, and what it ships is there without it.
+      runtime.start().then(
+        () => this.#look(runtime),
+        () => this.#look(runtime),
+      )
+    }
+    // One that was given up stays so until it is started anew.
+    if (isOld && this.#status === 'error') return
+    const ready = waits === undefined && (!runtime || (isOld && this.#status === 'active'))
     if (this.#status !== 'active' && this.#status !== 'registered') this.#become('register')
     if (ready !== (this.#status === 'active')) this.#become(ready ? 'activate' : 'register')
-  }
-
-  async #bringCode(manifest: Manifest, root: string, before: Generation | undefined, anew: boolean) {
-    const keptOff = this.host.keptOff(this.name)
-    // Not even imported: what held the daemon may have done so there.
-    if (manifest.main === undefined || keptOff !== undefined) {
-      if (before?.plugin) await this.host.dropIns.remove(this.name)
-      this.#waits = keptOff
-      return manifest.subprocess ? { hash: await hashTree(root) } : {}
-    }
-    const known = this.#waits === undefined && !anew ? before : undefined
-    const { waits, ...code } = await bringCode(this.host, manifest, root, { before, known, anew })
-    this.#waits = waits
-    return code
-  }
-
-  async #bringProcess(
-    extension: InstalledExtension,
-    hash: string | undefined,
-    before: Generation | undefined,
-    anew: boolean,
-  ): Promise<ExtensionRuntime | undefined> {
-    const same = before?.hash === hash && before?.digest === extension.digest && !anew
-    if (before?.runtime && same && extension.manifest.subprocess) return before.runtime
-    const wanted = extension.manifest.subprocess && !this.host.keptOff(this.name)
-    const runtime = wanted ? this.host.runtime(extension) : undefined
-    await before?.runtime?.stop()
-    if (!runtime) return undefined
-    runtime.onChange(() => this.#look(runtime))
-    // Not awaited: a process may take its time, and what it ships is there without it.
-    runtime.start().then(
-      () => this.#look(runtime),
-      () => this.#look(runtime),
-    )
-    return runtime
   }
 
   /** The process is another than it was when last looked at. */
   #look(runtime: ExtensionRuntime): void {
     if (this.#generation?.runtime !== runtime) return
     const { health, disabled, pid } = runtime.health()
+    const runs = pid !== undefined && health !== 'unhealthy' && this.waits === undefined
     if (disabled && this.#status !== 'error') this.#become('fail')
-    else if (pid !== undefined && health !== 'unhealthy' && this.#status === 'registered') this.#become('activate')
+    else if (runs && this.#status === 'registered') this.#become('activate')
     else this.host.changed(this)
     this.host.tell()
   }
@@ -244,21 +253,14 @@ export class Instance {
   async #release(): Promise<void> {
     const generation = this.#generation
     this.#generation = undefined
-    this.#waits = undefined
     this.#problem = undefined
-    if (!generation) return this.host.stateOf(this.name) && this.#quietly(() => this.host.dropIns.remove(this.name))
-    await generation.runtime?.stop()
-    await this.#quietly(() => this.host.families.withdraw(this.name))
-    if (generation.plugin) await this.#quietly(() => this.host.dropIns.remove(this.name))
-    if (generation.hash) this.host.code.release(generation.hash)
+    const problem = generation ? await this.#loader.release(generation) : await this.#loader.forget()
+    if (problem !== undefined) this.#problem = this.#faultOf(problem)
   }
 
-  async #quietly(work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#problem = this.#faultOf(error)
-    }
+  #noteProblem(): void {
+    if (!this.#problem) return
+    this.log.note(`${this.#generation ? 'runs as it was before' : 'is not loaded'}: ${this.#problem.message}`)
   }
 
   #become(happening: Happening): void {
@@ -269,6 +271,7 @@ export class Instance {
   #view({ manifest, digest, root, plugin, module = '' }: Code & Seen): InstalledExtension {
     return {
       name: this.name,
+      key: this.key,
       version: manifest.version,
       root,
       manifest,
@@ -293,6 +296,3 @@ export class Instance {
     return done
   }
 }
-
-const sameGeneration = (a: Generation, b: Generation) =>
-  a.digest === b.digest && a.hash === b.hash && a.plugin === b.plugin && a.runtime === b.runtime

@@ -4,10 +4,12 @@ import { admit } from './admission.js'
 import { type BegunCode, BegunCodes } from './begun.js'
 import { Catalog } from './catalog.js'
 import { CodeCache, importPlugin } from './code.js'
+import { keyOf } from './identity.js'
 import { guarded } from './in-process.js'
 import { ProvenanceTable } from './install/provenance.js'
 import type { SourceTier } from './manifest.js'
-import { DevTable, FlagTable, keyOf } from './tables.js'
+import type { Where } from './places.js'
+import { DevTable, FlagTable } from './tables.js'
 
 /** Milliseconds that a start waits for one of them. What takes longer is tried behind the boot, like any other extension. */
 const READ_MS = 5000
@@ -30,19 +32,19 @@ export async function readReplacements(names: readonly string[], start: KernelSt
     surface,
     apply: kernel => kernel.register(surface, undefined),
   }
-  return [...begun.map(({ plugin }) => guarded(start.clock, plugin)), told]
+  return [...begun.map(({ plugin, where }) => guarded(start.clock, plugin, where)), told]
 }
 
-async function readOne(name: string, start: KernelStart): Promise<BegunCode | undefined> {
+async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
   const { home, clock, ids, db, version } = start
   const place = placeOf(name, start)
-  const found = place && (await new Catalog(NO_CACHE, () => clock.now()).read(place.folder))
+  const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
   if (!place || !found) return undefined
   const manifest = await admit(found, { name, tier: place.tier, daemonVersion: version })
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  return { name, hash, ...(await importPlugin(folder, manifest)) }
+  return { name, hash, ...(await importPlugin(folder, manifest)), where: { folder, root: found.root } }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
@@ -60,7 +62,7 @@ function placeOf(name: string, { home, db }: KernelStart): { folder: string; tie
     return { folder, tier: tier ?? 'user' }
   }
   const links = tables.has('extensions_dev') ? new DevTable(db).list() : []
-  const link = links.find(one => one.name === name && isOn(keyOf(one)))
+  const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
   return link && { folder: link.origin, tier: 'workspace' }
 }
 

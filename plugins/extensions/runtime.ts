@@ -1,4 +1,4 @@
-/** One line that a process wrote for people; secrets are taken out. */
+/** One line for people, of an extension or about it; secrets are taken out. */
 export interface LogEntry {
   /** From 1, without gaps within an epoch. */
   readonly sequence: number
@@ -35,8 +35,6 @@ export interface ExtensionRuntime {
   /** Calls a service method of the process. @throws Fault `extension_not_running`, `extension_method_missing`, `extension_call_failed` */
   call(method: string, params: unknown): Promise<unknown>
   health(): RuntimeHealth
-  /** Oldest first, bounded; `epoch` changes when the numbering begins anew. */
-  logs(): { readonly epoch: string; readonly entries: readonly LogEntry[] }
   /** Told of every later change of {@link health}; returns what ends it. */
   onChange(listener: () => void): () => void
 }

@@ -1,6 +1,8 @@
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../schemas/extensions.js'
+import type { InstalledExtension } from './api.js'
 import { ExtensionErrors } from './errors.js'
+import { placeOf } from './identity.js'
 import type { Instance } from './instance.js'
 import { BindingTable } from './tables.js'
 import { declaredEnv, manifestOf, secretsToWire } from './wire.js'
@@ -13,12 +15,12 @@ export class Secrets {
     this.#table = new BindingTable(kernel.db)
   }
 
-  list(instance: Instance, workspace = ''): ExtensionSecretsReply {
-    return secretsToWire(declared(instance), this.#table.list(instance.name, workspace), this.kernel.env)
+  list(instance: Instance): ExtensionSecretsReply {
+    return secretsToWire(declared(instance), this.#table.list(instance.name, placeOf(instance)), this.kernel.env)
   }
 
   /** All of the bindings or none. @throws Fault `extension_env_undeclared`, `vault_unavailable` */
-  async put(instance: Instance, { bindings }: PutExtensionSecretsBody, workspace = ''): Promise<ExtensionSecretsReply> {
+  async put(instance: Instance, { bindings }: PutExtensionSecretsBody): Promise<ExtensionSecretsReply> {
     const names = declared(instance)
     for (const { env_name, value, vault_ref } of bindings) {
       if (!names.includes(env_name)) {
@@ -35,21 +37,23 @@ export class Secrets {
     }
     await this.kernel.db.tx(t => {
       for (const { env_name, vault_ref, mcp_server = '', header_name = '' } of bindings) {
-        this.#table.put(t, instance.name, workspace, { env_name, reference: vault_ref ?? '', mcp_server, header_name })
+        const binding = { env_name, reference: vault_ref ?? '', mcp_server, header_name }
+        this.#table.put(t, instance.name, placeOf(instance), binding)
       }
     })
-    return this.list(instance, workspace)
+    return this.list(instance)
   }
 
   /** What the environment of its process is bound to, by name: `env:` or `vault:` and where. */
-  references(name: string, workspace = ''): Readonly<Record<string, string>> {
-    const own = this.#table.list(name, workspace).filter(({ mcp_server }) => mcp_server === '')
+  references(extension: Pick<InstalledExtension, 'name' | 'key'>): Readonly<Record<string, string>> {
+    const own = this.#table.list(extension.name, placeOf(extension)).filter(({ mcp_server }) => mcp_server === '')
     return Object.fromEntries(own.map(({ env_name, reference }) => [env_name, reference]))
   }
 
   /** @throws Fault `extension_binding_not_found` */
-  async drop({ name }: Instance, envName: string, workspace = ''): Promise<void> {
-    const found = await this.kernel.db.tx(t => this.#table.delete(t, name, workspace, envName))
+  async drop(instance: Instance, envName: string): Promise<void> {
+    const { name } = instance
+    const found = await this.kernel.db.tx(t => this.#table.delete(t, name, placeOf(instance), envName))
     if (!found) throw ExtensionErrors.extension_binding_not_found(`${name} has nothing bound to ${envName}`)
   }
 }

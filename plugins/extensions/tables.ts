@@ -21,17 +21,17 @@ export const migrations: readonly Migration[] = [
 export class FlagTable {
   constructor(private readonly db: Db) {}
 
-  enabled(name: string): boolean {
-    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [name])
+  enabled(key: string): boolean {
+    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [key])
     return row?.enabled !== 0
   }
 
-  set(t: Tx, name: string, enabled: boolean, at: number): void {
-    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [name, enabled ? 1 : 0, at])
+  set(t: Tx, key: string, enabled: boolean, at: number): void {
+    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [key, enabled ? 1 : 0, at])
   }
 
-  delete(t: Tx, name: string): void {
-    t.run('DELETE FROM extensions_flag WHERE name = ?', [name])
+  delete(t: Tx, key: string): void {
+    t.run('DELETE FROM extensions_flag WHERE name = ?', [key])
   }
 }
 
@@ -46,26 +46,22 @@ export interface DevLink {
   readonly generation: string
 }
 
-/** Name of its switch, beside that of what is installed. */
-export const keyOf = ({ name, workspace }: DevLink) => `${name}@${workspace}`
-
 export class DevTable {
   constructor(private readonly db: Db) {}
 
+  /** In the order in which they were made. */
   list(): DevLink[] {
     return this.db.all<DevLink & Record<string, string>>(
-      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY name, workspace',
+      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY linked_at, name, workspace',
     )
   }
 
   put(t: Tx, link: DevLink, at: number): void {
-    t.run('INSERT OR REPLACE INTO extensions_dev VALUES (?, ?, ?, ?, ?)', [
-      link.name,
-      link.workspace,
-      link.origin,
-      link.generation,
-      at,
-    ])
+    t.run(
+      `INSERT INTO extensions_dev VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name, workspace) DO UPDATE SET origin = excluded.origin, generation = excluded.generation`,
+      [link.name, link.workspace, link.origin, link.generation, at],
+    )
   }
 
   delete(t: Tx, { name, workspace }: Pick<DevLink, 'name' | 'workspace'>): void {
@@ -73,7 +69,7 @@ export class DevTable {
   }
 }
 
-/** Where the value of a declared variable comes from; never the value itself. */
+/** Where the value of a declared variable comes from, of what is installed or of a link; never the value itself. */
 export interface Binding {
   readonly env_name: string
   /** `vault:…` or `env:NAME`. */
@@ -85,6 +81,7 @@ export interface Binding {
 export class BindingTable {
   constructor(private readonly db: Db) {}
 
+  /** @param workspace of a link, `*` of one to all; empty of what is installed */
   list(name: string, workspace: string): Binding[] {
     return this.db.all<Binding & Record<string, string>>(
       `SELECT env_name, reference, mcp_server, header_name FROM extensions_binding

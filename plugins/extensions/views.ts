@@ -19,30 +19,35 @@ export class Views {
     return this.self.all().map(this.toWire)
   }
 
+  /** With what it brings. */
+  one(instance: Instance): wire.Extension {
+    return { ...this.toWire(instance), items: inventoryOf(instance).items }
+  }
+
   readonly toWire = (instance: Instance): wire.Extension =>
     extensionToWire(instance, this.self.kernel.env, this.self.kernel.clock)
 
-  commands(extension: string | undefined): wire.ExtensionCommandsReply {
-    return commandsOf(this.self.all(), extension)
+  /** Of what counts everywhere, and of links to that workspace. */
+  async commands({ extension, workspace }: wire.ExtensionCommandsQuery): Promise<wire.ExtensionCommandsReply> {
+    const place = await this.self.dev.workspaceOf(workspace)
+    const shown = this.self.all().filter(({ link }) => !link?.workspace || link.workspace === place)
+    return commandsOf(shown, extension)
   }
 
   /** @throws why it would not load */
-  async preview(name: string): Promise<wire.ExtensionPreviewReply> {
-    const instance = this.self.get(name)
+  async preview(instance: Instance): Promise<wire.ExtensionPreviewReply> {
     return previewOf(instance, await instance.plan(), this.self.kernel.env)
   }
 
-  inventory(name: string): wire.ExtensionInventoryReply {
-    return inventoryOf(this.self.get(name))
-  }
-
   /** With `follow` it waits up to 20 s for something to be there. */
-  async logs(name: string, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
+  async logs({ key }: Instance, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
     const after = Number(query.after ?? 0)
     if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
     const until = this.self.kernel.clock.monotonic() + FOLLOW_MS
     for (;;) {
-      const reply = logsOf(this.self.get(name), after, query.stream_epoch)
+      const instance = this.self.get(key)
+      instance.noteFaults(this.self.kernel.host.faults())
+      const reply = logsOf(instance, after, query.stream_epoch)
       const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
       if (query.follow !== 'true' || reply.logs.length > 0 || over) return reply
       await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
@@ -50,10 +55,9 @@ export class Views {
   }
 
   /** What was not installed was put there by the owner of the home. */
-  async provenance(name: string): Promise<wire.Provenance> {
-    const installed = this.self.install.provenance(name)
+  async provenance({ name, link, found, tier }: Instance): Promise<wire.Provenance> {
+    const installed = link ? undefined : this.self.install.provenance(name)
     if (installed) return installed
-    const { found, tier } = this.self.get(name)
     const { ctimeMs } = await stat(found.root)
     const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
     return {
@@ -79,9 +83,9 @@ export class Views {
   }
 
   /** With a hash, SHA-256 of the folder, that is what the caller means to load: another one is refused. */
-  async reloadBuild(name: string, body: wire.ReloadExtensionBody = {}): Promise<wire.DevExtension> {
+  async reloadBuild(instance: Instance, body: wire.ReloadExtensionBody = {}): Promise<wire.DevExtension> {
     const { generation_hash: generation, confirm_network_digest: confirmed } = body
-    const { root } = this.self.get(name).found
+    const { root } = instance.found
     if (generation !== undefined) {
       const current = await hashTree(root)
       if (current !== generation) {
@@ -90,18 +94,17 @@ export class Views {
         })
       }
     }
-    return this.#devToWire(await this.self.reload(name, confirmed), generation)
+    return this.#devToWire(await this.self.reload(instance, confirmed), generation)
   }
 
   #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
     const { env, clock } = this.self.kernel
-    const link = instance.link && this.self.dev.linkOf(instance.name)
+    const { link } = instance
     const bound = this.self.secrets.list(instance).bound_env_keys
     return {
       ...devToWire(instance, { env, clock, wanted, bound }),
       dev: link !== undefined,
-      overrides_published: link !== undefined && this.self.has(instance.name),
-      ...(link?.workspace ? { workspace_id: link.workspace } : {}),
+      overrides_published: link !== undefined && this.self.folder.get(instance.name) !== undefined,
     }
   }
 }

@@ -21,6 +21,7 @@ export interface WatcherOptions {
 export class Watcher {
   readonly #pending = new Map<string, { timer: Timer; since: number }>()
   #close: (() => Promise<void>) | undefined
+  #ready = () => {}
   #closed = false
 
   constructor(private readonly options: WatcherOptions) {}
@@ -34,7 +35,10 @@ export class Watcher {
     this.#close = () => watcher.close()
     watcher.on('all', (_event, at) => this.note(at))
     watcher.on('error', failed)
-    await new Promise<void>(resolve => watcher.once('ready', resolve))
+    await new Promise<void>(resolve => {
+      this.#ready = resolve
+      watcher.once('ready', resolve)
+    })
   }
 
   /** Something changed at a path below the folder. */
@@ -60,6 +64,8 @@ export class Watcher {
     for (const { timer } of this.#pending.values()) timer.cancel()
     this.#pending.clear()
     await this.#close?.()
+    // Closed before it was ready, it never says so.
+    this.#ready()
   }
 
   #isLeftOut(at: string): boolean {

@@ -3,6 +3,7 @@ import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
 import { type Shipped, itemsOf as shipments, shippedKeys } from './families.js'
+import { placeOf } from './identity.js'
 import type { Instance } from './instance.js'
 import { type Manifest, requirementDigest, toolId, typeOf } from './manifest.js'
 import type { Binding } from './tables.js'
@@ -12,7 +13,7 @@ export type Env = Readonly<Record<string, string | undefined>>
 
 /** An extension as lists and details show it. */
 export function extensionToWire(instance: Instance, env: Env, clock: Clock): wire.Extension {
-  const { name, status, enabled, problem, generation, waits } = instance
+  const { name, link, status, enabled, problem, generation, waits } = instance
   const manifest = manifestOf(instance)
   const health = generation?.runtime?.health()
   const bundles = instance.items.filter(({ kind }) => kind === 'bundle')
@@ -33,6 +34,7 @@ export function extensionToWire(instance: Instance, env: Env, clock: Clock): wir
     ...optional('health_message', health?.message ?? waits),
     ...optional('last_error', problem?.message),
     ...optional('pid', health?.pid),
+    ...optional('workspace_id', link && placeOf(instance)),
     ...(health?.startedAt === undefined
       ? {}
       : { uptime_seconds: Math.max(0, Math.floor((clock.now() - health.startedAt) / 1000)) }),
@@ -75,7 +77,7 @@ export function inventoryOf(instance: Instance): wire.ExtensionInventoryReply {
     extension: instance.name,
     enabled: instance.enabled,
     format: 'directory',
-    items: shippedItems(instance).map(item => ({ ...item })),
+    items: [...shippedItems(instance), ...instance.published].map(item => ({ ...item })),
     diagnostics: itemsOf(instance),
   }
 }
@@ -153,20 +155,25 @@ export function previewOf(instance: Instance, planned: Shipped, env: Env): wire.
   }
 }
 
-/** The log of an extension's process after a sequence number. */
-export function logsOf({ generation }: Instance, after: number, epoch: string | undefined): wire.ExtensionLogsReply {
-  const log = generation?.runtime?.logs() ?? { epoch: '', entries: [] }
+/** The log of an extension after a sequence number. */
+export function logsOf(
+  { generation, log }: Instance,
+  after: number,
+  epoch: string | undefined,
+): wire.ExtensionLogsReply {
+  const { epoch: current } = log
   // Numbers of another epoch say nothing about this one.
-  const from = epoch === undefined || epoch === log.epoch ? after : 0
+  const from = epoch === undefined || epoch === current ? after : 0
   return {
-    stream_epoch: log.epoch,
-    logs: log.entries
+    stream_epoch: current,
+    logs: log
+      .entries()
       .filter(({ sequence }) => sequence > from)
       .map(({ sequence, at, message }) => ({
         sequence,
         message,
         timestamp: iso(at),
-        stream_epoch: log.epoch,
+        stream_epoch: current,
         ...optional('generation_hash', generation?.hash),
       })),
   }

@@ -9,7 +9,7 @@ export class ToolsService {
 }
 
 /** Tools of `[[tools]]`; a tool has one id wherever it is called, so it is also that of its record. */
-function readTools({ name, manifest }: InstalledExtension): ShippedRecord[] {
+function readTools({ key, name, manifest }: InstalledExtension): ShippedRecord[] {
   return manifest.tools.map(({ id: short, command, backend: _, ...tool }) => {
     const id = toolId(name, short)
     return {
@@ -19,7 +19,7 @@ function readTools({ name, manifest }: InstalledExtension): ShippedRecord[] {
       spec: {
         ...tool,
         id,
-        backend: { kind: 'extension_host', extension_id: name, handler: tool.handler },
+        backend: { kind: 'extension_host', extension_id: key, handler: tool.handler },
         ...(command ? { command: command.verb } : {}),
       },
     }

@@ -82,7 +82,10 @@ export const UpdateAllReply = v.object({
 export type UpdateAllReply = v.InferOutput<typeof UpdateAllReply>
 
 /** DELETE /api/extensions/{name}. With `purge` its records, tables and bindings go as well. */
-export const RemoveExtensionQuery = v.strictObject({ purge: v.optional(queryBoolean()) })
+export const RemoveExtensionQuery = v.strictObject({
+  purge: v.optional(queryBoolean()),
+  workspace: v.optional(v.string()),
+})
 export type RemoveExtensionQuery = v.InferOutput<typeof RemoveExtensionQuery>
 
 /** POST /api/extensions/{name}/verify. */

@@ -30,7 +30,7 @@ export class Kills {
   /** Runs `use` with everything that a kill needs, which is gone afterwards. */
   static with<T>(use: (kills: Kills) => Promise<T>): Promise<T> {
     return inFolder(folder =>
-      withChild(async script => {
+      withChild('child.ts', async script => {
         const kills = new Kills(folder, script)
         await kills.#prepare()
         return use(kills)
@@ -133,13 +133,13 @@ export class Kills {
 }
 
 /** The child as one file, so that a start is cheap; below the project, so that its packages are found. */
-async function withChild<T>(use: (script: string) => Promise<T>): Promise<T> {
+export async function withChild<T>(entry: string, use: (script: string) => Promise<T>): Promise<T> {
   const here = path.dirname(fileURLToPath(import.meta.url))
   const folder = await mkdtemp(path.join(here, '../../node_modules/.svc-prove-'))
   try {
     const outfile = path.join(folder, 'child.mjs')
     const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' } as const
-    await build({ entryPoints: [path.join(here, 'child.ts')], outfile, ...options })
+    await build({ entryPoints: [path.join(here, entry)], outfile, ...options })
     return await use(outfile)
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -123,11 +123,23 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   const taken = await at.run(['extension', 'dev', 'acme.hello'])
   assert.match(taken.stderr, 'svc extension disable acme.hello')
   await at.svc('extension', 'remove', 'acme.hello')
-  const dev = at.start(['extension', 'dev', 'acme.hello'])
-  await dev.shows(/linked acme\.hello 0\.1\.0, active/)
   const main = path.join(at.folder, 'acme.hello/main.js')
-  writeFileSync(main, readFileSync(main, 'utf8').replace('Hello,', 'Good day,'))
-  await dev.shows(/loaded acme\.hello/)
+  const code = readFileSync(main, 'utf8').replace('this.kernel = kernel', "kernel.log.info('it begins', { n: 1 })")
+  writeFileSync(main, code)
+  const dev = at.start(['extension', 'dev', 'acme.hello'])
+  await dev.shows(
+    /linked acme\.hello 0\.1\.0, active[\s\S]*info: it begins \{"n":1\}[\s\S]*loaded, version 0\.1\.0, active/,
+  )
+  writeFileSync(main, `const =\n${code}`)
+  await dev.shows(/runs as it was before: .*acme\.hello\/main\.js:1: SyntaxError/)
+  // What it does wrong later is told of as well, and neither it nor the daemon ends.
+  const late = `setTimeout(() => Promise.reject(new Error('late rejection')), 10)
+    setTimeout(() => { throw new Error('late exception') }, 20)
+    setTimeout(() => process.exit(3), 30)`
+  writeFileSync(main, `${code.replace('Hello,', 'Good day,')}${late}`)
+  await dev.shows(/loaded again, version 0\.1\.0, active/)
+  for (const text of ['rejection: late rejection', 'exception: late exception', 'exception: process.exit is not for'])
+    await dev.shows(new RegExp(`\\[svc\\] failed in (unhandled|uncaught) ${text}`))
   assert.match(await at.svc('acme', 'hello', 'Ada'), 'Good day, Ada')
   dev.child.kill('SIGINT')
   await dev.ended
@@ -177,7 +189,7 @@ test('TypeScript is bundled with what the folder has, installed and run; what is
   const dev = at.start(['extension', 'dev', 'acme.typed'])
   await dev.shows(/linked acme\.typed 0\.1\.0, active/)
   writeFileSync(greet, GREET.replace('Typed hello', 'Typed again'))
-  await dev.shows(/loaded acme\.typed/)
+  await dev.shows(/loaded again, version 0\.1\.0, active/)
   assert.match(await at.svc('acme', 'typed', 'Ada'), 'Typed again, Ada')
   dev.child.kill('SIGINT')
   await dev.ended

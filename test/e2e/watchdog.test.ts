@@ -92,4 +92,15 @@ test('in the foreground the daemon ends, and the next start says why', async ({ 
   await becomes(at, 'active')
 })
 
+test('one that holds the daemon while it is imported is left out before it is imported again', async ({ at }) => {
+  holder(at)
+  at.writeHome('extensions/acme.spin/main.mjs', 'for (;;) {}\n')
+  const daemon = at.start(['daemon', 'start', '--foreground'])
+  const { stderr } = await daemon.ended
+  assert.match(stderr, 'of acme.spin')
+  await at.svc('daemon', 'start')
+  await becomes(at, 'disabled')
+  await at.svc('daemon', 'stop')
+})
+
 test.run()

@@ -53,9 +53,9 @@ export const runBuild = told(async context => {
 
 /** `svc extension dev [dir]` */
 export const runDev = told(async context => {
-  await bundled(context)
+  const source = await bundled(context)
   const { manifest, root } = await validated(context)
-  await develop(context, manifest.name, root, async () => void (await bundleMain(root, manifest)))
+  await develop(context, manifest.name, root, source === undefined ? undefined : () => bundleMain(root, manifest))
 })
 
 /** `svc extension test [dir]` */

@@ -1,118 +1,108 @@
-import type { CommandContext } from '../../../kernel/plugin.js'
+import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { DevExtensionReply, ExtensionLogsReply } from '../../../schemas/extensions.js'
 import { hashTree } from '../code.js'
+import { EVERYWHERE } from '../identity.js'
 
 /** Milliseconds without a write after which a change is taken to be whole. */
 const SETTLE_MS = 100
 /** Names below which nothing is watched. */
 const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
+/** What the daemon says of it that an author has to see. */
+const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
 
 /**
- * Links a folder to the daemon, loads it again whenever it changes, and unlinks it at Ctrl-C.
- * @param build makes what is loaded of what changed
+ * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C. Until then everything that
+ * its process and its code say is printed, and what becomes of each load.
+ * @param build makes what is loaded of sources that changed, where that is needed
  */
 export async function develop(
   context: CommandContext,
   name: string,
   root: string,
-  build: () => Promise<void>,
+  build?: () => Promise<unknown>,
 ): Promise<void> {
-  const { client, out } = context
-  const url = `/api/extensions/${encodeURIComponent(name)}`
-  const hash = await hashTree(root)
-  const linked = await client.request('POST', '/api/extensions/dev', { origin_path: root, generation_hash: hash })
-  say(context, 'linked', linked as DevExtensionReply)
+  const { client, out, options } = context
+  const { workspace = EVERYWHERE } = options
+  const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
+    `/api/extensions/${path}?${new URLSearchParams({ ...query, workspace: String(workspace) })}`
+  const body = { origin_path: root, generation_hash: await hashTree(root) }
+  const { extension } = (await client.request('POST', at('dev'), body)) as DevExtensionReply
+  if (out.json) out.value({ what: 'linked', extension })
+  else out.line(`linked ${name} ${extension.version}, ${extension.state}`)
+  if (extension.last_error && !out.json) out.line(out.color('red', extension.last_error))
   const stop = new AbortController()
   const release = context.onInterrupt(() => stop.abort())
   context.signal.addEventListener('abort', () => stop.abort(), { once: true })
+  const own = encodeURIComponent(name)
   try {
     await Promise.race([
       aborted(stop.signal),
-      followChanges(root, hash, stop.signal, () => reload(context, url, build)),
-      followLogs(context, url, stop.signal),
+      followLogs(context, query => at(`${own}/logs`, query), stop.signal),
+      ...(build ? [followSources(context, root, build, stop.signal)] : []),
     ])
   } finally {
     release()
-    await client.request('DELETE', url)
-    out.line(out.color('dim', `unlinked ${name}`))
+    await client.request('DELETE', at(own))
+    if (out.json) out.value({ what: 'unlinked', name })
+    else out.line(out.color('dim', `unlinked ${name}`))
   }
 }
 
-async function reload(context: CommandContext, url: string, build: () => Promise<void>): Promise<void> {
-  const { client, out } = context
-  try {
-    await build()
-    say(context, 'loaded', (await client.request('POST', `${url}/reload`, {})) as DevExtensionReply)
-  } catch (error) {
-    // What ran goes on, and the next change is tried again.
-    out.line(out.color('red', (error as Error).message))
-  }
-}
-
-function say({ out }: CommandContext, what: string, { extension }: DevExtensionReply): void {
-  const { name, version, state, last_error: error } = extension
-  if (out.json) out.value({ what, extension })
-  else out.line(`${what} ${name} ${version}, ${state}`)
-  if (error && !out.json) out.line(out.color('red', error))
-}
-
-/** Calls for each burst of changes once, one call at a time, until the signal aborts. */
-async function followChanges(
+/** Builds at each change, one time after the other; the daemon sees what comes of it, and what is wrong is printed. */
+async function followSources(
+  { out }: CommandContext,
   root: string,
-  hash: string,
+  build: () => Promise<unknown>,
   signal: AbortSignal,
-  changed: () => Promise<void>,
 ): Promise<void> {
   const { watch } = await import('chokidar')
+  let line: Promise<unknown> = Promise.resolve()
+  let waiting = false
+  const work = async () => {
+    waiting = false
+    await build().catch(error => out.line(out.color('red', messageOf(error))))
+  }
   const watcher = watch(root, {
     ignoreInitial: true,
     ignored: at => LEFT_OUT.test(at.slice(root.length)),
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
   })
-  try {
-    let dirty = false
-    let busy: Promise<void> | undefined
-    const work = async () => {
-      while (dirty && !signal.aborted) {
-        dirty = false
-        await changed()
-      }
-      busy = undefined
-    }
-    const note = () => {
-      dirty = true
-      busy ??= work()
-    }
-    watcher.on('all', note)
-    // What changed before it watched was not told of.
-    watcher.on('ready', async () => {
-      if ((await hashTree(root).catch(() => '')) !== hash) note()
-    })
-    await aborted(signal)
-    await busy
-  } finally {
-    await watcher.close()
+  const note = () => {
+    if (!waiting) line = line.then(work)
+    waiting = true
   }
+  // What changed before it watched was not told of.
+  watcher.on('all', note).on('ready', note)
+  await aborted(signal)
+  await line
+  await watcher.close()
 }
 
-/** Prints what its process writes to standard error. */
-async function followLogs({ client, out }: CommandContext, url: string, signal: AbortSignal): Promise<void> {
+/** Prints the log of the extension, which begins with how it was loaded. */
+async function followLogs(
+  { client, out }: CommandContext,
+  at: (query: Readonly<Record<string, string>>) => string,
+  signal: AbortSignal,
+): Promise<void> {
   let after = 0
   let epoch = ''
   while (!signal.aborted) {
-    const query = new URLSearchParams({
-      follow: 'true',
-      after: String(after),
-      ...(epoch ? { stream_epoch: epoch } : {}),
-    })
-    const { logs, stream_epoch } = (await client.request('GET', `${url}/logs?${query}`)) as ExtensionLogsReply
+    const query = { follow: 'true', after: String(after), ...(epoch ? { stream_epoch: epoch } : {}) }
+    const { logs, stream_epoch } = (await client.request('GET', at(query))) as ExtensionLogsReply
     if (stream_epoch !== epoch) after = 0
     epoch = stream_epoch
-    for (const { sequence, message } of logs) {
-      after = Math.max(after, sequence)
-      if (!signal.aborted) out.line(out.color('dim', message))
+    for (const entry of logs) {
+      after = Math.max(after, entry.sequence)
+      if (signal.aborted) continue
+      if (out.json) out.value({ what: 'log', ...entry })
+      else out.line(colored(out, entry.message))
     }
   }
+}
+
+function colored(out: CommandContext['out'], message: string): string {
+  if (BAD.test(message)) return out.color('red', message)
+  return message.startsWith('[svc] ') ? out.color('cyan', message) : message
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -31,6 +31,9 @@ export const authoringCommands: readonly Command[] = [
     path: 'extension dev',
     summary: 'Run an extension from its folder and load it again at each change, until Ctrl-C',
     args: [dir],
+    options: [
+      { name: 'workspace', type: 'text', summary: 'id, name or path of the one it is to count in; default: all' },
+    ],
     load: () => import('../commands.js').then(module => ({ run: module.runDev })),
   },
   {

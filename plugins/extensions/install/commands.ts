@@ -48,8 +48,12 @@ export async function runUpdate(context: CommandContext): Promise<number | undef
 
 /** `svc extension remove <name>` */
 export async function runRemove({ client, out, options, args: { name = '' } }: CommandContext): Promise<void> {
-  const purge = options.purge ? '?purge=true' : ''
-  const reply = await client.request('DELETE', `/api/extensions/${encodeURIComponent(name)}${purge}`)
+  const { purge, workspace } = options
+  const query = new URLSearchParams({
+    ...(purge ? { purge: 'true' } : {}),
+    ...(workspace === undefined ? {} : { workspace: String(workspace) }),
+  })
+  const reply = await client.request('DELETE', `/api/extensions/${encodeURIComponent(name)}?${query}`)
   if (out.json) return out.value(reply)
   const { extension } = reply as RemoveExtensionReply
   const kept = purge ? '' : '; its records and tables stay (svc extension remove --purge takes them along)'

@@ -3,12 +3,16 @@ import type {
   InstallExtensionBody,
   InstallPreview,
   PreviewInstallBody,
+  RemoveExtensionQuery,
   UpdateAllBody,
   UpdateAllReply,
   UpdateExtensionBody,
   VerifyExtensionReply,
 } from '../../../schemas/extensions/install.js'
 import type { Extension, Provenance, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
+import { ExtensionErrors } from '../errors.js'
+import { placeOf } from '../identity.js'
+import type { Instance } from '../instance.js'
 import type { Installer } from './installer.js'
 import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 
@@ -16,8 +20,12 @@ import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestO
 export interface DoorHost {
   /** An extension as lists show it. */
   readonly show: (name: string) => Extension
-  /** Forgets the link of a developer; where it leads, or undefined when there is none. */
-  readonly unlink: (name: string, actor: Actor) => Promise<string | undefined>
+  /** The link of a developer that is meant; undefined when it is what is installed. @throws Fault `extension_not_found` */
+  readonly linked: (name: string, workspace: string | undefined) => Promise<Instance | undefined>
+  /** Links of that name. */
+  readonly links: (name: string) => readonly Instance[]
+  /** Forgets a link; where it leads. */
+  readonly unlink: (instance: Instance, actor: Actor) => Promise<string | undefined>
 }
 
 /** The installer as the routes see it: wire forms in, wire forms out. */
@@ -51,9 +59,20 @@ export class InstallDoor {
   }
 
   /** A linked one is linked no longer, and its folder and what is installed stay. */
-  async remove(name: string, purge: boolean, actor: Actor): Promise<RemoveExtensionReply['extension']> {
-    const origin = await this.host.unlink(name, actor)
+  async remove(
+    name: string,
+    { purge = false, workspace }: RemoveExtensionQuery,
+    actor: Actor,
+  ): Promise<RemoveExtensionReply['extension']> {
+    const linked = await this.host.linked(name, workspace)
+    const origin = linked && (await this.host.unlink(linked, actor))
     if (origin !== undefined) return { name, path: origin, status: 'unlinked' }
+    const [link] = purge ? this.host.links(name) : []
+    if (link) {
+      throw ExtensionErrors.extension_in_use(`${link.key} is linked and has the same tables`, {
+        next: `svc extension remove ${name} --workspace ${placeOf(link)}`,
+      })
+    }
     await this.installer.remove(name, { purge }, actor)
     return { name, path: this.installer.folderOf(name), status: purge ? 'purged' : 'removed' }
   }

@@ -79,7 +79,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     errors: [403, 404, 409, 500, 503],
     privileged: true,
     handle: async (self, { params, query, actor }) =>
-      ok({ extension: await self.install.remove(params.name, query.purge ?? false, actor) }),
+      ok({ extension: await self.install.remove(params.name, query, actor) }),
   }),
   route({
     method: 'POST',
@@ -148,7 +148,10 @@ export const installCommands: readonly Command[] = [
     path: 'extension remove',
     summary: 'Remove an extension; its records and tables stay unless it is purged',
     args: [nameOfOne],
-    options: [{ name: 'purge', type: 'boolean', summary: 'its records, tables and secrets as well' }],
+    options: [
+      { name: 'purge', type: 'boolean', summary: 'its records, tables and secrets as well' },
+      { name: 'workspace', type: 'text', summary: 'the link of a developer to this workspace; * for that to all' },
+    ],
     load: () => import('../commands.js').then(module => ({ run: module.runRemove })),
   },
 ]

@@ -58,14 +58,14 @@ export function grantsOf(
 }
 
 /** Where the records of an extension come from. */
-export const sourceOf = (name: string): Party => ({ kind: 'extension', id: name })
+export const sourceOf = (key: string): Party => ({ kind: 'extension', id: key })
 
 /** The extension reading and publishing its own records, through the process of this nonce. */
-export function publisher(name: string, grants: Grants, nonce: string, workspace?: string): Actor {
-  const source = sourceOf(name)
+export function publisher(key: string, grants: Grants, nonce: string, workspace?: string): Actor {
+  const source = sourceOf(key)
   return {
     kind: 'extension',
-    id: name,
+    id: key,
     owner: source,
     source,
     nonce,
@@ -79,6 +79,6 @@ export function publisher(name: string, grants: Grants, nonce: string, workspace
  * The extension calling what else it has a consent for. What it makes is its own, with the source of requests, so that an
  * operator can change it afterwards.
  */
-export function caller(name: string): Actor {
-  return { kind: 'daemon', id: `extension.${name}`, owner: sourceOf(name), source: { kind: 'daemon', id: 'system' } }
+export function caller(key: string): Actor {
+  return { kind: 'daemon', id: `extension.${key}`, owner: sourceOf(key), source: { kind: 'daemon', id: 'system' } }
 }

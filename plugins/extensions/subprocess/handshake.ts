@@ -41,7 +41,7 @@ export interface Times {
 
 /** The parameters of `initialize`. */
 export function greeting(
-  { name, version, tier, manifest }: InstalledExtension,
+  { name, version, tier, manifest, workspace }: InstalledExtension,
   grants: Grants,
   times: Times,
   daemon: { readonly version: string; readonly nonce: string },
@@ -52,7 +52,7 @@ export function greeting(
     supported_protocol_versions: PROTOCOL_VERSIONS,
     svc_version: daemon.version,
     session_nonce: daemon.nonce,
-    extension: { name, version, source_tier: tier },
+    extension: { name, version, source_tier: tier, ...(workspace ? { workspace_id: workspace } : {}) },
     capabilities: {
       provides,
       granted_permissions: grants.permissions,

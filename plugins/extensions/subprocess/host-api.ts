@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type Actor, Fault, issueText, type Snapshot } from '../../../kernel/plugin.js'
+import { type Actor, Fault, issueText, type RecordScope, type Snapshot } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
 import { type HostMethod, hostMethods } from '../permissions.js'
 import { rpcError } from './rpc-error.js'
@@ -81,7 +81,7 @@ export class HostApi {
       sourceVersion,
       records: records.map(({ scope: { kind, id }, expected_version: expectedVersion, ...record }) => ({
         ...record,
-        scope: id ? { kind, id } : { kind },
+        scope: scopeOf(kind, id ?? (kind === 'workspace' ? actor.maxScope?.id : undefined)),
         expectedVersion,
       })),
     }
@@ -120,6 +120,9 @@ export class HostApi {
 
 const limited = (limit: number, burst: number, scope: string) => (waitMs: number) =>
   rpcError('rate_limited', 'too many calls; wait', { retry_after_ms: Math.ceil(waitMs), limit, burst, scope })
+
+/** A link to a workspace publishes there, so it need not say which it is. */
+const scopeOf = (kind: RecordScope['kind'], id: string | undefined): RecordScope => (id ? { kind, id } : { kind })
 
 const isParameters = (params: unknown): params is object | undefined =>
   params === undefined || (typeof params === 'object' && params !== null && !Array.isArray(params))

@@ -1,11 +1,11 @@
 import { messageOf, type ProcessHandle, within } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
+import type { LogRing } from '../log-ring.js'
 import { Connection } from './connection.js'
 import { launchOf } from './environment.js'
 import { caller, type Grants, publisher, sourceOf } from './grants.js'
 import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
 import type { HostApi } from './host-api.js'
-import type { LogRing } from './log-ring.js'
 import { rpcError } from './rpc-error.js'
 import type { Place, SubprocessHost } from './runtime.js'
 
@@ -43,7 +43,7 @@ export class Instance {
     this.#logged = this.#readLog()
     this.#connection = new Connection(handle, host.clock, {
       answer: (method, params) => this.#answer(method, params),
-      junk: line => logs.line(`not a message: ${line.slice(0, 500)}`),
+      junk: line => logs.note(`not a message: ${line.slice(0, 500)}`),
     })
     const ended = handle.exited.then(
       ({ code, signal }) => `the process ended ${signal ? `by ${signal}` : `with code ${code}`}`,
@@ -67,9 +67,9 @@ export class Instance {
     const launch = await launchOf(extension.manifest, extension.root, host.env, start.place.bound?.())
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
-    await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.name), nonce))
+    await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.key), nonce))
     const handle = await host.spawn({
-      label: `extension ${extension.name}`,
+      label: `extension ${extension.key}`,
       argv: launch.argv,
       cwd: extension.root,
       env: launch.env,
@@ -168,13 +168,13 @@ export class Instance {
   }
 
   #answer(method: string, params: unknown): Promise<unknown> {
-    const { extension, place, grants, api } = this.start
+    const { extension, grants, api } = this.start
     if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
     const { permissions } = this.#handshake.accepted_capabilities
     const who = {
       permissions,
-      publisher: publisher(extension.name, grants, this.nonce, place.workspace),
-      caller: caller(extension.name),
+      publisher: publisher(extension.key, grants, this.nonce, extension.workspace),
+      caller: caller(extension.key),
       signal: this.#ending.signal,
     }
     return api.answer(who, method, params)

@@ -2,13 +2,13 @@ import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
+import type { LogRing } from '../log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../runtime.js'
 import { ExtensionCrashLoop } from './events.js'
 import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
-import { LogRing } from './log-ring.js'
 import type { SubprocessLimits } from './settings.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
 
@@ -25,8 +25,8 @@ const CALL_MS = 60_000
 
 /** What is particular to one copy of an extension. */
 export interface Place {
-  /** Id of the workspace that a development link belongs to; the extension publishes there only. */
-  readonly workspace?: string
+  /** Where what it writes and what happens to it goes. */
+  readonly logs: LogRing
   /** What the operator bound secret variables to, in place of what the manifest says. */
   readonly bound?: () => Readonly<Record<string, string>>
 }
@@ -35,8 +35,8 @@ type Details = { readonly reason: string; readonly until?: number }
 
 /**
  * The process that an extension asks for with `[subprocess]`, supervised (Behaviour 3.4): started, greeted, asked for its health,
- * and when it fails ended and started again after a while, up to five times in a row. What happens to it is in {@link health},
- * what it says in {@link logs}.
+ * and when it fails ended and started again after a while, up to five times in a row. What happens to it is in {@link health}
+ * and, with what it says, in the log.
  */
 export class SubprocessRuntime implements ExtensionRuntime {
   readonly grants: Grants
@@ -55,11 +55,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
   constructor(
     private readonly host: SubprocessHost,
     private readonly extension: InstalledExtension,
-    private readonly place: Place = {},
+    private readonly place: Place,
   ) {
     const { manifest } = extension
     this.grants = grantsOf(extension, host.limits)
-    this.#logs = new LogRing(host.ids.id('epo'), () => host.clock.now())
+    this.#logs = place.logs
     this.#api = new HostApi(host)
     this.#times = {
       initialize: 5000,
@@ -82,7 +82,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#stopping = new AbortController()
     this.#hurry = new AbortController()
     if (this.grants.dropped.length > 0) {
-      this.#logs.line(`not granted to an extension from a marketplace: ${this.grants.dropped.join(', ')}`)
+      this.#logs.note(`not granted to an extension from a marketplace: ${this.grants.dropped.join(', ')}`)
     }
     await new Promise<void>((resolve, reject) => {
       this.#supervising = this.#supervise(failure => (failure === undefined ? resolve() : reject(failure)))
@@ -114,10 +114,6 @@ export class SubprocessRuntime implements ExtensionRuntime {
       restartBackoffMs: status === 'waiting' ? Math.max(0, state.until - this.host.clock.now()) : 0,
       disabled: status === 'given_up',
     }
-  }
-
-  logs(): { readonly epoch: string; readonly entries: ReturnType<LogRing['entries']> } {
-    return { epoch: this.#logs.epoch, entries: this.#logs.entries() }
   }
 
   onChange(listener: () => void): () => void {
@@ -157,7 +153,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       if (signal.aborted) break
       this.#failures++
       this.#to('fail', { reason })
-      this.#logs.line(`failed, ${this.#failures} in a row: ${reason}`)
+      this.#logs.note(`the process failed, ${this.#failures} in a row: ${reason}`)
       this.host.log.warn('the process of an extension failed', {
         extension: this.extension.name,
         reason,
@@ -172,6 +168,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
         break
       }
       const pause = backoffMs(this.#failures)
+      this.#logs.note(`it is started again in ${pause / 1000} s`)
       this.#to('wait', { reason, until: this.host.clock.now() + pause })
       await this.host.clock.sleep(pause, signal).catch(() => {})
       if (!signal.aborted) this.#to('start')
@@ -198,6 +195,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       () => {
         if (signal.aborted) return ''
         this.#to('shaken')
+        this.#logs.note(`the process runs, pid ${this.#instance?.pid}`)
         first()
         return Promise.race([this.#instance?.over ?? '', this.#watchHealth(over.signal)])
       },
@@ -241,10 +239,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
   async #giveUp(reason: string): Promise<void> {
     const { host, extension } = this
     // In its name: what the daemon itself read from its folder stays.
-    const actor = publisher(extension.name, this.grants, '')
+    const actor = publisher(extension.key, this.grants, '')
     try {
       await host.db.tx(t => {
-        host.records.resetSource(t, actor, sourceOf(extension.name))
+        host.records.resetSource(t, actor, sourceOf(extension.key))
         host.events.emit(
           t,
           ExtensionCrashLoop,
@@ -255,6 +253,9 @@ export class SubprocessRuntime implements ExtensionRuntime {
     } catch (error) {
       host.log.error('what an extension published stays', { extension: extension.name, error: messageOf(error) })
     }
+    this.#logs.note(
+      `the process is given up after ${this.#failures} failures in a row; svc extension reload tries again`,
+    )
     this.#to('give_up', { reason })
   }
 

@@ -1,5 +1,6 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
+import type { LogRing } from '../log-ring.js'
 import type { ExtensionRuntime } from '../runtime.js'
 import type { Secrets } from '../secrets.js'
 import { SubprocessRuntime, subprocessHost } from './index.js'
@@ -10,10 +11,11 @@ interface Wiring {
 }
 
 /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
-export function runtimeFor({ kernel, secrets }: Wiring, extension: InstalledExtension): ExtensionRuntime {
-  const { name, workspace } = extension
-  return new SubprocessRuntime(subprocessHost(kernel), extension, {
-    ...(workspace ? { workspace } : {}),
-    bound: () => secrets.references(name, workspace),
-  })
+export function runtimeFor(
+  { kernel, secrets }: Wiring,
+  extension: InstalledExtension,
+  logs: LogRing,
+): ExtensionRuntime {
+  const bound = () => secrets.references(extension)
+  return new SubprocessRuntime(subprocessHost(kernel), extension, { logs, bound })
 }

@@ -49,10 +49,20 @@ export function fakeExtensions() {
       const manifest = await readManifest(root, path => readFile(path))
       const { name, version } = manifest
       const state = 'active' as const
-      const extension = { name, version, root, manifest, enabled: true, state, tier: 'user' as const, digest: '' }
+      const extension = {
+        name,
+        key: name,
+        version,
+        root,
+        manifest,
+        enabled: true,
+        state,
+        tier: 'user' as const,
+        digest: '',
+      }
       this.#all.set(name, extension)
       await this.#families.publish(extension, await this.#families.read(extension))
-      await this.#families.sweep(new Set(this.#all.keys()))
+      await this.#families.sweep(new Set(this.#all.keys()), [])
       await this.changed.call([name])
     }
 
@@ -69,7 +79,7 @@ export function fakeExtensions() {
 
     async unload(name: string) {
       this.#all.delete(name)
-      await this.#families.withdraw(name)
+      await this.#families.withdraw({ name, key: name })
       await this.changed.call([name])
     }
   }

@@ -41,7 +41,7 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   const { dev, origin_path, workspace_id, overrides_published, digest_matched } = made.body.extension
   assert.equal([dev, origin_path, workspace_id, overrides_published, digest_matched], [true, origin, id, false, false])
   assert.is(await say(), 'one')
-  assert.is((await link()).body.code, 'extension_dev_taken', 'of another workspace')
+  assert.is((await link()).body.code, 'extension_dev_taken', 'its code runs already')
 
   // Its folder is watched; what does not load leaves what runs.
   await write(origin, { 'text.js': 'export const text = "two"\n' })
@@ -69,27 +69,31 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   assert.equal([on.status, on.body.extension.last_error], [200, undefined])
   assert.is(await say(next), 'three')
 
-  // What is published is not displaced: it takes the name, and while it is on nothing is linked.
+  // Code is in the daemon once: what comes into the folder of extensions has it, and when it is off the link has it again.
+  const place = '?workspace=place'
+  const linkOf = async () => (await next.request('GET', `/api/extensions/acme.dev${place}`)).body.extension
   await next.drop('acme.dev', speaking('acme.dev', 'published'), true)
   await next.until('acme.dev', async () => (await say(next)) === 'published')
-  const refused = await next.request('POST', '/api/extensions/dev', { origin_path: origin, generation_hash: HASH })
+  const aside = await linkOf()
+  assert.is(aside.state, 'error')
+  assert.match(aside.last_error, /code in the daemon of acme\.dev only once, and the installed acme\.dev has it/)
+  const body = { origin_path: origin, generation_hash: HASH }
+  const refused = await next.request('POST', '/api/extensions/dev', body)
   assert.equal([refused.status, refused.body.code], [409, 'extension_dev_taken'])
   await next.request('POST', '/api/extensions/acme.dev/disable')
-  const beside = await next.request('POST', '/api/extensions/dev', { origin_path: origin, generation_hash: HASH })
-  assert.is(beside.body.extension.overrides_published, true)
+  assert.is((await linkOf()).state, 'active')
   assert.is(await say(next), 'three')
-
-  // Whichever is on is meant; while one is, the other is not switched on.
-  await next.request('POST', '/api/extensions/acme.dev/disable')
-  assert.is((await one(next)).source, 'workspace')
+  assert.is((await one(next)).source, 'user')
   await next.request('POST', '/api/extensions/acme.dev/enable')
-  assert.is(await say(next), 'three')
+  assert.is(await say(next), 'published')
+  const purge = await next.request('DELETE', '/api/extensions/acme.dev?purge=true')
+  assert.equal([purge.status, purge.body.code], [409, 'extension_in_use'])
 
   // Removed it is forgotten, and its folder and what is installed stay.
-  const removed = await next.request('DELETE', '/api/extensions/acme.dev')
+  const removed = await next.request('DELETE', `/api/extensions/acme.dev${place}`)
   assert.equal(removed.body.extension, { name: 'acme.dev', path: origin, status: 'unlinked' })
-  assert.is((await next.request('GET', '/api/ext/acme.dev/say')).status, 404)
-  assert.is((await one(next)).state, 'disabled')
+  assert.is((await next.request('GET', `/api/extensions/acme.dev${place}`)).status, 404)
+  assert.is(await say(next), 'published')
   assert.match(await readFile(path.join(origin, 'text.js'), 'utf8'), /three/)
   await next.close()
   for (const folder of [home, origin, root]) await rm(folder, { recursive: true })
@@ -111,6 +115,8 @@ test('what takes part in the network is linked only when that is confirmed', asy
   const reload = (body: object) => svc.request('POST', '/api/extensions/net/reload', body)
   assert.is((await reload({})).status, 200, 'it requires what it did')
   await write(origin, { 'extension.toml': net('"a", "b"') })
+  await svc.until('net', found => /takes part in the network/.test(found?.last_error))
+  assert.is((await svc.request('GET', '/api/extensions/net')).body.extension.state, 'active', 'nobody agreed to more')
   const more = await reload({})
   assert.is(more.body.code, 'extension_network_unconfirmed')
   assert.is((await reload({ confirm_network_digest: more.body.details.confirm_network_digest })).status, 200)
@@ -178,7 +184,7 @@ await import('./child.mjs')
   assert.equal(changes(await get('proc/preview')), ['unchanged agent planner', 'unchanged tool ext__proc__look'])
 
   const { logs, stream_epoch } = await get('proc/logs')
-  assert.match(logs[0].message, /the token is/)
+  assert.ok(logs.some(({ message }: Wire) => /^the token is/.test(message)))
   assert.not.match(JSON.stringify(logs), /sesame/)
   const after = await get(`proc/logs?after=${logs.at(-1).sequence}&stream_epoch=${stream_epoch}`)
   assert.equal(after.logs, [])
@@ -200,11 +206,29 @@ test('plugins.disabled keeps an extension off that has no code in the daemon as 
   const skill = '---\nname: brief\ndescription: Helps\n---\nSteps.\n'
   const manifest = `name = "plain"\nversion = "1.0.0"\n[resources]\nskills = ["skills"]\n[subprocess]\ncommand = "node"\n`
   const files = { 'extension.toml': manifest, 'skills/brief/SKILL.md': skill }
-  const svc = await scene({ plain: files }, { plugins, config: '{ "plugins": { "disabled": ["plain"] } }' })
+  const code = { ...speaking('acme.held', 'x'), 'text.js': "globalThis.imported = true\nexport const text = ''\n" }
+  const svc = await scene(
+    { plain: files, 'acme.held': code },
+    {
+      plugins,
+      config: '{ "plugins": { "disabled": ["plain", "none"] } }',
+      leftOut: [{ name: 'acme.held', why: 'it held the daemon' }],
+    },
+  )
   const found = await svc.until('plain', one => one?.state === 'registered')
   assert.match(found.health_message, /plugins\.disabled/)
   assert.is(found.pid, undefined)
   assert.equal((await svc.request('GET', '/api/resources/skill')).body.records, [])
+  const held = await svc.until('acme.held', one => one?.state === 'registered')
+  assert.is(held.health_message, 'it held the daemon')
+  assert.not.ok('imported' in globalThis, 'its code would hold the daemon again')
+  const { items } = (await svc.request('GET', '/api/doctor')).body
+  const unknown = items.filter((item: Wire) => item.code === 'config_unknown_plugin')
+  assert.equal(
+    unknown.map((item: Wire) => item.id),
+    ['config.plugins.none'],
+    'of plain the setting has an effect',
+  )
   await svc.close()
 })
 

@@ -1,7 +1,7 @@
-// A process of an extension that does what it is told: `node child.mjs '<JSON>'`, { at, reply, ignore }, and by `tools/call`.
+// A process of an extension that does what it is told: `node child.mjs '<JSON>'`, { at, reply, ignore, publish }, and by `tools/call`.
 import { createInterface } from 'node:readline'
 
-const { at = '', reply = {}, ignore = [] } = JSON.parse(process.argv[2] ?? '{}')
+const { at = '', reply = {}, ignore = [], publish } = JSON.parse(process.argv[2] ?? '{}')
 const say = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const waiting = new Map()
 let health = { healthy: true }
@@ -50,7 +50,20 @@ const methods = {
   async initialize(params) {
     greeting = params
     if (at === 'initialize-host') await ask('resources/list', {}).then(answer => console.error(JSON.stringify(answer)))
-    const { provides, granted_permissions: permissions } = params.capabilities
+    const { provides, granted_permissions: permissions, granted_resource_scopes: scopes } = params.capabilities
+    if (publish) {
+      const scope = { kind: scopes.includes('global') ? 'global' : 'workspace' }
+      const { workspace_id = '' } = params.extension
+      const desktop = { id: 'desk', name: publish, order: 0, purpose: 'standard', floating: [], groups: [] }
+      const document = { version: 2, workspace_id, desktops: [desktop], windows: {}, overrides: {} }
+      const spec = { version: 1, id: publish, display_name: publish, aspect: 'any', overflow: 'stack', document }
+      const record = { kind: 'window_layout', id: publish, scope, spec }
+      setTimeout(() =>
+        ask('resources/snapshot', { source_version: 1, records: [record] }).then(answer =>
+          console.error(JSON.stringify(answer)),
+        ),
+      )
+    }
     return {
       protocol_version: '1',
       extension_info: { name: params.extension.name, version: params.extension.version },

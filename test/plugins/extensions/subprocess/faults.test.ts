@@ -210,10 +210,10 @@ test('five failures in a row disable it; a health check that succeeds begins ane
 })
 
 test('a process that shouts is held up by its own pipe, and goes on when time does', async () => {
-  const { runtime, tell } = await world.make()
+  const { runtime, logs, tell } = await world.make()
   await runtime.start()
   await tell('shout')
-  const last = () => runtime.logs().entries.at(-1)?.sequence ?? 0
+  const last = () => logs.entries().at(-1)?.sequence ?? 0
   let before = 0
   const stands = () => {
     const same = before > 10_000 && last() === before
@@ -238,7 +238,7 @@ test('what a process says goes into a ring of 256 KiB, without secrets', async (
   await loud.tell('say', { text: `first\n${'y'.repeat(1000)}\n`.repeat(400) })
   await loud.tell('say', { text: `${'z'.repeat(100_000)}\nlast\n` })
   await until(() => loud.said().endsWith('last'))
-  const { entries } = loud.runtime.logs()
+  const entries = loud.logs.entries()
   const bytes = entries.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0)
   assert.ok(bytes <= 256 * 1024 && bytes > 200 * 1024, `${bytes} bytes`)
   assert.is(entries.at(-2)?.message.length, 16 * 1024)

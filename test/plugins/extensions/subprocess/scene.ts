@@ -4,6 +4,8 @@ import * as v from 'valibot'
 import { definePlugin, kind, type PluginKernel } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
+import { keyOf } from '../../../../plugins/extensions/identity.js'
+import { LogRing } from '../../../../plugins/extensions/log-ring.js'
 import { type Manifest, parseManifest, type SourceTier } from '../../../../plugins/extensions/manifest.js'
 import {
   ExtensionCrashLoop,
@@ -53,6 +55,7 @@ export interface Scene {
 
 export interface Made {
   readonly runtime: SubprocessRuntime
+  readonly logs: LogRing
   readonly extension: InstalledExtension
   /** Has the process do something. */
   tell(what: string, more?: object): Promise<Answer>
@@ -83,6 +86,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
     const { name, version } = manifest
     const extension: InstalledExtension = {
       name,
+      key: keyOf(name, workspace ? { workspace } : undefined),
       version,
       root,
       manifest,
@@ -90,21 +94,19 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       state: 'active',
       tier,
       digest: '',
+      ...(workspace ? { workspace } : {}),
     }
+    const logs = new LogRing('epoch', () => base.clock.now())
     const base = subprocessHost(kernel as unknown as PluginKernel)
-    const runtime = new SubprocessRuntime(
-      { ...base, limits: { ...base.limits, ...limits } },
-      extension,
-      workspace ? { workspace } : {},
-    )
+    const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
     made.push(runtime)
     const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })
     const said = () =>
-      runtime
-        .logs()
-        .entries.map(entry => entry.message)
+      logs
+        .entries()
+        .map(entry => entry.message)
         .join('\n')
-    return { runtime, extension, tell, ask: (method, params = {}) => tell('host', { method, params }), said }
+    return { runtime, logs, extension, tell, ask: (method, params = {}) => tell('host', { method, params }), said }
   }
   return {
     host,

@@ -1,5 +1,5 @@
-import { redactText } from '../../sessions/api.js'
-import type { LogEntry } from '../runtime.js'
+import { redactText } from '../sessions/api.js'
+import type { LogEntry } from './runtime.js'
 
 /** Characters of a line that are kept, and those behind it that are still looked at for secrets. */
 const LINE = 16 * 1024
@@ -7,7 +7,7 @@ const MARGIN = 4 * 1024
 /** A shorter value is a word like any other. */
 const MIN_SECRET = 4
 
-/** The last lines that a process wrote, oldest first; secrets are taken out before anything is kept. */
+/** The last lines of an extension, what its process wrote and what is said about it; secrets are taken out before they are kept. */
 export class LogRing {
   #entries: LogEntry[] = []
   #bytes = 0
@@ -44,7 +44,12 @@ export class LogRing {
     if (rest !== '') this.line(rest)
   }
 
-  /** One line, of the process or about it. */
+  /** What the daemon says about the extension. */
+  note(text: string): void {
+    this.line(`[svc] ${text}`)
+  }
+
+  /** One line of the extension itself. */
   line(text: string): void {
     const message = this.redact(text.slice(0, LINE + MARGIN))
       .slice(0, LINE)

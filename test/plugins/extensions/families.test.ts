@@ -1,0 +1,95 @@
+import { cp, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  agents,
+  daemon,
+  extensions,
+  providers,
+  resources,
+  skills,
+  windowManager,
+  workspaces,
+} from '../../../plugins/index.js'
+import { temporaryFolder } from '../../harness/kernel.js'
+import { active, type Scene, scene, type Wire } from './scene.js'
+
+const plugins = [daemon, resources, workspaces, providers, agents, skills, windowManager, extensions]
+const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
+const head = 'name = "kit"\nversion = "1.0.0"\n'
+const kit = {
+  'extension.toml': `${head}[resources]\nskills = ["skills"]\nagents = ["agents"]\n`,
+  'skills/brief/SKILL.md': '---\nname: brief\ndescription: Helps\nversion: 1.0.0\n---\nSteps.\n',
+  'agents/planner/AGENT.md': '---\nname: planner\n---\nYou plan.\n',
+}
+const records = async (svc: Scene, kind: string): Promise<Wire[]> =>
+  (await svc.request('GET', `/api/resources/${kind}`)).body.records
+const live = async (svc: Scene): Promise<string[]> =>
+  (await svc.request('GET', '/api/extensions/kit/inventory')).body.items.map(
+    ({ kind, name, live }: Wire) => `${kind} ${name} ${live}`,
+  )
+
+test('a plugin that reads what extensions ship gets it again when it is loaded again, and has it no longer when it went', async () => {
+  const svc = await scene({ kit }, { plugins })
+  const { host } = svc.kernel
+  const planner = async () => (await svc.request('GET', '/api/agents/planner')).status
+  await svc.until('kit', active)
+  const all = ['agent planner true', 'skill brief true']
+  assert.equal([await planner(), (await live(svc)).sort()], [200, all])
+
+  await host.reload(agents)
+  await svc.until('kit', async () => (await planner()) === 200)
+
+  // Its records wait raw, like all whose plugin is gone, and nothing tells that they are in use.
+  await host.unload('skills')
+  await svc.until('kit', async () => (await live(svc)).includes('skills skills false'))
+  assert.is((await records(svc, 'skill')).length, 1)
+  const again = async (): Promise<void> => {
+    await host.load(skills)
+    await svc.until('kit', async () => (await live(svc)).includes('skill brief true'))
+  }
+  await again()
+  assert.is((await records(svc, 'skill'))[0].version, 1, 'it is equal')
+
+  // What changed meanwhile is read; what cannot be read is an error, and the rest goes on.
+  await host.unload('skills')
+  await svc.drop('kit', { 'skills/brief/SKILL.md': 'no head' })
+  await svc.request('POST', '/api/extensions/kit/reload', {})
+  await host.load(skills)
+  const outdated = await svc.until('kit', found => found?.last_error !== undefined)
+  assert.match(outdated.last_error, /brief\/SKILL\.md: it must start with/)
+  assert.equal([outdated.state, await planner()], ['active', 200])
+  await svc.drop('kit', { 'skills/brief/SKILL.md': kit['skills/brief/SKILL.md'].replace('Helps', 'Helps more') })
+  await svc.until('kit', async () => (await records(svc, 'skill'))[0]?.spec.description === 'Helps more')
+
+  // Switched off while nobody reads it, it leaves nothing.
+  await host.unload('skills')
+  await svc.request('POST', '/api/extensions/kit/disable')
+  assert.equal(await records(svc, 'skill'), [])
+  await svc.close()
+})
+
+test('what a manifest lets its process publish no longer is gone after the next load, also when no daemon ran meanwhile', async () => {
+  const home = await temporaryFolder('extensions')
+  const root = path.join(home, 'extensions/kit')
+  const process_ = `[permissions]\nrequires = ["resources/snapshot"]\n[subprocess]\ncommand = "node"\nargs = ["child.mjs", '{"publish":"desk"}']\n`
+  const publishing = { 'extension.toml': `${head}${process_}[resources.publish]\nfamilies = ["window_layouts"]\n` }
+  const silent = { 'extension.toml': `${head}${process_}` }
+  const layouts = async (svc: Scene) => (await records(svc, 'window_layout')).length
+  const one = await scene({}, { home, plugins })
+  await cp(CHILD, path.join(root, 'child.mjs'), { recursive: true })
+  await one.drop('kit', publishing)
+  await one.until('kit', async () => (await layouts(one)) === 1)
+  await one.drop('kit', silent)
+  await one.until('kit', async () => (await layouts(one)) === 0)
+  await one.drop('kit', publishing)
+  await one.until('kit', async () => (await layouts(one)) === 1)
+  await one.close()
+  const two = await scene({ kit: silent }, { home, plugins })
+  await two.until('kit', async () => (await layouts(two)) === 0)
+  await two.close()
+  await rm(home, { recursive: true })
+})
+
+test.run()
