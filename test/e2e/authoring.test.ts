@@ -1,4 +1,4 @@
-// proof, timeout: 180s: whole programs, started some twenty times
+// proof, timeout: 300s: whole programs, started some twenty times
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { suite } from 'uvu'
