@@ -177,7 +177,7 @@ export class DaemonService implements DaemonApi {
         run: async () =>
           configItems(
             host,
-            this.kernel.collect(Disableable).map(({ entry }) => entry),
+            this.kernel.collect(Disableable).flatMap(({ entry }) => entry()),
           ),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },

@@ -5,6 +5,7 @@ import type { Instance } from './instance.js'
 
 /** What is wrong with an extension, or worth to know about it; nothing when it is well. */
 export function itemsOf({ name, key, link, status, enabled, problem, waits, generation }: Instance): DiagnosticItem[] {
+  const place = placeOf({ name, key })
   const item = (code: string, severity: string, title: string, message: string) =>
     finding({
       id: `extension.${key}`,
@@ -13,7 +14,7 @@ export function itemsOf({ name, key, link, status, enabled, problem, waits, gene
       severity,
       title,
       message,
-      suggested_command: `svc extension info ${name}${link ? ` --workspace ${placeOf({ name, key })}` : ''}`,
+      suggested_command: link ? `svc extension info ${name} --workspace '${place}'` : `svc extension info ${name}`,
     })
   if (!enabled) return []
   if (problem && generation) {

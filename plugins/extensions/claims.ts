@@ -10,6 +10,13 @@ export interface Claimant {
   giveWay(why: Fault): Promise<void>
 }
 
+/** One thing that there can be only once. */
+export interface Claim {
+  readonly id: string
+  /** For people, `code in the daemon` say. */
+  readonly what: string
+}
+
 /**
  * What there can be only once in a daemon although several go by one name: code inside it, and records whose ids do not tell
  * of a workspace. What is installed has it before links do, and of links the one that came first.
@@ -19,11 +26,10 @@ export class Claims {
 
   /**
    * Claims that as well as what it has. Links that are in the way of what is installed have given way when it resolves.
-   * @param wanted for people, `its code` say
    * @throws Fault `extension_dev_taken` naming who has it
    */
-  async take(by: Claimant, wanted: readonly string[]): Promise<void> {
-    const inTheWay = new Map<Claimant, string>()
+  async take(by: Claimant, wanted: readonly Claim[]): Promise<void> {
+    const inTheWay = new Map<Claimant, Claim>()
     for (const claim of wanted) {
       const holder = this.#holders.get(idOf(by, claim))
       if (holder && holder !== by) inTheWay.set(holder, claim)
@@ -35,17 +41,17 @@ export class Claims {
   }
 
   /** It has nothing but that any more. */
-  keep(by: Claimant, claims: readonly string[]): void {
+  keep(by: Claimant, claims: readonly Claim[]): void {
     const ids = new Set(claims.map(claim => idOf(by, claim)))
     for (const [id, holder] of this.#holders) if (holder === by && !ids.has(id)) this.#holders.delete(id)
   }
 }
 
-const idOf = ({ name }: Claimant, claim: string) => `${name}\n${claim}`
+const idOf = ({ name }: Claimant, { id }: Claim) => `${name}\n${id}`
 
-function taken({ name }: Claimant, { key, link }: Claimant, claim: string): Fault {
+function taken({ name }: Claimant, { key, link }: Claimant, { what }: Claim): Fault {
   const who = link ? `the link ${key}` : `the installed ${name}`
-  return ExtensionErrors.extension_dev_taken(`there can be ${claim} of ${name} only once, and ${who} has it`, {
-    next: link ? `svc extension list` : `svc extension disable ${name}`,
+  return ExtensionErrors.extension_dev_taken(`there can be ${what} of ${name} only once, and ${who} has it`, {
+    next: link ? 'svc extension list' : `svc extension disable ${name}`,
   })
 }

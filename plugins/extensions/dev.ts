@@ -113,10 +113,11 @@ export class DevLinks {
   async #link(link: DevLink, manifest: Manifest, confirmed: string | undefined, actor: Actor): Promise<Instance> {
     const { name, workspace, origin } = link
     const key = keyOf(name, link)
+    const at = placeOf({ name, key })
     const other = this.#linked.get(key)
     if (other && other.link.origin !== origin) {
       throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
-        next: `svc extension remove ${name} --workspace ${placeOf({ name, key })}`,
+        next: `svc extension remove ${name} --workspace '${at}'`,
       })
     }
     checkConfirmed(manifest, other?.instance.generation?.manifest, confirmed)

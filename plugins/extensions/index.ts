@@ -98,7 +98,7 @@ export default definePlugin({
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
-  registries: [contribute(Checks, self => self.checks()), contribute(Disableable, self => self.keptOff())],
+  registries: [contribute(Checks, self => self.checks()), contribute(Disableable, self => [() => self.keptOff()])],
   routes: [
     ...installRoutes,
     route({

@@ -2,7 +2,7 @@ import type { Fault } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
 import type { InstalledExtension } from './api.js'
 import type { Found } from './catalog.js'
-import type { Claimant } from './claims.js'
+import type { Claim, Claimant } from './claims.js'
 import { hashTree } from './code.js'
 import type { Shipped } from './families.js'
 import { bringCode, type Code, standIn } from './in-process.js'
@@ -167,10 +167,11 @@ export class Loader {
 }
 
 /** What of it there can be only once. */
-function claimsOf({ manifest }: Seen, shipped: Shipped): string[] {
+function claimsOf({ manifest }: Seen, shipped: Shipped): Claim[] {
   const records = shipped.flatMap(({ shipment }) => shipment.records ?? [])
-  const code = manifest.main === undefined ? [] : ['code in the daemon']
-  return [...code, ...records.map(({ kind, id }) => `${kind.name} ${id}`)]
+  const code = manifest.main === undefined ? [] : [{ id: 'main', what: 'code in the daemon' }]
+  const named = records.map(({ kind, id, name }) => ({ id: `${kind.name}/${id}`, what: `${kind.name} ${name}` }))
+  return [...code, ...named]
 }
 
 export const sameGeneration = (a: Generation, b: Generation): boolean =>

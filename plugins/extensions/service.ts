@@ -159,7 +159,7 @@ export class ExtensionsService implements ExtensionsApi {
     if (!first || !second) return first ?? this.get(name)
     const places = this.dev.of(name).map(placeOf)
     throw ExtensionErrors.extension_ambiguous(`${name} is linked to several workspaces: ${places.join(', ')}`, {
-      next: `repeat with --workspace ${places[0]}`,
+      next: `repeat with --workspace '${places[0]}'`,
     })
   }
 

@@ -69,8 +69,9 @@ export class InstallDoor {
     if (origin !== undefined) return { name, path: origin, status: 'unlinked' }
     const [link] = purge ? this.host.links(name) : []
     if (link) {
+      const place = placeOf(link)
       throw ExtensionErrors.extension_in_use(`${link.key} is linked and has the same tables`, {
-        next: `svc extension remove ${name} --workspace ${placeOf(link)}`,
+        next: `svc extension remove ${name} --workspace '${place}'`,
       })
     }
     await this.installer.remove(name, { purge }, actor)

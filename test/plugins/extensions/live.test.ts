@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { active, failed, gone, type Scene, scene, speaking } from './scene.js'
@@ -54,9 +56,14 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
   assert.is(failures, 0)
   assert.ok(asked > 10)
 
+  // Of all that was tried the copy that runs is kept.
+  const copies = async () => (await readdir(path.join(svc.home, 'cache/extensions'))).filter(name => name.length === 64)
+  await svc.until('acme.hello', async () => (await copies()).length === 1)
+
   await svc.remove('acme.hello')
   await svc.until('acme.hello', gone)
   assert.is((await svc.request('GET', say)).status, 404)
+  await svc.until('acme.hello', async () => (await copies()).length === 0)
   assert.equal(plugins(), before)
   await svc.close()
 })
