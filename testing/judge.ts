@@ -18,10 +18,9 @@ export async function shippedProblems(folder: string): Promise<string[]> {
   const manifest = await readManifest(root, file => readFile(file))
   const { name, version } = manifest
   const digest = ''
-  const key = name
   const extension = {
     name,
-    key,
+    key: name,
     version,
     root,
     manifest,

@@ -2,7 +2,7 @@ import { registry } from '../../kernel/plugin.js'
 import type { Code } from './in-process.js'
 
 /** Code of an extension that the boot started, or tried to. */
-export interface BegunCode extends Required<Pick<Code, 'hash' | 'plugin' | 'module'>> {
+export interface BegunCode extends Required<Omit<Code, 'waits'>> {
   readonly name: string
   /** Whose code it is: what is installed under that name, or one of the links to it. */
   readonly key: string

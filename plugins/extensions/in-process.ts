@@ -14,7 +14,7 @@ import { ExtensionErrors } from './errors.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
 import type { Manifest } from './manifest.js'
-import { placed, syntaxErrorIn } from './places.js'
+import { placed, syntaxErrorIn, type Where } from './places.js'
 
 /** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */
 const IMPORT_MS = 20_000
@@ -59,11 +59,11 @@ export async function bringCode(
   try {
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
     const begun = before || anew ? undefined : host.begun(name)
-    const state = begun?.hash === hash ? host.stateOf(name) : undefined
-    if (begun && state) {
+    const running = begun?.hash === hash ? host.stateOf(name) : undefined
+    if (begun && running) {
       // The boot's own hold on the copy is given back with it.
       host.code.release(hash)
-      return { hash, plugin: begun.plugin, module: begun.module, ...waiting(name, state) }
+      return { hash, plugin: begun.plugin, module: begun.module, ...waiting(name, running) }
     }
     const where = { folder, root }
     const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest)).catch(
@@ -76,14 +76,9 @@ export async function bringCode(
     )
     // One that takes another place leaves the one that it had.
     if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
-    const put = await host.dropIns.put(
-      guarded(
-        host.clock,
-        overheardBy(plugin, log, error => placed(error, where)),
-      ),
-    )
-    if (put.status === 'failed') await host.dropIns.remove(name)
-    return { hash, plugin, module, ...waiting(name, put) }
+    const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, log), where))
+    if (state.status === 'failed') await host.dropIns.remove(name)
+    return { hash, plugin, module, ...waiting(name, state) }
   } catch (error) {
     host.code.release(hash)
     throw error
@@ -104,32 +99,29 @@ function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
 }
 
 /** It leaves before its host does, unless its place is that of another, and is given up on when applying it never ends. */
-export function guarded(clock: Clock, plugin: Plugin): Plugin {
-  const apply: Plugin['apply'] = kernel =>
-    within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
+  const apply: Plugin['apply'] = async kernel => {
+    try {
+      return await within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+    } catch (error) {
+      throw new Error(placed(error, where), { cause: error })
+    }
+  }
   const requires = { ...plugin.requires, ...(plugin.replaces === undefined ? { 'its host': Extensions } : {}) }
   return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
 }
 
-/** What it logs, and why it does not start, is told to its developer. */
-function overheardBy(plugin: Plugin, log: LogRing, textOf: (error: unknown) => string): Plugin {
-  const apply: Plugin['apply'] = async kernel => {
-    try {
-      return await plugin.apply(overheard(kernel, log))
-    } catch (error) {
-      throw new Error(textOf(error), { cause: error })
+/** The plugin with a kernel whose log goes to that of the extension as well. */
+function overheard(plugin: Plugin, ring: LogRing): Plugin {
+  const apply: Plugin['apply'] = kernel => {
+    const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {
+      kernel.log[name](text, fields)
+      ring.line(`${name}: ${text}${fields === undefined ? '' : ` ${textOfFields(fields)}`}`)
     }
+    const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
+    return plugin.apply({ ...kernel, log })
   }
-  return Object.create(plugin, Object.getOwnPropertyDescriptors({ apply }))
-}
-
-/** The kernel, whose log goes to that of the extension as well. */
-function overheard(kernel: PluginKernel, ring: LogRing): PluginKernel {
-  const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {
-    kernel.log[name](text, fields)
-    ring.line(`${name}: ${text}${fields === undefined ? '' : ` ${textOfFields(fields)}`}`)
-  }
-  return { ...kernel, log: { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') } }
+  return Object.create(plugin, { apply: { value: apply } })
 }
 
 function textOfFields(fields: Readonly<Record<string, unknown>>): string {

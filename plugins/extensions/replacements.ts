@@ -8,6 +8,7 @@ import { keyOf } from './identity.js'
 import { guarded } from './in-process.js'
 import { ProvenanceTable } from './install/provenance.js'
 import type { SourceTier } from './manifest.js'
+import type { Where } from './places.js'
 import { DevTable, FlagTable } from './tables.js'
 
 /** Milliseconds that a start waits for one of them. What takes longer is tried behind the boot, like any other extension. */
@@ -31,10 +32,10 @@ export async function readReplacements(names: readonly string[], start: KernelSt
     surface,
     apply: kernel => kernel.register(surface, undefined),
   }
-  return [...begun.map(({ plugin }) => guarded(start.clock, plugin)), told]
+  return [...begun.map(({ plugin, where }) => guarded(start.clock, plugin, where)), told]
 }
 
-async function readOne(name: string, start: KernelStart): Promise<BegunCode | undefined> {
+async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
   const { home, clock, ids, db, version } = start
   const place = placeOf(name, start)
   const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
@@ -43,7 +44,7 @@ async function readOne(name: string, start: KernelStart): Promise<BegunCode | un
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  return { name, key: place.key, hash, ...(await importPlugin(folder, manifest)) }
+  return { name, key: place.key, hash, ...(await importPlugin(folder, manifest)), where: { folder, root: found.root } }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
@@ -64,7 +65,7 @@ function placeOf(
     return { key: name, folder, tier: tier ?? 'user' }
   }
   const links = tables.has('extensions_dev') ? new DevTable(db).list() : []
-  const link = links.find(one => one.name === name && isOn(keyOf(one.name, one)))
+  const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
   return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace' }
 }
 

@@ -46,9 +46,6 @@ export interface DevLink {
   readonly generation: string
 }
 
-/** Name of its switch, beside that of what is installed. */
-export const keyOf = ({ name, workspace }: DevLink) => `${name}@${workspace}`
-
 export class DevTable {
   constructor(private readonly db: Db) {}
 

@@ -1,25 +1,25 @@
-import type { CommandContext } from '../../../kernel/plugin.js'
+import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { DevExtensionReply, ExtensionLogsReply } from '../../../schemas/extensions.js'
 import { hashTree } from '../code.js'
 import { EVERYWHERE } from '../identity.js'
 
-/** What the daemon says of it that an author has to see. */
-const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
-
+/** Milliseconds without a write after which a change is taken to be whole. */
 const SETTLE_MS = 100
 /** Names below which nothing is watched. */
 const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
+/** What the daemon says of it that an author has to see. */
+const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
 
 /**
  * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C. Until then everything that
  * its process and its code say is printed, and what becomes of each load.
- * @param build makes what is loaded of its sources, after each change of them; absent where they are the same
+ * @param build makes what is loaded of sources that changed, where that is needed
  */
 export async function develop(
   context: CommandContext,
   name: string,
   root: string,
-  build: (() => Promise<unknown>) | undefined,
+  build?: () => Promise<unknown>,
 ): Promise<void> {
   const { client, out, options } = context
   const { workspace = EVERYWHERE } = options
@@ -38,7 +38,7 @@ export async function develop(
     await Promise.race([
       aborted(stop.signal),
       followLogs(context, query => at(`${own}/logs`, query), stop.signal),
-      ...(build ? [followSources(context, root, stop.signal, build)] : []),
+      ...(build ? [followSources(context, root, build, stop.signal)] : []),
     ])
   } finally {
     release()
@@ -48,40 +48,34 @@ export async function develop(
   }
 }
 
-/** Builds after each burst of changes, one at a time, until the signal aborts; what it makes the daemon sees by itself. */
+/** Builds at each change, one time after the other; the daemon sees what comes of it, and what is wrong is printed. */
 async function followSources(
   { out }: CommandContext,
   root: string,
-  signal: AbortSignal,
   build: () => Promise<unknown>,
+  signal: AbortSignal,
 ): Promise<void> {
   const { watch } = await import('chokidar')
+  let line: Promise<unknown> = Promise.resolve()
+  let waiting = false
+  const work = async () => {
+    waiting = false
+    await build().catch(error => out.line(out.color('red', messageOf(error))))
+  }
   const watcher = watch(root, {
-    ignored: (at, stats) =>
-      LEFT_OUT.test(at.slice(root.length)) || (stats?.isFile() === true && !/\.[cm]?tsx?$/.test(at)),
+    ignoreInitial: true,
+    ignored: at => LEFT_OUT.test(at.slice(root.length)),
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
   })
-  let dirty = false
-  let busy: Promise<void> | undefined
-  const work = async () => {
-    while (dirty && !signal.aborted) {
-      dirty = false
-      // What ran goes on, and the next change is tried again.
-      await build().catch(error => out.line(out.color('red', (error as Error).message)))
-    }
-    busy = undefined
+  const note = () => {
+    if (!waiting) line = line.then(work)
+    waiting = true
   }
-  // Files that are there when it begins are told of, too: they may have changed since they were built.
-  watcher.on('all', () => {
-    dirty = true
-    busy ??= work()
-  })
-  try {
-    await aborted(signal)
-    await busy
-  } finally {
-    await watcher.close()
-  }
+  // What changed before it watched was not told of.
+  watcher.on('all', note).on('ready', note)
+  await aborted(signal)
+  await line
+  await watcher.close()
 }
 
 /** Prints the log of the extension, which begins with how it was loaded. */
