@@ -1,12 +1,4 @@
-import {
-  type Actor,
-  channelled,
-  Fault,
-  iso,
-  type PluginKernel,
-  type SocketReply,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { type Actor, Fault, iso, type PluginKernel, type SocketReply, type Tx } from '../../kernel/plugin.js'
 import type {
   AttachClientBody,
   HistoryEntry,

@@ -141,6 +141,11 @@ test('any sequence of commands keeps every invariant, loses no window, and undo 
         `${id} says wrongly what it changed`,
       )
       const told = happenings(document, next)
+      const active = (id: string) =>
+        document.desktops.some(({ groups }) =>
+          groups.some(({ root }) => nodesIn(root).some(node => node.kind === 'stack' && node.active_id === id)),
+        )
+      assert.equal(told['stack.activated'].filter(active), [], `${id} activates what is active`)
       for (const opened of told['window.opened']) assert.not(Object.hasOwn(document.windows, opened))
       document = next
     }
