@@ -116,6 +116,21 @@ test('what a command cannot do is refused with its code, and changes nothing', a
   assert.is(outcome(await command(id, 'desktop.delete', { desktop_id: 'second' })), '409 window_manager_final_desktop')
 })
 
+test('to open what is open gives it the focus, and is nothing to undo', async () => {
+  const id = await svc.workspace('instances')
+  const open = (instance_key: string) => command(id, 'window.open', { app: 'mail', instance_key })
+  await open('one')
+  await open('two')
+  const again = await open('one')
+  assert.equal([again.body.applied, Object.keys(again.body.snapshot.windows).length], [true, 2])
+  await command(id, 'layout.undo')
+  const { windows } = await state(id)
+  assert.equal(
+    Object.values(windows).map(window => (window as { instance_key: string }).instance_key),
+    ['one'],
+  )
+})
+
 test('what was undone is no more when something else is done', async () => {
   const id = await svc.workspace('branch')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
