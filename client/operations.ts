@@ -1323,7 +1323,7 @@ export interface WindowClient {
 }
 
 export interface WindowManagerErrorBody {
-  readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable"
+  readonly code: "window_manager_workspace_not_found" | "window_manager_revision_conflict" | "window_manager_invalid_command" | "window_manager_invalid_topology" | "window_manager_desktop_not_found" | "window_manager_window_not_found" | "window_manager_client_not_found" | "window_manager_destination_required" | "window_manager_final_desktop" | "window_manager_history_boundary" | "window_manager_layout_not_found" | "window_manager_slow_consumer" | "window_manager_unavailable" | "window_manager_not_stacked" | "window_manager_window_pinned"
   readonly error: string
   readonly workspace_id: string
   readonly current_revision?: number | undefined

@@ -118,6 +118,8 @@ export const WindowManagerErrorCode = v.picklist([
   'window_manager_layout_not_found',
   'window_manager_slow_consumer',
   'window_manager_unavailable',
+  'window_manager_not_stacked',
+  'window_manager_window_pinned',
 ])
 export type WindowManagerErrorCode = v.InferOutput<typeof WindowManagerErrorCode>
 

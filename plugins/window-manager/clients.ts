@@ -5,7 +5,7 @@ import type { Effect } from './reduce.js'
 import { refuse } from './refusal.js'
 
 /** A client that nobody heard of for so long, and that reads no stream, is gone. */
-export const CLIENT_TTL_MS = 5 * 60_000
+const CLIENT_TTL_MS = 5 * 60_000
 /** Clients of one workspace; one more, and the one that was silent for longest goes. */
 const MOST = 64
 

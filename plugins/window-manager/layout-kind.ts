@@ -12,7 +12,7 @@ export const MAX_LAYOUT_BYTES = 4 * 1024 * 1024
 const SHOWN = 20
 
 /** Everything that the rules say against a layout whose members have the right types. */
-export function layoutProblems(spec: WindowLayoutSpec, scope: RecordScope): WindowDiagnostic[] {
+function layoutProblems(spec: WindowLayoutSpec, scope: RecordScope): WindowDiagnostic[] {
   const found: WindowDiagnostic[] = []
   const add = (code: string, path: string, message: string) => found.push({ code: `layout.${code}`, path, message })
   if (spec.version !== LAYOUT_VERSION)

@@ -28,6 +28,8 @@ export interface CommandContext {
 export interface Effect {
   readonly focus?: string
   readonly show?: string
+  /** Nothing was arranged, whatever the command can do else: it makes no history. */
+  readonly onlyFocus?: true
 }
 
 /** A command on a draft, which it changes in place; `settle` and the check of all invariants come after it. Throws a Refusal. */

@@ -15,6 +15,9 @@ export const refusalStatus = {
   window_manager_layout_not_found: 404,
   window_manager_slow_consumer: 503,
   window_manager_unavailable: 503,
+  // Of a later revision, which the contract lists for reading; nothing here has a window that is pinned.
+  window_manager_not_stacked: 422,
+  window_manager_window_pinned: 409,
 } as const satisfies Record<WindowManagerErrorCode, 404 | 409 | 422 | 503>
 
 type More = Pick<WindowManagerErrorBody, 'current_revision' | 'conflicts' | 'diagnostics'> & {

@@ -222,7 +222,7 @@ export class WindowManagerService implements WindowManagerApi {
     })
     if (reduced.is === 'refused') throw reduced.refusal
     const record = (t: Tx) => {
-      if (!commandTable[id].recorded) return
+      if (!commandTable[id].recorded || reduced.effect.onlyFocus) return
       const at = iso(this.kernel.clock.now())
       const entry = entryOf(id, actorOf(claimed, actor), at, document, reduced.document, origin)
       this.#store.push(t, document.workspace_id, 'undo', entry, this.#historyLimit(reduced.document))

@@ -37,7 +37,8 @@ const refused = (id: string, code: WindowManagerErrorCode, message: string): Win
 /** A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client. */
 async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
-  const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  let wake = () => {}
+  signal.addEventListener('abort', () => wake(), { once: true })
   let at = after
   let presented: number | undefined
   while (!signal.aborted) {
@@ -65,6 +66,10 @@ async function* windowFrames(source: StreamSource, after: number | undefined): A
       presented = client.presentation_revision
       yield { type: 'client', client, revision: at, workspace_id }
     }
-    await Promise.race([next, aborted])
+    // Not Promise.race: the one for the abort would keep all of its calls, and a stream has many.
+    await new Promise<void>(resolve => {
+      wake = resolve
+      void next.then(resolve)
+    })
   }
 }

@@ -105,7 +105,7 @@ export function replaced(root: Node, old: Node, fresh: Node): Node {
 }
 
 /** The same tree in its one normal form: no split of one, no split in a split of its axis, no stack of one, weights 1 in sum. */
-export function normalised(node: Node): Node {
+function normalised(node: Node): Node {
   if (node.kind === 'leaf') return node
   if (node.kind === 'stack') {
     const [only] = node.window_ids
@@ -124,7 +124,7 @@ export function normalised(node: Node): Node {
 }
 
 /** Weights scaled to 1 in sum; left alone when they are, so that nothing changes by rounding. */
-export function shares(weights: readonly number[]): number[] {
+function shares(weights: readonly number[]): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   return Math.abs(total - 1) < 1e-9 ? [...weights] : weights.map(weight => weight / total)
 }

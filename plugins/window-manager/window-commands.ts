@@ -12,7 +12,7 @@ export const open: Reducer<'window.open'> = (draft, payload, context) => {
     instance_key === undefined
       ? undefined
       : Object.values(draft.windows).find(window => window.app === app && window.instance_key === instance_key)
-  if (known) return giveFocus(draft, known, context)
+  if (known) return { ...giveFocus(draft, known, context), onlyFocus: true }
   const target = payload.target_window_id === undefined ? undefined : windowAt(draft, payload.target_window_id)
   const desktop = target?.desktop ?? chosenDesktop(draft, payload.desktop_id, activeDesktop)
   const id = payload.id ?? mint('win')

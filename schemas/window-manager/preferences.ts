@@ -21,10 +21,7 @@ export const WindowPreferences = v.strictObject({
   new_window_policy: v.picklist(['floating', 'beside_focus']),
   raise_on_focus: v.boolean(),
   /** Keys by the name of what they do. */
-  shortcuts: v.pipe(
-    v.record(Key, Key),
-    v.check(keys => Object.keys(keys).length <= 200, 'at most 200 shortcuts'),
-  ),
+  shortcuts: v.pipe(v.record(Key, Key), v.maxEntries(200)),
   small_viewport_policy: v.picklist(['stack', 'reject']),
   snap: v.strictObject({
     corner_reach: Pixels,

@@ -276,10 +276,9 @@ test('a reader that does not read holds its source back, and is ended when it st
 test('its own plugin’s reload tells a reader to come back, and who asks meanwhile waits for the new one', async () => {
   const channel = open1()
   await channel.first
-  const unloading = host.unload('talk')
-  const loading = host.load(speaking('talk', world))
+  const reloading = host.reload(speaking('talk', world))
   const waiting = open1()
-  await Promise.all([unloading, loading])
+  await reloading
   assert.match(await channel.closed, /^1012/)
   await waiting.first
   assert.is(counts(), 1)

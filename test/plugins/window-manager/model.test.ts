@@ -128,7 +128,7 @@ test('any sequence of commands keeps every invariant, loses no window, and undo 
         next = reduced.document
         if (id !== 'window.open' && id !== 'window.close' && id !== 'layout.replace')
           assert.equal(Object.keys(next.windows).sort(), Object.keys(document.windows).sort(), `${id} lost a window`)
-        if (commandTable[id].recorded) {
+        if (commandTable[id].recorded && !reduced.effect.onlyFocus) {
           undo.push(entryOf(id, {}, '2030-01-01T00:00:00.000Z', document, next))
           redo.length = 0
         }
@@ -141,6 +141,11 @@ test('any sequence of commands keeps every invariant, loses no window, and undo 
         `${id} says wrongly what it changed`,
       )
       const told = happenings(document, next)
+      const active = (id: string) =>
+        document.desktops.some(({ groups }) =>
+          groups.some(({ root }) => nodesIn(root).some(node => node.kind === 'stack' && node.active_id === id)),
+        )
+      assert.equal(told['stack.activated'].filter(active), [], `${id} activates what is active`)
       for (const opened of told['window.opened']) assert.not(Object.hasOwn(document.windows, opened))
       document = next
     }

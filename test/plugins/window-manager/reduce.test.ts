@@ -194,6 +194,14 @@ test('a window that had a group of its own gets it back, as long as there is roo
   const windows = { ...start.windows, b: { ...start.windows.b, placement: 'floating', return_anchor } }
   const strange = { ...start, windows, desktops: [{ ...desktop, floating: ['b'], groups: [own('a', 0)] }] }
   assert.is(shown([...open('a', 'b'), ['layout.replace', { document: strange }], float('b')]), 'h(5 a, 95 b)')
+  const alone = { ...strange, windows: { b: windows.b }, desktops: [{ ...desktop, focus_owner: 'b', floating: ['b'] }] }
+  assert.is(
+    shown([
+      ['layout.replace', { document: { ...alone, desktops: [{ ...alone.desktops[0], groups: [] }] } }],
+      float('b'),
+    ]),
+    'b',
+  )
 })
 
 test.run()

@@ -72,6 +72,14 @@ test('a stale command is done when what it relies on is there, and refused with 
   assert.is(outcome(gone), '409 window_manager_revision_conflict')
   assert.equal(gone.body.conflicts, [{ code: 'node_missing', entity_id: 'nd_gone' }])
   assert.is(outcome(await stale({})), '409 window_manager_revision_conflict')
+  await command(id, 'window.zoom', { window_id: 'a' })
+  const [{ root }] = (await state(id)).desktops[0].groups
+  const boundary = async (boundary_index: number) => {
+    const { body } = await stale({ split_id: root.id, boundary_index })
+    return body.conflicts ?? body.rebased_from
+  }
+  assert.equal(await boundary(1), [{ code: 'boundary_missing', entity_id: root.id }])
+  assert.is(await boundary(0), 1)
   assert.is(
     outcome(await command(id, 'layout.undo', {}, { expected_revision: 99, rebase: { window_id: 'a' } })),
     '409 window_manager_revision_conflict',
@@ -106,6 +114,29 @@ test('what a command cannot do is refused with its code, and changes nothing', a
   await command(id, 'desktop.delete', { desktop_id: 'desktop-1', move_to: 'second' })
   assert.equal((await state(id)).windows.a.desktop_id, 'second')
   assert.is(outcome(await command(id, 'desktop.delete', { desktop_id: 'second' })), '409 window_manager_final_desktop')
+})
+
+test('to open what is open gives it the focus, and is nothing to undo', async () => {
+  const id = await svc.workspace('instances')
+  const open = (instance_key: string) => command(id, 'window.open', { app: 'mail', instance_key })
+  await open('one')
+  await open('two')
+  const again = await open('one')
+  assert.equal([again.body.applied, Object.keys(again.body.snapshot.windows).length], [true, 2])
+  await command(id, 'layout.undo')
+  const { windows } = await state(id)
+  assert.equal(
+    Object.values(windows).map(window => (window as { instance_key: string }).instance_key),
+    ['one'],
+  )
+})
+
+test('what was undone is no more when something else is done', async () => {
+  const id = await svc.workspace('branch')
+  await command(id, 'window.open', { id: 'a', app: 'mail' })
+  await command(id, 'layout.undo')
+  await command(id, 'desktop.update', { desktop_id: 'desktop-1', name: 'Main' })
+  assert.is(outcome(await command(id, 'layout.redo')), '409 window_manager_history_boundary')
 })
 
 test('a preview shows what a command would do, and does not do it', async () => {
@@ -152,6 +183,16 @@ test('clients have their own desktop and focus, and expire when they are silent'
   assert.equal(await list(), ['two'])
   assert.is((await host.request('DELETE', `${base(id)}/clients/two`)).status, 204)
   assert.is(outcome(await host.request('DELETE', `${base(id)}/clients/two`)), '404 window_manager_client_not_found')
+})
+
+test('of too many clients those that were silent for longest go', async () => {
+  const id = await svc.workspace('crowd')
+  for (let i = 0; i < 70; i++) {
+    await clock.advance(1)
+    await host.request('POST', `${base(id)}/clients`, { client_id: `c${i}` })
+  }
+  const { clients } = (await host.request('GET', `${base(id)}/clients`)).body
+  assert.equal([clients.length, clients[0].client_id, clients.at(-1).client_id], [64, 'c6', 'c69'])
 })
 
 test('every fault of a document is named in one answer', async () => {

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { ApiError, ConnectionError, createClient, type Operations } from '../../../client/index.js'
 import { VirtualClock } from '../../../kernel/index.js'
 import windowManager from '../../../plugins/window-manager/index.js'
+import { Live } from '../../../plugins/window-manager/live.js'
 import { validateReply } from '../../harness/contract.js'
 import { whileTimePasses } from '../../harness/kernel.js'
 import { scene } from './scene.js'
@@ -164,6 +165,24 @@ test('a reload of the window manager cuts its channels, and a reader goes on beh
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   assert.equal(await again.until(1), ['event 1'])
   again.close()
+})
+
+test('what is remembered for readers is bounded, by workspace and in all', async () => {
+  const live = new Live()
+  const event = (workspace_id: string, revision: number) =>
+    live.publish({ actor: {}, changes: {}, command_id: 'window.open', occurred_at: '', revision, workspace_id })
+  for (let revision = 1; revision <= 300; revision++) event('busy', revision)
+  assert.equal([live.between('busy', 43, 300), live.between('busy', 44, 300)?.length], [undefined, 256])
+  let woken = false
+  const next = live.next('busy').then(() => {
+    woken = true
+  })
+  for (let i = 1; i < 64; i++) event(`w${i}`, 1)
+  assert.equal([live.latest('busy'), woken], [300, false])
+  event('busy', 301)
+  await next
+  for (let i = 64; i < 66; i++) event(`w${i}`, 1)
+  assert.equal([live.latest('w1'), live.latest('w3'), live.latest('busy')], [undefined, 1, 301])
 })
 
 test.after(() => svc.end())
