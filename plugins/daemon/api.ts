@@ -45,8 +45,8 @@ export interface Check {
 
 export const Checks = registry<Check>('daemon.checks@1')
 
-/** Tells the names that `plugins.disabled` keeps from running, although no plugin has them. */
-export const Disableable = registry<() => readonly string[]>('daemon.disableable@1')
+/** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
+export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1')
 
 /** A doctor item that was found just now. */
 export function finding(item: Omit<DiagnosticItem, 'data_freshness'>): DiagnosticItem {

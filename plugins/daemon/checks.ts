@@ -109,9 +109,9 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
 
 /**
  * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
- * @param disabled names that it keeps from running, although they are not those of plugins
+ * @param known names that are not those of plugins, or of none that runs
  */
-export function configItems(host: HostView, disabled: readonly string[]): DiagnosticItem[] {
+export function configItems(host: HostView, known: readonly string[]): DiagnosticItem[] {
   const { unowned, pending, problem } = host.config()
   const common = { category: 'config', severity: 'warning' }
   const items = unowned.map(path =>
@@ -123,7 +123,7 @@ export function configItems(host: HostView, disabled: readonly string[]): Diagno
       message: `no active plugin owns ${path}; it is kept as it is`,
     }),
   )
-  for (const name of host.unknownPlugins().filter(name => !disabled.includes(name))) {
+  for (const name of host.unknownPlugins().filter(name => !known.includes(name))) {
     items.push(
       finding({
         ...common,

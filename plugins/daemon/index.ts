@@ -20,7 +20,7 @@ import {
   DaemonDraining,
   DaemonErrors,
   DaemonStarted,
-  Disableable,
+  KnownNames,
   StatusMembers,
 } from './api.js'
 import type { DaemonService } from './service.js'
@@ -35,7 +35,7 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  declares: [StatusMembers, Checks, Disableable],
+  declares: [StatusMembers, Checks, KnownNames],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
@@ -163,6 +163,7 @@ export default definePlugin({
             { header: 'State', path: 'state' },
             { header: 'Holds', path: 'holds' },
             { header: 'Faults', path: 'faults' },
+            { header: 'Replaced by', path: 'replaced_by' },
             { header: 'Why', path: 'reason', below: true },
           ],
         },

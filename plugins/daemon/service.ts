@@ -30,7 +30,7 @@ import {
   DaemonDraining,
   DaemonErrors,
   DaemonStarted,
-  Disableable,
+  KnownNames,
   StatusMembers,
   type StatusScope,
 } from './api.js'
@@ -177,7 +177,7 @@ export class DaemonService implements DaemonApi {
         run: async () =>
           configItems(
             host,
-            this.kernel.collect(Disableable).flatMap(({ entry }) => entry()),
+            this.kernel.collect(KnownNames).flatMap(({ entry }) => entry()),
           ),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },

@@ -17,7 +17,7 @@ import {
   PutExtensionSecretsBody,
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
-import { Checks, Daemon, Disableable } from '../daemon/api.js'
+import { Checks, Daemon, KnownNames } from '../daemon/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
@@ -98,7 +98,10 @@ export default definePlugin({
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
-  registries: [contribute(Checks, self => self.checks()), contribute(Disableable, self => [() => self.keptOff()])],
+  registries: [
+    contribute(Checks, self => self.checks()),
+    contribute(KnownNames, self => [() => self.all().map(({ name }) => name)]),
+  ],
   routes: [
     ...installRoutes,
     route({

@@ -136,11 +136,6 @@ export class ExtensionsService implements ExtensionsApi {
     return [...this.folder.all(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Names of extensions, with code in the daemon or without, that `plugins.disabled` keeps off. */
-  keptOff(): string[] {
-    return this.all().flatMap(({ name }) => (this.kernel.dropIns.whyNot(name) === undefined ? [] : [name]))
-  }
-
   /** @throws Fault `extension_not_found` */
   get(key: string): Instance {
     const instance = this.folder.get(key) ?? this.dev.get(key)

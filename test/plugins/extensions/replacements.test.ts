@@ -100,6 +100,8 @@ for (const [what, dropped, applied, told] of odd)
     const { items } = (await svc.request('GET', '/api/doctor')).body
     const codes = items.flatMap((item: { code: string; message: string }) => (told.test(item.message) ? item.code : []))
     assert.ok(codes.includes('extension_failed'), JSON.stringify(items))
+    const unknown = items.filter(({ code }: { code: string }) => code === 'config_unknown_plugin')
+    assert.equal(unknown, [], 'it is there, and does not load')
     assert.ok(svc.log.some(({ level, msg }) => level === 'error' && told.test(msg)))
     // Its host comes to the same result, and takes nothing down to find out.
     assert.equal(began, applied)
