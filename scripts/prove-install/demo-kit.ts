@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel, type Kernel, type Plugin, type PluginKernel } from '../../kernel/index.js'
 import { daemon, extensions, resources, skills } from '../../plugins/index.js'
@@ -8,7 +8,7 @@ export const NAME = 'demo.kit'
 export type Version = '1.0.0' | '2.0.0'
 
 /** Writes the files of a version; its process notes its pid in `pids`, a line each. */
-export async function writeKit(root: string, version: Version, pids: string): Promise<void> {
+export function writeKit(root: string, version: Version, pids: string): void {
   const texts = {
     'extension.toml': `name = "${NAME}"
 version = "${version}"
@@ -54,9 +54,10 @@ createInterface({ input: process.stdin }).on('line', line => {
 })
 `,
   }
+  // In one turn: a kill at what the daemon does meanwhile would leave a folder of two versions, which is nobody's fault.
   for (const [name, text] of Object.entries(texts)) {
-    await mkdir(path.dirname(path.join(root, name)), { recursive: true })
-    await writeFile(path.join(root, name), text)
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    writeFileSync(path.join(root, name), text)
   }
 }
 

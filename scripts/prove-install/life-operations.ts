@@ -13,7 +13,7 @@ export const after = { enable: '1.0.0', disable: 'disabled', reload: '2.0.0', pu
 /** Carries out an operation by its route. @param folder of all extensions */
 export async function perform(daemon: Daemon, act: Act, folder: string, pids: string): Promise<void> {
   const url = `/api/extensions/${NAME}`
-  if (act === 'reload') await writeKit(path.join(folder, NAME), '2.0.0', pids)
+  if (act === 'reload') writeKit(path.join(folder, NAME), '2.0.0', pids)
   const { status, body } =
     act === 'purge'
       ? await daemon.request('DELETE', `${url}?purge=true`)

@@ -157,7 +157,7 @@ export class Lives {
       string,
     ]
     const pids = path.join(this.folder, 'pids')
-    await writeKit(source, '1.0.0', pids)
+    writeKit(source, '1.0.0', pids)
     await writeFile(pids, '')
     const url = `/api/extensions/${NAME}`
     const begin = async (home: string, requests: readonly (readonly [string, string, unknown?])[]): Promise<void> => {
@@ -188,7 +188,7 @@ export class Lives {
       await cp(path.join(this.folder, act === 'enable' ? 'off' : 'on'), home, { recursive: true })
       await writeFile(pids, '')
       // It notes its pids where this copy is looked at.
-      await writeKit(path.join(home, 'extensions', NAME), '1.0.0', pids)
+      writeKit(path.join(home, 'extensions', NAME), '1.0.0', pids)
       return use(home, pids)
     })
   }
