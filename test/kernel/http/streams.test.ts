@@ -143,10 +143,10 @@ test("another plugin's replacement does not touch a stream; its own ends it and 
     if (world.count < last) world.count += 5
   }, 5)
   await until(() => world.count > 50 && host.streams().numbers === 3)
-  await Promise.all([host.unload('other'), host.load(streaming('other', new World()))])
+  await host.reload(streaming('other', new World()))
   assert.equal(host.streams(), { numbers: 3 })
   for (let round = 0; round < 3; round++) {
-    await Promise.all([host.unload('numbers'), host.load(streaming('numbers', world))])
+    await host.reload(streaming('numbers', world))
   }
   const wanted = Array.from({ length: last }, (_, i) => String(i + 1))
   for (const { ids, resumed } of await Promise.all(readers)) {

@@ -129,7 +129,7 @@ test('both doors: messages come, the channel counts as a stream, and another plu
     await channel.first
     assert.equal(channel.messages, [{ n: 1 }])
     assert.is(counts(), 1)
-    await Promise.all([host.unload('other'), host.load(speaking('other', new World()))])
+    await host.reload(speaking('other', new World()))
     assert.equal([counts(), channel.socket.readyState], [1, WebSocket.OPEN])
     const { stopped } = world
     channel.socket.close(1000)

@@ -156,7 +156,7 @@ test('a reload of the window manager cuts its channels, and a reader goes on beh
   const reader = read(id)
   await reader.until(1)
   const { host: plugins } = host.kernel
-  await whileTimePasses(clock, Promise.all([plugins.unload('window-manager'), plugins.load(windowManager)]))
+  await whileTimePasses(clock, plugins.reload(windowManager))
   const cut = (await reader.over) as ConnectionError
   assert.instance(cut, ConnectionError)
   assert.equal([cut.code, /1012/.test(cut.message)], ['stream_cut', true])
