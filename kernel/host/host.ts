@@ -182,7 +182,8 @@ export class Host {
   async #settle(fresh: Set<string>): Promise<void> {
     for (;;) {
       const { order, depths, stuck } = this.slots.plan()
-      if (stuck.filter(([name, state]) => this.slots.stay(name, state)).length > 0) continue
+      // All of them are noted before anybody who takes their place is planned.
+      if (stuck.map(([name, state]) => this.slots.stay(name, state)).includes(true)) continue
       const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
       if (next.length === 0) break
       for (const { name } of next) {

@@ -25,7 +25,7 @@ export {
   toolId,
 } from './manifest.js'
 export { lineNear, type Read, readLines } from './manifest-source.js'
-export { inFolder, programOf, readInside, readText, resolveInside, shippedId } from './paths.js'
+export { callOf, readInside, readText, resolveInside, shippedId } from './paths.js'
 
 /** The status of Behaviour 3.3. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { operator } from '../../kernel/plugin.js'
 import { hostMethods } from './permissions.js'
 
 /** Version of the plugin API that a manifest with `main` names. */
@@ -174,10 +175,14 @@ const Shape = v.strictObject(Fields)
 const needsProcess = ({ capabilities, permissions, tools }: v.InferOutput<typeof Shape>) =>
   capabilities.provides.length + permissions.requires.length + tools.length > 0
 
+/** The name under which requests of the operator write: records of an extension could not be told apart by their source's id. */
+export const RESERVED_NAME = operator.source.id
+
 /** What a manifest says, checked, with the keys of the file; core keys are at the root wherever they stood. */
 export const Manifest = v.pipe(
   Shape,
   rule('with main it says apiVersion = 1', ['main'], m => m.main === undefined || m.apiVersion === API_VERSION),
+  rule(`${RESERVED_NAME} is the daemon's own name`, ['name'], m => m.name !== RESERVED_NAME),
   rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || m.name.includes('.')),
   rule('only an extension with main replaces a plugin', ['replaces'], m => !m.replaces || m.main !== undefined),
   rule(

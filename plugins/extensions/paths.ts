@@ -49,14 +49,33 @@ export function shippedId(prefix: string, { name, workspace = '' }: InstalledExt
 }
 
 /** `{{config_dir}}` is the folder of the extension; variables are looked up where a program is started. */
-export const inFolder = ({ root }: InstalledExtension, text: string): string => text.replaceAll('{{config_dir}}', root)
+const inFolder = ({ root }: InstalledExtension, text: string): string => text.replaceAll('{{config_dir}}', root)
 
 /**
  * The program of a manifest: a bare name is left to the PATH, a path is one of the extension, made absolute.
  * @throws Fault `extension_path_escape`
  */
-export async function programOf(extension: InstalledExtension, command: string): Promise<string> {
+async function programOf(extension: InstalledExtension, command: string): Promise<string> {
   const program = inFolder(extension, command)
   if (!program.includes('/') || program.startsWith('{{') || path.isAbsolute(program)) return program
   return resolveInside(extension.root, program)
+}
+
+/**
+ * What a manifest has called, as it is in the folder of the extension; without a command it is none of a program.
+ * @throws Fault `extension_path_escape`
+ */
+export async function callOf(
+  extension: InstalledExtension,
+  {
+    command,
+    args,
+    env,
+  }: { command?: string | undefined; args: readonly string[]; env: Readonly<Record<string, string>> },
+) {
+  return {
+    ...(command === undefined ? {} : { command: await programOf(extension, command) }),
+    args: args.map(arg => inFolder(extension, arg)),
+    env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(extension, value)])),
+  }
 }

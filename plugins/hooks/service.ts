@@ -1,7 +1,6 @@
 import {
+  callOf,
   type InstalledExtension,
-  inFolder,
-  programOf,
   type ResourceFamily,
   type ShippedRecord,
   shippedId,
@@ -26,9 +25,7 @@ function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
       spec: {
         ...hook,
         name,
-        command: await programOf(extension, command),
-        args: args.map(arg => inFolder(extension, arg)),
-        env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(extension, value)])),
+        ...(await callOf(extension, { command, args, env })),
         metadata: { extension: from },
       },
     })),

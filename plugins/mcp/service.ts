@@ -1,7 +1,6 @@
 import {
+  callOf,
   type InstalledExtension,
-  inFolder,
-  programOf,
   type ResourceFamily,
   type ShippedRecord,
   shippedId,
@@ -29,9 +28,7 @@ function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
       spec: {
         ...server,
         name,
-        ...(command === undefined ? {} : { command: await programOf(extension, command) }),
-        args: args.map(arg => inFolder(extension, arg)),
-        env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(extension, value)])),
+        ...(await callOf(extension, { command, args, env })),
       },
     })),
   )

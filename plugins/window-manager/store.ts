@@ -111,6 +111,6 @@ function parsed<T>(text: string): T {
   try {
     return JSON.parse(text)
   } catch {
-    return refuse('unavailable', 'the stored document of this workspace is damaged', { next: 'svc doctor' })
+    return refuse('unavailable', 'the stored document of this workspace is damaged')
   }
 }

@@ -20,6 +20,7 @@ const HEAD = 'name = "demo"\nversion = "1.0.0"\n'
 const invalid: [text: string, line: string, key: string][] = [
   ['name = "demo"\nversion = ', '2', ''],
   ['version = "1.0.0"', '1', 'name'],
+  ['version = "1.0.0"\nname = "system"', '2', 'name'],
   ['[extension]\nname = "demo"\nversion = "1"', '3', 'version'],
   [`${HEAD}colour = "red"`, '3', 'colour'],
   [`${HEAD}[extension]\nname = "demo"`, '4', 'extension.name'],
