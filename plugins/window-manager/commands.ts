@@ -4,6 +4,7 @@ import type {
   ListWindowClientsReply,
   ValidateLayoutReply,
   WindowCommandReply,
+  WindowManagerErrorBody,
   WindowManagerState,
   WindowPreviewReply,
 } from '../../schemas/window-manager.js'
@@ -92,8 +93,7 @@ export async function runExport(context: CommandContext): Promise<void> {
 async function perform(context: CommandContext, command_id: string, payload: unknown): Promise<void> {
   const { client, out, options } = context
   const base = await basePath(context)
-  const { revision } = (await client.request('GET', base)) as WindowManagerState
-  const screen = await screenOf(context, base)
+  const { revision, screen } = await meantBy(context, base, command_id)
   const isPreview = options.preview === true
   const body = { expected_revision: revision, command_id, payload, ...(screen !== undefined && { client_id: screen }) }
   const reply = (await client.request('POST', `${base}/${isPreview ? 'preview' : 'commands'}`, body)) as
@@ -104,6 +104,19 @@ async function perform(context: CommandContext, command_id: string, payload: unk
   if (!changed && !reply.client) out.line('nothing to change')
   show(context, reply.snapshot, reply.client?.active_desktop_id)
   if (isPreview) out.line(out.color('dim', 'a preview: nothing was changed'))
+}
+
+/** The revision of now and the screen. What is damaged has no screens, but a revision at which another layout takes its place. */
+async function meantBy(context: CommandContext, base: string, command_id: string) {
+  try {
+    const { revision } = (await context.client.request('GET', base)) as WindowManagerState
+    return { revision, screen: await screenOf(context, base) }
+  } catch (error) {
+    const { current_revision: revision } =
+      (error as { more?: { body?: Partial<WindowManagerErrorBody> } }).more?.body ?? {}
+    if (command_id !== 'layout.replace' || revision === undefined) throw error
+    return { revision, screen: undefined }
+  }
 }
 
 /** The screen that a command is for: the one that is named, or the only one. */

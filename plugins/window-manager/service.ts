@@ -105,7 +105,8 @@ export class WindowManagerService implements WindowManagerApi {
     const done = await this.kernel.db.tx(t => {
       // It may have been deleted since it was found; then a document would be left behind.
       if (!this.kernel.needs.workspaces.get(workspace.id)) refuse('workspace_not_found', 'the workspace was deleted')
-      const current = this.#store.read(workspace.id)
+      const replaces = body.command_id === 'layout.replace'
+      const current = replaces ? this.#store.readToReplace(t, workspace.id) : this.#store.read(workspace.id)
       const step = this.#step(current, body, actor)
       if (!step.changed) return { step, stored: current }
       const stored = { document: step.document, revision: current.revision + 1, updatedAt: this.kernel.clock.now() }

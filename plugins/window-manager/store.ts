@@ -1,7 +1,7 @@
 import type { Db, Migration, Tx } from '../../kernel/plugin.js'
 import type { HistoryEntry } from '../../schemas/window-manager.js'
 import { DOCUMENT_VERSION, emptyDocument, type WindowDocument } from './document.js'
-import { refuse } from './refusal.js'
+import { Refusal, refuse } from './refusal.js'
 
 export const migrations: readonly Migration[] = [
   {
@@ -17,6 +17,9 @@ export const migrations: readonly Migration[] = [
 ]
 
 export type Side = 'undo' | 'redo'
+
+/** Entries of a history, whatever its limit. */
+const ALL = -1
 
 /** A document as it is stored; one that no command has changed yet is at revision 0. */
 export interface StoredDocument {
@@ -42,9 +45,24 @@ export class DocumentStore {
       [workspaceId],
     )
     if (!row) return { document: emptyDocument(workspaceId), revision: 0, updatedAt: undefined }
-    const body = parsed<Omit<WindowDocument, 'version' | 'workspace_id'>>(row.body)
+    const body = this.#parsed<Omit<WindowDocument, 'version' | 'workspace_id'>>(workspaceId, row.body)
     const document = { version: DOCUMENT_VERSION, workspace_id: workspaceId, ...body }
     return { document, revision: row.revision, updatedAt: row.updated_at }
+  }
+
+  /** As {@link read}, for who puts another document there: of a damaged one only the revision stays, and no history. */
+  readToReplace(t: Tx, workspaceId: string): StoredDocument {
+    try {
+      for (const side of ['undo', 'redo'] as const) this.history(workspaceId, side, ALL)
+      return this.read(workspaceId)
+    } catch (error) {
+      const revision = error instanceof Refusal ? error.more.current_revision : undefined
+      if (revision === undefined) throw error
+      this.delete(t, workspaceId)
+      const empty = { document: emptyDocument(workspaceId), revision, updatedAt: 0 }
+      this.write(t, empty)
+      return empty
+    }
   }
 
   write(t: Tx, { document, revision, updatedAt }: WrittenDocument): void {
@@ -64,7 +82,7 @@ export class DocumentStore {
         'SELECT entry FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?',
         [workspaceId, side, newest],
       )
-      .map(row => parsed<HistoryEntry>(row.entry))
+      .map(row => this.#parsed<HistoryEntry>(workspaceId, row.entry))
       .reverse()
   }
 
@@ -105,12 +123,16 @@ export class DocumentStore {
     t.run('DELETE FROM window_manager_history WHERE workspace_id = ?', [workspaceId])
     t.run('DELETE FROM window_manager_document WHERE workspace_id = ?', [workspaceId])
   }
-}
 
-function parsed<T>(text: string): T {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return refuse('unavailable', 'the stored document of this workspace is damaged')
+  #parsed<T>(workspaceId: string, text: string): T {
+    try {
+      return JSON.parse(text)
+    } catch {
+      const sql = 'SELECT revision FROM window_manager_document WHERE workspace_id = ?'
+      return refuse('unavailable', 'what is stored of this workspace is damaged; another layout can take its place', {
+        current_revision: this.db.get<Pick<Row, 'revision'>>(sql, [workspaceId])?.revision ?? 0,
+        next: 'svc layout apply --file <layout>',
+      })
+    }
   }
 }
