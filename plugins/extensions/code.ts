@@ -23,8 +23,8 @@ import { resolveInside } from './paths.js'
 /** Bounds of a folder whose code is loaded into the daemon. */
 const MAX_FILES = 20_000
 const MAX_BYTES = 256 * 1024 * 1024
-/** Never part of the code: metadata of tools, which change without it. */
-const LEFT_OUT = new Set(['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__'])
+/** Names that are never part of an extension's code: history, links to programs, what systems and editors leave. */
+export const LEFT_OUT: readonly string[] = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__']
 /** Packages of the daemon that extensions are handed, so that both have one instance of each. */
 const SHARED = ['svc', 'valibot']
 
@@ -41,7 +41,7 @@ export async function filesOf(root: string, leftOut: readonly string[] = []): Pr
   const walk = async (below: string): Promise<void> => {
     const entries = await readdir(path.join(root, below), { withFileTypes: true })
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (LEFT_OUT.has(entry.name) || leftOut.includes(entry.name)) continue
+      if (LEFT_OUT.includes(entry.name) || leftOut.includes(entry.name)) continue
       const relative = below === '' ? entry.name : `${below}/${entry.name}`
       const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
       const found = await lstat(absolute)

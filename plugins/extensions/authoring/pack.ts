@@ -3,14 +3,12 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { create } from 'tar'
+import { LEFT_OUT } from '../code.js'
 import { ExtensionErrors } from '../errors.js'
 import { readArchive } from '../install/archive.js'
 import { readFolder } from '../install/folder.js'
 import { sha256, treeDigest } from '../install/tree.js'
 import type { Manifest } from '../manifest.js'
-
-/** What stays behind: history, links to programs, and what operating systems and editors leave. */
-const LEFT_OUT = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__']
 
 export interface Packed {
   /** Absolute. */
