@@ -260,17 +260,11 @@ test('a removal is refused by those that depend on it; else its folder goes, and
   assert.equal(await seen(), [['extension.removed', { name: 'demo', purged: true }]])
 })
 
-test('purging an extension that is called system leaves the records of the operator', async () => {
-  const folder = await files(path.join(work, 'system'), { 'extension.toml': manifest('system') })
-  await installer.install({ path: folder }, operator)
-  await installer.remove('system', { purge: true }, operator)
-  assert.is(holder.kernel.records.list({ kind: 'thing' }).length, 1)
-})
-
 test('a manifest that is not valid, asks for a newer svc or provides what only svc may is refused', async () => {
   const cases: [string, string][] = [
     ['extension_manifest_missing', ''],
     ['extension_manifest_invalid', '[extension]\nname = "x"\nversion = "one"\n'],
+    ['extension_manifest_invalid', manifest('system')],
     ['extension_version_unsupported', manifest('x', '1.0.0', 'min_svc_version = "99.0.0"\n')],
     [
       'extension_tier_refused',
