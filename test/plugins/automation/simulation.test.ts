@@ -42,7 +42,7 @@ class Simulation {
   }
 
   static async start(seed: number): Promise<Simulation> {
-    const simulation = new Simulation(seed, await bench({ config: CONFIG }))
+    const simulation = new Simulation(seed, await bench({ config: CONFIG, answer: () => completed }))
     for (const id of JOBS) await simulation.#edit(id)
     return simulation
   }
