@@ -223,9 +223,9 @@ async function play(seed: number): Promise<void> {
 }
 
 test('puts, deletes and snapshots of many actors, some refused, leave exactly the records that the rules say', async () => {
-  await forSeeds(Number(process.env.SEEDS ?? 3), play)
+  await forSeeds(3, play)
   const wanted = ['put done', 'put 409 version_conflict', 'delete done', 'snapshot done', 'snapshot 409 snapshot_stale']
-  if (process.env.SEED === undefined) for (const outcome of wanted) assert.ok(seen.has(outcome), outcome)
+  if (process.env.SEEDS !== '1') for (const outcome of wanted) assert.ok(seen.has(outcome), outcome)
 })
 
 test.run()

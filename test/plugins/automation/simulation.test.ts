@@ -3,6 +3,7 @@ import { strict as assert } from 'node:assert'
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import { seededIds, VirtualClock } from '../../../kernel/index.js'
+import { firstSeed } from '../../../scripts/seed.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Bench, bench, hourly, START } from './bench.js'
 import { completed } from './fake-sessions.js'
@@ -245,7 +246,7 @@ class Simulation {
   }
 }
 
-const seed = Number(process.env.SVC_SEED ?? Date.now() % 1_000_000)
+const seed = firstSeed()
 test(`months of jobs, edits, stops, kills and wrong clocks: every instant is accounted for (SVC_SEED=${seed})`, async () => {
   const simulation = await Simulation.start(seed)
   try {
