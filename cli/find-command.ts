@@ -8,7 +8,15 @@ export type Entry = RouteCommand | ModuleCommand | LocalCommand
 export type Found =
   | { readonly is: 'command'; readonly entry: Entry; readonly rest: readonly string[] }
   | { readonly is: 'group'; readonly name: string; readonly rest: readonly string[] }
-  | { readonly is: 'unknown'; readonly text: string; readonly alike: readonly string[] }
+  | { readonly is: 'unknown'; readonly text: string; readonly group: string; readonly alike: readonly string[] }
+
+/** Words that people use for one another; which of them a group has is seen from its help alone. */
+const synonyms: readonly (readonly string[])[] = [
+  ['show', 'info', 'get', 'inspect', 'view', 'describe'],
+  ['list', 'ls'],
+  ['remove', 'delete', 'rm', 'uninstall'],
+  ['add', 'new', 'create', 'init', 'install'],
+]
 
 /**
  * The command with the longest path that the arguments begin with. A group within a group stands for its `list`:
@@ -34,22 +42,22 @@ export function findCommand(argv: readonly string[], entries: readonly Entry[]):
 
 /** `typed` ends with the word that nothing is called; `rest` follows it. */
 function unknown(typed: readonly string[], rest: readonly string[], entries: readonly Entry[]): Found {
-  const text = typed.join(' ')
   const before = typed.slice(0, -1)
+  const [text, group] = [typed.join(' '), before.join(' ')]
   const word = typed.at(-1) as string
-  const beside = entries.flatMap(({ path }) => {
-    const words = path.split(' ')
-    return before.every((name, i) => words[i] === name) ? (words[before.length] ?? []) : []
-  })
-  const alike = nearest(word, [...new Set(beside)]).map(name => longest([...before, name, ...rest], entries))
-  if (alike.length > 0) return { is: 'unknown', text, alike }
+  const paths = entries.map(({ path }) => path.split(' ')).filter(path => before.every((name, i) => path[i] === name))
+  const beside = paths.flatMap(path => path[before.length] ?? [])
+  const spelled = nearest(word, [...new Set(beside)])
+  const meant = synonyms.find(words => words.includes(word)) ?? []
+  const near = spelled.length > 0 ? spelled : meant.filter(name => beside.includes(name))
+  const alike = near.map(name => longest([...before, name, ...rest], entries))
+  if (alike.length > 0) return { is: 'unknown', text, group, alike }
   // The right word in the wrong place: `svc jobs` for `svc automation jobs`.
-  const within = entries.flatMap(({ path }) => {
-    const words = path.split(' ')
-    const at = words.findIndex(other => nearest(word, [other]).length > 0)
-    return at < 0 ? [] : [words.slice(0, at + 1).join(' ')]
+  const within = paths.flatMap(path => {
+    const at = path.findIndex(other => nearest(word, [other]).length > 0)
+    return at < 0 ? [] : [path.slice(0, at + 1).join(' ')]
   })
-  return { is: 'unknown', text, alike: [...new Set(within)].slice(0, 3) }
+  return { is: 'unknown', text, group, alike: [...new Set(within)].slice(0, 3) }
 }
 
 /** As many of the words as are the path of a command or a group. */

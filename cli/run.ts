@@ -6,7 +6,7 @@ import { findAddress, homeOfEnv } from './address.js'
 import { Client } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './command-data.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
-import { type Entry, findCommand } from './find-command.js'
+import { type Entry, type Found, findCommand } from './find-command.js'
 import { commandHelp, groupHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
@@ -29,7 +29,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.commands]
     const help = asksForHelp(words)
     const found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
-    if (found.is === 'unknown') throw unknownFault(found.text, found.alike)
+    if (found.is === 'unknown') throw unknownFault(found)
     if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
     if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
@@ -188,12 +188,10 @@ function otherVersion(daemon: string, own: string): string {
   return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon stop && svc daemon start makes them one`
 }
 
-function unknownFault(text: string, alike: readonly string[]): CliFault {
+function unknownFault({ text, group, alike }: Found & { is: 'unknown' }): CliFault {
   const meant = alike.length === 0 ? '' : `; did you mean ${alike.map(name => `svc ${name}`).join(', ')}?`
-  return usageFault(
-    `there is no command ${JSON.stringify(text)}${meant}`,
-    alike.length > 0 ? `svc ${alike[0]}` : 'svc help',
-  )
+  const help = group === '' ? 'svc help' : `svc ${group} --help`
+  return usageFault(`there is no command ${JSON.stringify(text)}${meant}`, alike.length > 0 ? `svc ${alike[0]}` : help)
 }
 
 function showGroup(

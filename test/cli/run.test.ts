@@ -251,6 +251,7 @@ test('help and mistakes', async ({ daemon }) => {
     [['thnig'], 'svc thing'],
     [['thnig', 'list', 'x'], 'svc thing list'],
     [['parts'], 'svc thing parts'],
+    [['thing', 'ls'], 'svc thing list'],
     [['list'], 'svc thing list'],
     [['thing', 'list', '--limti', '3'], '--limit'],
     [['thing', 'list', '--quite'], '--quiet'],
@@ -264,6 +265,8 @@ test('help and mistakes', async ({ daemon }) => {
     stderr:
       'error: there is no command "thing lsit"; did you mean svc thing list?\n  code: usage\n  next: svc thing list\n',
   })
+  const strange = await runCli(daemon.home, ['thing', 'status'])
+  assert.match(strange.stderr, /no command "thing status"\n.*\n {2}next: svc thing --help/)
   assert.is((await runCli(daemon.home, ['zzz', '--json'])).code, 2)
   assert.is((await runCli(daemon.home, ['--nope'])).code, 2)
   assert.is(daemon.asked.length, 0)
