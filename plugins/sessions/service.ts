@@ -37,6 +37,7 @@ import type { LiveSession } from './live-session.js'
 import { Logs } from './logs.js'
 import { OpenSessions } from './open-sessions.js'
 import type { Decision } from './permission-rules.js'
+import { ProcessWatch } from './process-watch.js'
 import { Prompting } from './prompting.js'
 import { PromptTable } from './prompts.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
@@ -66,6 +67,7 @@ export class SessionsService implements SessionsApi {
     const limits = Object.fromEntries(
       Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
     ) as SessionLimits
+    const health = new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id))
     this.context = {
       kernel,
       limits,
@@ -73,7 +75,8 @@ export class SessionsService implements SessionsApi {
       prompts: new PromptTable(kernel.db),
       briefings: new BriefingTable(kernel.db),
       slots: new Slots(limits.maxAgents),
-      health: new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
+      health,
+      watch: new ProcessWatch(kernel.clock, () => health.staleAfterMs),
       logs: new Logs({
         clock: kernel.clock,
         ids: kernel.ids,
@@ -92,7 +95,10 @@ export class SessionsService implements SessionsApi {
   async start(): Promise<void> {
     const { kernel, context } = this
     kernel.scope.defer('journals', () => context.logs.closeAll())
-    kernel.scope.defer('health', () => context.health.close())
+    kernel.scope.defer('health', () => {
+      context.watch.close()
+      context.health.close()
+    })
     kernel.scope.defer('sessions', () => this.stopAll())
     await emptyTrash(context)
     await repairSessions(context)
