@@ -123,6 +123,50 @@ test('a session keeps the persona that it began with, until it is given another 
   await world.close()
 })
 
+test('a session of a time without personas takes the one that there is at its next start, and keeps it', async () => {
+  const before = await openWorld()
+  const { home, root } = before
+  await before.agent('writer')
+  await before.agent('loads', { flags: '--load' })
+  const write = async (text: string) => {
+    for (const agent of ['writer', 'loads']) await writeFile(path.join(root, '.svc', 'agents', agent, 'SOUL.md'), text)
+  }
+  await write(soul('calm'))
+  const [told, loading, given, barred] = [
+    await before.session('writer'),
+    await before.session('loads'),
+    await before.session('loads'),
+    await before.session('writer'),
+  ]
+  const unused = await before.session('loads')
+  for (const { at } of [told, loading, given, barred]) await before.prompt(at, 'say x')
+  await before.kernel.close()
+
+  const world = await openWorld({ home, root, plugins: [sidecars] })
+  const hears = async (at: string) => said(await world.prompt(at, 'echo'))
+  assert.match(await hears(told.at), /Role: calm.*You are calm\./)
+  assert.match(await hears(loading.at), /^\["From here on .*You are calm\.","echo"\]/)
+  assert.is(await hears(loading.at), '["echo"]\n', 'told once')
+  await write(BROKEN)
+  const refused = await world.kernel.request('POST', `${barred.at}/prompt`, { text: 'echo' })
+  assert.equal([refused.status, refused.body.code], [422, 'soul_invalid'])
+  assert.is((await world.row(barred.id)).state, 'stopped')
+  await write(soul('stern'))
+  const { digest } = (await world.kernel.request('GET', `/api/agents/loads/soul?workspace_id=${world.workspaceId}`))
+    .body
+  const refreshed = await world.kernel.request('POST', `${given.at}/soul/refresh`, { expected_digest: digest })
+  assert.is(refreshed.status, 200)
+  await write(soul('loud'))
+  assert.match(await hears(given.at), /^\["From here on .*You are stern\.","echo"\]/)
+  assert.match(await hears(barred.at), 'You are loud.')
+  assert.match(await hears(unused.at), /^\["(?!From here).*You are loud\./)
+  await world.restart()
+  assert.match(await hears(told.at), 'You are calm.')
+  assert.match(await hears(loading.at), 'You are calm.')
+  await world.close()
+  for (const folder of [home, root]) await rm(folder, { recursive: true, force: true })
+})
+
 test('a process that stands still while it waits is noticed by the clock, as soon and told of as often as the configuration says', async () => {
   const seen: string[] = []
   const logged: string[] = []
