@@ -45,6 +45,11 @@ export class Live {
     wake?.wake()
   }
 
+  /** Something that readers of all workspaces want to know. */
+  notifyAll(): void {
+    for (const id of [...this.#wakes.keys()]) this.notify(id)
+  }
+
   forget(workspaceId: string): void {
     this.#events.delete(workspaceId)
     this.notify(workspaceId)
