@@ -37,7 +37,7 @@ export function checkSessions(context: SessionsContext, live: readonly LiveSessi
     category: 'sessions',
     severity: 'info',
     title: 'Agent processes',
-    message: `${monitored} running, ${unhealthy} of them without a sign of life; ${counts.active} active sessions of ${counts.total}`,
+    message: `${monitored} running${unhealthy > 0 ? `, ${unhealthy} without a sign of life` : ''}; active sessions: ${counts.active} of ${counts.total}`,
     data_freshness: 'live',
   }
   return [ready, ...hung(live), ...damagedJournals(context), ...failures(context)]
