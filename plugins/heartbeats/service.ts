@@ -194,10 +194,11 @@ export class HeartbeatsService implements HeartbeatsApi {
     if (!state?.failures || session?.state !== 'stopped') return []
     const due = this.#dueAt(session.id, policy, clock.now())
     const times = state.failures === 1 ? 'the last wake-up' : `the last ${state.failures} wake-ups`
-    const then = due === undefined ? 'nothing wakes it again' : `the next one is tried at ${iso(due)}`
-    const message =
-      `${times} of ${session.id} ended with its agent: ${then}; svc session history ${session.id} says why, ` +
-      `svc agent heartbeat wake ${session.agentName} ${session.id} tries at once`
+    const then =
+      due === undefined
+        ? 'nothing starts it again'
+        : `the next one is tried at ${iso(due)}, with svc agent heartbeat wake ${session.agentName} ${session.id} at once`
+    const message = `${times} of ${session.id} ended with its agent: ${then}; svc session history ${session.id} says why`
     return [{ code: 'heartbeat_failing', severity: 'warning', message }]
   }
 

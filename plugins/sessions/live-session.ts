@@ -2,7 +2,6 @@ import { messageOf, type Tx, within } from '../../kernel/plugin.js'
 import { AgentBinding, type BindingOwner } from './agent-binding.js'
 import { AgentFailure } from './agent-failure.js'
 import { SessionErrors, type SessionFailure, type TurnOutcome } from './api.js'
-import { readBriefing } from './briefing.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure } from './crash-bundle.js'
 import { type Launch, planLaunch } from './launch.js'
@@ -13,7 +12,6 @@ import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, typ
 import type { SessionChange, SessionRow } from './table.js'
 import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
-import { infoOf } from './wire.js'
 
 /** What a session tells whoever holds it. */
 export interface LiveListener {
@@ -181,19 +179,9 @@ export class LiveSession implements BindingOwner {
     if (this.binding.running) return undefined
     this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)
-    await this.#completeBriefing(planned)
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
     if (this.row.state === 'stopped') await this.#change({ state: walk('stopped', 'starting') })
     return planned
-  }
-
-  /** A session of an earlier version takes what there is to be told at its next start, once, and keeps it like any other. */
-  async #completeBriefing({ workspace }: Launch): Promise<void> {
-    const { kernel, briefings } = this.context
-    const { row } = this
-    const parts = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
-    if (parts.length === 0) return
-    await kernel.db.tx(t => briefings.insert(t, row.id, parts, row.acp_session_id !== null))
   }
 
   async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {

@@ -22,15 +22,7 @@ import {
   type TurnOutcome,
 } from './api.js'
 import { BriefingTable } from './briefing.js'
-import {
-  checkedName,
-  createFromBody,
-  createSession,
-  emptyTrash,
-  listSessions,
-  removeSession,
-  writeMeta,
-} from './catalog.js'
+import { createFromBody, createSession, emptyTrash, listSessions, removeSession, renameSession } from './catalog.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
 import { HealthNews } from './health-news.js'
 import type { LiveSession } from './live-session.js'
@@ -67,7 +59,6 @@ export class SessionsService implements SessionsApi {
     const limits = Object.fromEntries(
       Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
     ) as SessionLimits
-    const health = new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id))
     this.context = {
       kernel,
       limits,
@@ -75,8 +66,8 @@ export class SessionsService implements SessionsApi {
       prompts: new PromptTable(kernel.db),
       briefings: new BriefingTable(kernel.db),
       slots: new Slots(limits.maxAgents),
-      health,
-      watch: new ProcessWatch(kernel.clock, () => health.staleAfterMs),
+      health: new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
+      watch: new ProcessWatch(kernel.clock, () => this.context.health.staleAfterMs),
       logs: new Logs({
         clock: kernel.clock,
         ids: kernel.ids,
@@ -95,10 +86,8 @@ export class SessionsService implements SessionsApi {
   async start(): Promise<void> {
     const { kernel, context } = this
     kernel.scope.defer('journals', () => context.logs.closeAll())
-    kernel.scope.defer('health', () => {
-      context.watch.close()
-      context.health.close()
-    })
+    kernel.scope.defer('health', () => context.health.close())
+    kernel.scope.defer('watch', () => context.watch.close())
     kernel.scope.defer('sessions', () => this.stopAll())
     await emptyTrash(context)
     await repairSessions(context)
@@ -211,12 +200,8 @@ export class SessionsService implements SessionsApi {
   }
 
   async rename(row: SessionRow, name: string): Promise<SessionDetail> {
-    const { table, kernel } = this.context
-    const checked = checkedName(name)
-    await kernel.db.tx(t => table.update(t, row.id, { name: checked, updated_at: kernel.clock.now() }))
-    const renamed = this.find(row.id)
-    await writeMeta(this.context, renamed)
-    return this.detail(renamed)
+    await renameSession(this.context, row, name)
+    return this.detail(this.find(row.id))
   }
 
   async remove(row: SessionRow): Promise<void> {

@@ -12,6 +12,8 @@ interface Wake {
 
 /** The last commands of each workspace, for its streams. A reader holds a revision and no queue, so that a slow one costs nothing. */
 export class Live {
+  /** Another number when the settings have changed. */
+  settings = 0
   readonly #events = new Map<string, WindowStreamEvent[]>()
   readonly #wakes = new Map<string, Wake>()
 
@@ -45,8 +47,9 @@ export class Live {
     wake?.wake()
   }
 
-  /** Something that readers of all workspaces want to know. */
-  notifyAll(): void {
+  /** Readers of all workspaces want to know. */
+  settingsChanged(): void {
+    this.settings++
     for (const id of [...this.#wakes.keys()]) this.notify(id)
   }
 

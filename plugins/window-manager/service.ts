@@ -53,19 +53,12 @@ export class WindowManagerService implements WindowManagerApi {
   readonly #store: DocumentStore
   readonly #clients: Clients
   readonly #live = new Live()
-  /** Rises with every change of the settings. */
-  #settingsVersion = 0
 
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
-    for (const entry of settingsIn(WindowManagerSettings)) {
-      kernel.onSetting(entry, () => {
-        this.#settingsVersion++
-        this.#live.notifyAll()
-      })
-    }
+    for (const entry of settingsIn(WindowManagerSettings)) kernel.onSetting(entry, () => this.#live.settingsChanged())
     kernel.events.on(CommandApplied, ({ payload }) => this.#live.publish(payload))
     kernel.events.on({ cursor: 'workspace-deleted', type: WorkspaceDeleted }, async ({ name, payload }) => {
       if (name !== 'gap') await this.#forget((payload as { id: string }).id)
@@ -177,7 +170,6 @@ export class WindowManagerService implements WindowManagerApi {
       live: this.#live,
       revision: () => (isThere() ? this.#store.read(id).revision : undefined),
       snapshot: () => this.#toReader(workspace, 1),
-      settings: () => this.#settingsVersion,
       client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
       signal,
     }

@@ -15,8 +15,6 @@ export interface StreamSource {
   /** As stored; undefined when the workspace is gone. */
   revision(): number | undefined
   snapshot(): WindowManagerState
-  /** Another number when the settings have changed. */
-  settings(): number
   /** The reader's own client, where it said which. */
   client(): WindowClient | undefined
   readonly signal: AbortSignal
@@ -44,7 +42,7 @@ async function* windowFrames(
   source: StreamSource,
   after: number | undefined,
   // Of the moment of the request: what changes until the first frame is asked for is told as well.
-  settings = source.settings(),
+  settings = source.live.settings,
 ): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
   let wake = () => {}
@@ -61,11 +59,11 @@ async function* windowFrames(
     // What is stored and not yet on the disk comes as an event of its own when it is.
     const upTo = Math.min(revision, live.latest(workspace_id) ?? revision)
     const missed = at === undefined || at > revision ? undefined : live.between(workspace_id, at, Math.max(at, upTo))
-    if (at !== undefined && missed && settings === source.settings()) {
+    if (at !== undefined && missed && settings === live.settings) {
       for (const event of missed) yield { type: 'event', event, revision: event.revision, workspace_id }
       at = Math.max(at, upTo)
     } else {
-      settings = source.settings()
+      settings = live.settings
       const snapshot = source.snapshot()
       at = snapshot.revision
       const client = source.client()

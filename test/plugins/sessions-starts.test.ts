@@ -47,7 +47,7 @@ test('starts that fail say why', async () => {
     failing('gone', '--exit-at-once=0', 'startup_failure', /ended with code 0/),
     failing('gone-wrong', '--exit-at-once=9', 'startup_failure', /ended with code 9/),
     failing('mute', '--mute', 'handshake_failure', /initialize: no answer within 2 s$/),
-    failing('stopped', '', 'handshake_failure', /stopped from outside \(state T\)/, '/bin/sh -c "kill -STOP $$"'),
+    failing('stopped', '--stop-at-start', 'handshake_failure', /stopped from outside \(state T\)/),
     failing('text', '--initialize=42', 'handshake_failure', /no object/),
     failing('no-id', '--new={}', 'startup_failure', /no sessionId/),
     failing('shell', '', 'startup_failure', /ended with code/, '/bin/sh -c true'),

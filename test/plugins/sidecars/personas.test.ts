@@ -211,6 +211,7 @@ test('a process that stands still while it waits is noticed by the clock, as soo
   await eventually(async () => seen.at(-1) === 'idle healthy', 'the good news')
   assert.is((await world.row(id)).badge, 'idle')
   assert.equal((await world.kernel.request('GET', '/api/doctor?only=runtime.subprocess_health')).body.status, 'ok')
+  await eventually(async () => logged.length === 2, 'both events')
   assert.equal(logged, ['session.hung stale', 'session.recovered healthy'])
   const seconds = (performance.now() - begun) / 1000
   assert.equal(seen.slice(0, 2), ['prompting healthy', 'idle healthy'])
