@@ -57,6 +57,10 @@ export class Output implements CommandOutput {
     if (this.mode === 'human' && !this.quiet) this.io.stdout.write(cleanText(text, this.#colors))
   }
 
+  id(id: string): void {
+    if (this.quiet) this.essential(id)
+  }
+
   /** A line that `quiet` does not leave out: the id that a script asked for. */
   essential(text: string): void {
     if (this.mode === 'human') this.#write(cleanLine(text))

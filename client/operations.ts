@@ -1344,6 +1344,37 @@ export interface WindowManagerState {
   readonly desktops: readonly Desktop[]
   readonly windows: { readonly [name: string]: Window }
   readonly overrides: Overrides
+  readonly preferences?: {
+    readonly bindings: {
+      readonly bottom_center: "none" | "reserved" | "zoom"
+      readonly top_center: "none" | "reserved" | "zoom"
+    }
+    readonly desktop_transition: "slide" | "crossfade" | "instant"
+    readonly drag_away_policy: "window" | "group"
+    readonly focus_follows_pointer: boolean
+    readonly focus_policy: "click_directional" | "directional"
+    readonly focus_wrap: boolean
+    readonly gaps: {
+      readonly bottom: number
+      readonly inner: number
+      readonly left: number
+      readonly right: number
+      readonly top: number
+    }
+    readonly group_move_modifier: "alt" | "control" | "meta" | "shift" | "none"
+    readonly history_limit: number
+    readonly new_window_policy: "floating" | "beside_focus"
+    readonly raise_on_focus: boolean
+    readonly shortcuts: { readonly [name: string]: string }
+    readonly small_viewport_policy: "stack" | "reject"
+    readonly snap: {
+      readonly corner_reach: number
+      readonly edge_band: number
+      readonly exit_slack: number
+      readonly repeat_ratios: readonly number[]
+    }
+    readonly swap_modifier: "alt" | "control" | "meta" | "shift" | "none"
+  } | undefined
   readonly history: {
     readonly undo: readonly HistoryEntry[]
     readonly redo: readonly HistoryEntry[]

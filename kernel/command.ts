@@ -54,6 +54,8 @@ export interface CommandOutput {
   readonly json: boolean
   /** A line for people. It is cleaned of everything that could act on the terminal but colours made by `color`. */
   line(text: string): void
+  /** The id of what was made: all that is printed when the command is to be quiet, and nothing otherwise. */
+  id(id: string): void
   /** A piece of a line for people, shown at once. It is cleaned like a line. */
   text(text: string): void
   /** Data: for programs in their form, for people in a readable one. */

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './kernel/common.js'
 import { ResourceRecord } from './kernel/record.js'
 import { Arrangement, Desktop, LayoutDocument, Overrides, Window } from './window-manager/document.js'
+import { WindowPreferences } from './window-manager/preferences.js'
 
 export * from './window-manager/document.js'
 export * from './window-manager/preferences.js'
@@ -66,6 +67,8 @@ export const WindowManagerState = v.pipe(
     desktops: v.array(Desktop),
     windows: v.record(v.string(), Window),
     overrides: Overrides,
+    /** What holds here: the settings with the overrides over them. In the state and in snapshots of the stream. */
+    preferences: v.optional(WindowPreferences),
     history: WindowHistory,
   }),
   v.title('WindowManagerState'),

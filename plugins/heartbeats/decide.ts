@@ -41,6 +41,8 @@ export interface WakeFacts {
   readonly policy: Heartbeat
   /** Of the preferences, in milliseconds. */
   readonly intervalMs: number
+  /** The same, longer where the last wake-ups were the end of the agent. */
+  readonly pauseMs: number
   /** The schedule of the policy allows it now. */
   readonly open: boolean
   /** Whoever asks names a session; else it is the one that could be woken, if there is one. */
@@ -61,6 +63,15 @@ export interface WakeFacts {
  */
 export const LATE_MS = 5000
 
+/** Milliseconds of the longest pause, unless the interval is longer itself. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000
+
+/** Milliseconds from one wake-up to the next: the interval, doubled with each failure in a row after the first. */
+export function pauseMs(intervalMs: number, failures: number): number {
+  const doubled = intervalMs * 2 ** Math.max(0, failures - 1)
+  return Math.max(intervalMs, Math.min(doubled, LONGEST_PAUSE_MS))
+}
+
 type Rule = readonly [reason: WakeReason, applies: (facts: WakeFacts) => boolean]
 
 /** Why a wake-up is not sent; the first that applies. When none does it is tried. */
@@ -75,6 +86,12 @@ export const RULES: readonly Rule[] = [
   ['quiet_window', ({ open }) => !open],
   ['wake_coalesced', ({ underWay }) => underWay],
   ['session_unhealthy', ({ session, health }) => isUnwell(session, health)],
+  // Whoever asks by hand may have mended the agent.
+  [
+    'session_unhealthy',
+    ({ source, lastSentAt, intervalMs, pauseMs, now }) =>
+      source !== 'manual' && pauseMs > intervalMs && isWithin(lastSentAt, pauseMs - LATE_MS, now),
+  ],
   ['session_prompt_active', ({ health }) => health?.active_prompt === true],
   ['cooldown_active', ({ lastSentAt, now, config }) => isWithin(lastSentAt, config.wake_cooldown, now)],
   // Whoever asks by hand waits for the cooldown alone.

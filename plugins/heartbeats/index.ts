@@ -1,12 +1,12 @@
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/sidecars.js'
-import { Daemon } from '../daemon/api.js'
+import { Checks, Daemon } from '../daemon/api.js'
 import { Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
 import type { HeartbeatsService } from './service.js'
-import { wakeTables } from './wakes.js'
+import { failuresColumn, wakeTables } from './wakes.js'
 
 const route = routeOf<HeartbeatsService>()
 const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
@@ -30,7 +30,10 @@ export default definePlugin({
   declares: [WakeContexts],
   events: [HeartbeatSent],
   errors: [HeartbeatErrors],
-  tables: [{ id: '001-wake', sql: wakeTables }],
+  tables: [
+    { id: '001-wake', sql: wakeTables },
+    { id: '002-failures', sql: failuresColumn },
+  ],
   services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
   // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
   reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
@@ -103,5 +106,6 @@ export default definePlugin({
   registries: [
     contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
     contribute(WakeContexts, self => self.contexts),
+    contribute(Checks, self => [{ id: 'heartbeats', category: 'agents', run: async () => self.checkItems() }]),
   ],
 })

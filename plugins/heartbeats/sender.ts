@@ -3,11 +3,11 @@ import { durationMs } from '../../schemas/duration.js'
 import type { PolicyDiagnostic, WakeReason } from '../../schemas/sessions.js'
 import type { Heartbeat, WakeDecision, WakeSource } from '../../schemas/sidecars.js'
 import type { Daemon } from '../daemon/api.js'
-import type { SessionInfo, Sessions } from '../sessions/api.js'
+import type { SessionInfo, Sessions, TurnOutcome } from '../sessions/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { HeartbeatSent, type Wake } from './api.js'
-import { LATE_MS, RESULTS, refusalOf } from './decide.js'
+import { LATE_MS, pauseMs, RESULTS, refusalOf } from './decide.js'
 import { wakePrompt } from './prompt.js'
 import type { WakeRow, Wakes } from './wakes.js'
 import { Schedule, ZoneClocks } from './windows.js'
@@ -39,7 +39,7 @@ export interface WakeRequest {
 /** What sending came to; a problem says more than its reason. */
 interface Sent {
   readonly reason: WakeReason
-  readonly turnId?: string
+  readonly turn?: { readonly turnId: string; readonly outcome: Promise<TurnOutcome> }
   readonly problem?: string
   readonly notes?: readonly PolicyDiagnostic[]
 }
@@ -47,23 +47,26 @@ interface Sent {
 /** Decides about wake-ups and sends them: the one way, whoever asks. */
 export class WakeSender {
   readonly #clocks = new ZoneClocks()
-  /** Sessions whose wake-up is being sent or whose turn of one runs. */
-  readonly #underWay = new Set<string>()
+  /** Sessions whose wake-up is being sent or whose turn of one runs, with the epoch milliseconds since which. */
+  readonly #underWay = new Map<string, number>()
 
   constructor(
     private readonly kernel: HeartbeatsKernel,
     private readonly wakes: Wakes,
     private readonly before: Gate<[Wake]>,
     private readonly after: Notify<[Wake, WakeDecision]>,
+    /** When a session is due has changed by what became of its wake-up. */
+    private readonly replan: (session: SessionInfo) => Promise<void>,
   ) {}
 
   /** The first whole minute, not before `from`, in which a session is to be woken; undefined: never. Epoch milliseconds. */
   dueAt(session: SessionInfo, policy: Heartbeat, from: number): number | undefined {
     if (!policy.active) return undefined
-    const last = this.wakes.state(session.id)?.last_sent_at ?? session.createdAt
+    // One that is on its way may not be written down yet.
+    const last = this.#underWay.get(session.id) ?? this.wakes.state(session.id)?.last_sent_at ?? session.createdAt
     // A clock that was set back must not silence a session until it has caught up.
     const since = Math.min(last, this.kernel.clock.now())
-    return this.#schedule(policy).nextOpen(Math.max(since + intervalOf(policy) - LATE_MS, from))
+    return this.#schedule(policy).nextOpen(Math.max(since + this.#pauseOf(session, policy) - LATE_MS, from))
   }
 
   async wake(request: WakeRequest): Promise<WakeDecision> {
@@ -77,7 +80,9 @@ export class WakeSender {
       reason !== undefined || session === undefined
         ? { reason: reason ?? 'session_not_found' }
         : await this.#send(wake, session, request.policy)
-    const row = await this.#record(request, sent)
+    const recorded = this.#record(request, sent)
+    if (session && sent.turn) void this.#follow(request, session, sent.turn, recorded)
+    const row = await recorded
     const decision = this.#decision(request, sent, row)
     await this.after.call(wake, decision)
     return decision
@@ -109,6 +114,7 @@ export class WakeSender {
       spent,
       config: needs.sidecars.heartbeatConfig,
       intervalMs: intervalOf(policy),
+      pauseMs: session ? this.#pauseOf(session, policy) : 0,
       open: this.#schedule(policy).isOpen(now),
       health: session && needs.sessions.healthOf(session.id),
       underWay: session !== undefined && this.#underWay.has(session.id),
@@ -119,7 +125,7 @@ export class WakeSender {
   async #send(wake: Wake, session: SessionInfo, policy: Heartbeat): Promise<Sent> {
     const { needs } = this.kernel
     const done = () => this.#underWay.delete(session.id)
-    this.#underWay.add(session.id)
+    this.#underWay.set(session.id, this.kernel.clock.now())
     try {
       const refused = await this.before.ask(wake)
       if (refused) {
@@ -128,25 +134,72 @@ export class WakeSender {
       }
       await needs.daemon.admit('prompt')
       const { text, notes } = await wakePrompt(this.kernel, policy, session)
-      const { turnId, outcome } = await needs.sessions.begin(session.id, { text, source: 'heartbeat' })
-      // How the turn goes is the session's to tell.
-      outcome.then(done, done)
-      return { reason: 'wake_sent', turnId, notes }
+      const turn = await needs.sessions.begin(session.id, { text, source: 'heartbeat' })
+      return { reason: 'wake_sent', turn, notes }
     } catch (error) {
       done()
       return { reason: reasonOfFault(error), problem: messageOf(error) }
     }
   }
 
-  async #record(request: WakeRequest, { reason, turnId }: Sent): Promise<WakeRow> {
-    const { clock, ids, db, events, needs } = this.kernel
+  /** Waits for the end of a turn. How it went is the session's to tell; whether its agent lived through it counts here. */
+  async #follow(
+    request: WakeRequest,
+    session: SessionInfo,
+    { turnId, outcome }: NonNullable<Sent['turn']>,
+    recorded: Promise<WakeRow>,
+  ): Promise<void> {
+    const { db, log, needs } = this.kernel
+    try {
+      const { status } = await outcome
+      await recorded
+      const before = this.wakes.state(session.id)?.failures ?? 0
+      const died = status === 'failed' && needs.sessions.get(session.id)?.state === 'stopped'
+      if (died) await this.#recordDeath(request, session, turnId, before + 1)
+      else if (status === 'completed' && before > 0) await db.tx(t => this.wakes.setFailures(t, session.id, 0))
+      else return
+      await this.replan(session)
+    } catch (error) {
+      log.error(`what became of a wake-up is not known: ${messageOf(error)}`, { session: session.id })
+    } finally {
+      this.#underWay.delete(session.id)
+    }
+  }
+
+  async #recordDeath(request: WakeRequest, session: SessionInfo, turnId: string, failures: number): Promise<void> {
+    const { policy } = request
+    // The key is that of the wake-up, not of what became of it.
+    const row = this.#row({ ...request, key: undefined }, 'synthetic_prompt_failed', turnId)
+    const sentAt = this.wakes.state(session.id)?.last_sent_at ?? row.created_at
+    const next = this.#schedule(policy).nextOpen(sentAt + pauseMs(intervalOf(policy), failures) - LATE_MS)
+    await this.kernel.db.tx(t => {
+      this.wakes.record(t, row, next, true)
+      this.wakes.setFailures(t, session.id, failures)
+    })
+  }
+
+  async #record(request: WakeRequest, { reason, turn }: Sent): Promise<WakeRow> {
+    const { db, events } = this.kernel
+    const { agent, policy, session } = request
+    const row = this.#row(request, reason, turn?.turnId)
+    const next = turn && this.#schedule(policy).nextOpen(row.created_at + intervalOf(policy) - LATE_MS)
+    await db.tx(t => {
+      this.wakes.record(t, row, next, session !== undefined)
+      if (!turn) return
+      const payload = { session_id: row.session_id, agent_name: agent, wake_event_id: row.id, turn_id: turn.turnId }
+      events.emit(t, HeartbeatSent, payload, { scope: row.workspace_id, subject: row.session_id })
+    })
+    return row
+  }
+
+  #row(request: WakeRequest, reason: WakeReason, turnId: string | undefined): WakeRow {
+    const { clock, ids, needs } = this.kernel
     const { agent, policy, session, source, key } = request
-    const sessionId = session?.id ?? request.sessionId
     const now = clock.now()
-    const row: WakeRow = {
+    return {
       id: ids.id('wak'),
       agent_name: agent,
-      session_id: sessionId,
+      session_id: session?.id ?? request.sessionId,
       workspace_id: request.workspaceId,
       source,
       result: RESULTS[reason],
@@ -159,19 +212,11 @@ export class WakeSender {
       created_at: now,
       expires_at: now + needs.sidecars.heartbeatConfig.wake_event_retention,
     }
-    const next = turnId === undefined ? undefined : this.#schedule(policy).nextOpen(now + intervalOf(policy) - LATE_MS)
-    await db.tx(t => {
-      this.wakes.record(t, row, next, session !== undefined)
-      if (turnId === undefined) return
-      const payload = { session_id: sessionId, agent_name: agent, wake_event_id: row.id, turn_id: turnId }
-      events.emit(t, HeartbeatSent, payload, { scope: row.workspace_id, subject: sessionId })
-    })
-    return row
   }
 
-  #decision({ policy }: WakeRequest, { reason, turnId, problem, notes = [] }: Sent, row?: WakeRow): WakeDecision {
+  #decision({ policy }: WakeRequest, { reason, turn, problem, notes = [] }: Sent, row?: WakeRow): WakeDecision {
     const said: PolicyDiagnostic[] =
-      problem === undefined ? [] : [{ code: reason, message: problem, severity: row && !turnId ? 'warning' : 'info' }]
+      problem === undefined ? [] : [{ code: reason, message: problem, severity: row && !turn ? 'warning' : 'info' }]
     const diagnostics = [...(policy.diagnostics ?? []), ...notes, ...said]
     return {
       result: RESULTS[reason],
@@ -179,10 +224,16 @@ export class WakeSender {
       ...(policy.config_digest && { config_digest: policy.config_digest }),
       ...(policy.digest && { policy_digest: policy.digest }),
       ...(policy.snapshot_id && { policy_snapshot_id: policy.snapshot_id }),
-      ...(turnId && { synthetic_prompt_id: turnId }),
+      ...(turn && { synthetic_prompt_id: turn.turnId }),
       ...(row && { wake_event_id: row.id }),
       ...(diagnostics.length > 0 && { diagnostics }),
     }
+  }
+
+  /** Only of a session that is down: one that runs again got over it. */
+  #pauseOf(session: SessionInfo, policy: Heartbeat): number {
+    const failures = session.state === 'stopped' ? (this.wakes.state(session.id)?.failures ?? 0) : 0
+    return pauseMs(intervalOf(policy), failures)
   }
 
   #schedule(policy: Heartbeat): Schedule {

@@ -1,4 +1,6 @@
-import { Fault, messageOf, ok } from '../../kernel/plugin.js'
+import { Fault, iso, messageOf, ok } from '../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type { PolicyDiagnostic } from '../../schemas/sessions.js'
 import type {
   Heartbeat,
   HeartbeatStatus,
@@ -13,7 +15,7 @@ import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js
 import { absentContexts, ownContexts } from './prompt.js'
 import { WakeScheduler } from './scheduler.js'
 import { type HeartbeatsKernel, WakeSender } from './sender.js'
-import { eventToWire, stateToWire, Wakes } from './wakes.js'
+import { eventToWire, type StateRow, stateToWire, Wakes } from './wakes.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -37,7 +39,8 @@ export class HeartbeatsService implements HeartbeatsApi {
     this.wakeAfter = kernel.hooks.notify<[Wake, WakeDecision]>('wake.after')
     this.contexts = ownContexts({ healthOf: id => kernel.needs.sessions.healthOf(id) })
     this.#wakes = new Wakes(kernel.db)
-    this.#sender = new WakeSender(kernel, this.#wakes, this.wakeBefore, this.wakeAfter)
+    const replan = (session: SessionInfo) => this.plan(session)
+    this.#sender = new WakeSender(kernel, this.#wakes, this.wakeBefore, this.wakeAfter, replan)
     this.#scheduler = new WakeScheduler(kernel, due => this.#cycle(due))
     kernel.scope.defer('followed', () => {
       for (const end of this.#followed.values()) end()
@@ -131,7 +134,7 @@ export class HeartbeatsService implements HeartbeatsApi {
       validation_status,
       preferences,
       ...(config_digest && { config_digest }),
-      diagnostics: [...(diagnostics ?? []), ...absentContexts(this.kernel, policy)],
+      diagnostics: [...(diagnostics ?? []), ...absentContexts(this.kernel, policy), ...this.#backoff(policy, state)],
       ...(digest && { digest }),
       ...(snapshot_id && { snapshot_id }),
       ...(source_path && { source_path }),
@@ -157,10 +160,46 @@ export class HeartbeatsService implements HeartbeatsApi {
     return {
       ...(policy?.config_digest && { config_digest: policy.config_digest }),
       ...(policy?.digest && { policy_digest: policy.digest }),
-      diagnostics: policy?.diagnostics ?? [],
+      diagnostics: policy ? [...(policy.diagnostics ?? []), ...this.#backoff(policy, state)] : [],
       wake_state: state ? stateToWire(state) : null,
       ...(withEvents && { wake_events: this.#wakes.recent({ session: sessionId }).map(eventToWire) }),
     }
+  }
+
+  /** Sessions whose wake-ups are the end of their agents, again and again. */
+  checkItems(): DiagnosticItem[] {
+    return this.#wakes.failing(2).flatMap(({ session_id: id, agent_name: agent, failures }) => {
+      const session = this.kernel.needs.sessions.get(id)
+      if (session?.state !== 'stopped' || !this.#isWakeable(session)) return []
+      return [
+        {
+          id: `heartbeats.failing.${id}`,
+          code: 'heartbeat_failing',
+          category: 'agents',
+          severity: 'warning' as const,
+          title: 'Wake-ups end with their agent',
+          message: `the last ${failures} wake-ups of ${id} by the policy of ${agent} were the end of its agent; they come ever more seldom`,
+          data_freshness: 'live',
+          suggested_command: `svc session history ${id}`,
+          evidence: { session_id: id, agent_name: agent, failures },
+        },
+      ]
+    })
+  }
+
+  /** Why a policy that is at work does not wake a session as often as it says. */
+  #backoff(policy: Heartbeat, state: StateRow | undefined): PolicyDiagnostic[] {
+    const { needs, clock } = this.kernel
+    const session = state && needs.sessions.get(state.session_id)
+    if (!state?.failures || session?.state !== 'stopped') return []
+    const due = this.#dueAt(session.id, policy, clock.now())
+    const times = state.failures === 1 ? 'the last wake-up' : `the last ${state.failures} wake-ups`
+    const then =
+      due === undefined
+        ? 'nothing starts it again'
+        : `the next one is tried at ${iso(due)}, with svc agent heartbeat wake ${session.agentName} ${session.id} at once`
+    const message = `${times} of ${session.id} ended with its agent: ${then}; svc session history ${session.id} says why`
+    return [{ code: 'heartbeat_failing', severity: 'warning', message }]
   }
 
   /** Decides about the sessions that are due; at most `max_wakes_per_cycle` are sent, the others follow in the next minutes. */

@@ -19,6 +19,8 @@ CREATE TABLE heartbeats_state (
   last_reason TEXT NOT NULL, last_sent_at INTEGER, next_allowed_at INTEGER, snapshot_id TEXT, coalesced INTEGER NOT NULL,
   updated_at INTEGER NOT NULL) STRICT`
 
+export const failuresColumn = 'ALTER TABLE heartbeats_state ADD COLUMN failures INTEGER NOT NULL DEFAULT 0'
+
 /** One decision: the audit of wake-ups. */
 export type WakeRow = {
   readonly id: string
@@ -49,6 +51,8 @@ export type StateRow = {
   readonly next_allowed_at: number | null
   readonly snapshot_id: string | null
   readonly coalesced: number
+  /** Wake-ups in a row whose agent did not live to the end of the turn. */
+  readonly failures: number
   readonly updated_at: number
 }
 
@@ -66,6 +70,15 @@ export class Wakes {
       'SELECT * FROM heartbeats_state WHERE agent_name = ? AND ifnull(?, workspace_id) = workspace_id ORDER BY updated_at DESC LIMIT 1',
       [agent, workspaceId ?? null],
     )
+  }
+
+  /** Those whose last wake-ups, at least so many, were the end of their agents. */
+  failing(least: number): StateRow[] {
+    return this.db.all<StateRow>('SELECT * FROM heartbeats_state WHERE failures >= ? ORDER BY session_id', [least])
+  }
+
+  setFailures(t: Tx, sessionId: string, failures: number): void {
+    t.run('UPDATE heartbeats_state SET failures = ? WHERE session_id = ?', [failures, sessionId])
   }
 
   /** Newest first, at most {@link RECENT}. */

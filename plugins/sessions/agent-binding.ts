@@ -5,7 +5,8 @@ import { renewed } from './briefing.js'
 import type { SessionsContext } from './context.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
-import { isStopped, type Pulse, pulseOf } from './pulse.js'
+import type { Watched } from './process-watch.js'
+import { type Pulse, pulseOf } from './pulse.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 import { ToolCalls } from './tool-calls.js'
@@ -33,7 +34,7 @@ export interface BindingOwner {
 }
 
 /** A session's process, while it has one, and what it says. */
-export class AgentBinding {
+export class AgentBinding implements Watched {
   readonly updates: Updates
   #running: RunningAgent | undefined
   /** Given with the next prompt: the agent does not know the conversation. */
@@ -48,6 +49,9 @@ export class AgentBinding {
   #seenAt = 0
   /** The same in epoch milliseconds, for people. */
   #presentAt = 0
+  /** Looks in a row at which it stood still. */
+  #failedLooks = 0
+  #isStale = false
 
   constructor(
     private readonly context: SessionsContext,
@@ -83,29 +87,39 @@ export class AgentBinding {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** The process that waits for a prompt has shown no life for long. */
-  get isStale(): boolean {
-    this.#look()
-    const { clock } = this.context.kernel
-    return this.#running !== undefined && clock.monotonic() - this.#seenAt > this.context.health.staleAfterMs
+  /** The process has stood still for long, and how often in a row that was seen; undefined: it runs, or there is none. */
+  get standstill(): { readonly looks: number } | undefined {
+    this.context.watch.look()
+    return this.#isStale ? { looks: this.#failedLooks } : undefined
   }
 
   /** When the process showed life last, in epoch milliseconds; undefined without one. */
   get presentAt(): number | undefined {
-    this.#look()
+    this.context.watch.look()
     return this.#running && this.#presentAt
   }
 
-  /** Asks the system, never the agent. */
-  #look(): void {
-    const handle = this.#running?.agent.handle
-    if (handle?.alive && !isStopped(handle.pid)) this.#seen()
+  get group(): number {
+    return this.#running?.agent.handle.pid ?? 0
+  }
+
+  looked(runs: boolean): void {
+    const { kernel, health } = this.context
+    const before = this.#isStale
+    if (runs) this.#seen()
+    else {
+      this.#failedLooks++
+      this.#isStale = kernel.clock.monotonic() - this.#seenAt > health.staleAfterMs
+    }
+    if (this.#isStale !== before) health.note(this.owner.id)
   }
 
   #seen(): void {
     const { clock } = this.context.kernel
     this.#seenAt = clock.monotonic()
     this.#presentAt = clock.now()
+    this.#failedLooks = 0
+    this.#isStale = false
   }
 
   /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
@@ -138,6 +152,7 @@ export class AgentBinding {
     })
     this.#running = running
     this.#seen()
+    this.context.watch.add(this)
     const { session } = running.agent
     this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
     this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
@@ -156,6 +171,8 @@ export class AgentBinding {
   async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
     const running = this.#running
     this.#running = undefined
+    this.#isStale = false
+    this.context.watch.delete(this)
     if (!running) return
     running.permissions.endTurn()
     await Promise.all([running.terminals.close(), running.agent.stop(options)])

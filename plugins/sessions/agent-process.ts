@@ -8,6 +8,7 @@ import { AgentFailure, type LastWords } from './agent-failure.js'
 import type { FailureKind } from './api.js'
 import type { ClientMethods } from './client-methods.js'
 import { OutputBuffer } from './output-buffer.js'
+import { stoppedGroups } from './pulse.js'
 import { redactText } from './redact.js'
 
 const STDERR_BYTES = 16 * 1024
@@ -140,9 +141,14 @@ export class AgentProcess {
   async #handshake(): Promise<AgentSession> {
     const { start } = this
     const request = async <T>(kind: FailureKind, method: string, params: unknown, ms: number): Promise<T> => {
+      let isAnswered = false
+      const answer = this.#connection.agent.request<T>(method, params).finally(() => {
+        isAnswered = true
+      })
       try {
-        return await within(start.clock, ms, this.#connection.agent.request<T>(method, params))
+        return await within(start.clock, ms, answer)
       } catch (error) {
+        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(ms)}`, error)
         if (!this.#connection.signal.aborted) throw new AgentFailure(kind, `${method}: ${describe(error)}`, error)
         const failure = await this.ended
         throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
@@ -207,6 +213,11 @@ export class AgentProcess {
       modes: offered,
       prompts: { image, audio, embeddedContext },
     }
+  }
+
+  #silence(ms: number): string {
+    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped from outside (state T)' : ''
+    return `no answer within ${ms / 1000} s${stands}`
   }
 
   async #chooseMode(sessionId: string, offered: readonly string[], current: string | undefined): Promise<void> {

@@ -190,3 +190,18 @@ export const SessionStopped = event(
   }),
 )
 export const SessionRepaired = event('session.repaired', v.object({ id: v.string(), repaired: v.number() }))
+
+const HealthChange = v.object({
+  id: v.string(),
+  agent_name: v.string(),
+  workspace_id: v.string(),
+  health: v.string(),
+  /** In words. */
+  reason: v.optional(v.string()),
+})
+/** Its process, or its turn, has shown no sign of life for long. */
+export const SessionHung = event('session.hung', HealthChange)
+/** It stopped by a failure. */
+export const SessionUnhealthy = event('session.unhealthy', HealthChange)
+/** It is well again after one of the two. */
+export const SessionRecovered = event('session.recovered', HealthChange)

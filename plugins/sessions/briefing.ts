@@ -33,14 +33,16 @@ export class BriefingTable {
     return { text: texts.join('\n\n'), changed: parts.some(({ changed }) => changed === 1) }
   }
 
-  insert(t: Tx, sessionId: string, parts: readonly BriefingPart[]): void {
-    for (const { name, text } of parts) {
-      t.run('INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, 0)', [
-        sessionId,
-        name,
-        text,
-      ])
-    }
+  /** Who has said what this session is told, even if that was nothing. */
+  names(sessionId: string): ReadonlySet<string> {
+    const rows = this.db.all<{ name: string }>('SELECT name FROM sessions_briefing WHERE session_id = ?', [sessionId])
+    return new Set(rows.map(({ name }) => name))
+  }
+
+  /** @param late the agent may know the conversation already, and has to be told */
+  insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
+    const sql = 'INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, ?)'
+    for (const { name, text } of parts) t.run(sql, [sessionId, name, text, late && text !== '' ? 1 : 0])
   }
 
   /** @param t may be another plugin's */
@@ -53,16 +55,19 @@ export class BriefingTable {
   }
 }
 
-/** What contributors say of a session that is about to be made. Throws what refuses it, and refuses it when one fails. */
+/**
+ * What contributors say of a session that is about to be made, or of one that was made before there was such a contributor:
+ * those who have spoken (`known`) are not asked again. Throws what refuses it, and refuses it when one fails.
+ */
 export async function readBriefing(
   { collect, clock, log }: SessionsKernel,
   session: SessionInfo,
   workspace: Workspace,
+  known: ReadonlySet<string> = new Set(),
 ): Promise<BriefingPart[]> {
   const read = async ({ owner, entry }: Contributed<Briefing>) => {
     try {
-      const text = await within(clock, READ_MS, entry.read(session, workspace))
-      return text === undefined ? [] : [{ name: entry.name, text }]
+      return { name: entry.name, text: (await within(clock, READ_MS, entry.read(session, workspace))) ?? '' }
     } catch (error) {
       if (error instanceof Fault) throw error
       log.error(`${owner} does not say what a session is told: ${messageOf(error)}`, { agent: session.agentName })
@@ -71,7 +76,11 @@ export async function readBriefing(
       )
     }
   }
-  return (await Promise.all(collect(SessionBriefings).map(read))).flat()
+  return Promise.all(
+    collect(SessionBriefings)
+      .filter(({ entry }) => !known.has(entry.name))
+      .map(read),
+  )
 }
 
 /** What an agent that was told something else before is told with its next prompt. */

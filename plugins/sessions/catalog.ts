@@ -70,6 +70,14 @@ export async function createSession(context: SessionsContext, request: CreateSes
   }
 }
 
+/** Throws where the name is none. */
+export async function renameSession(context: SessionsContext, row: SessionRow, name: string): Promise<void> {
+  const { table, kernel } = context
+  const change = { name: checkedName(name), updated_at: kernel.clock.now() }
+  await kernel.db.tx(t => table.update(t, row.id, change))
+  await writeMeta(context, { ...row, ...change })
+}
+
 /** The session that a request asks for; all of the request is checked before anything is made. */
 export async function createFromBody(
   context: SessionsContext,
@@ -104,7 +112,7 @@ export async function createFromBody(
 }
 
 /** What a person finds in a session's folder beside its journal; the row is the truth. */
-export async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<void> {
+async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<void> {
   const { id, name, type, agent_name, workspace_id, workspace_path, provider, model, created_at } = row
   const meta = {
     schema: 'svc.session.meta.v1',
@@ -189,7 +197,7 @@ export async function listSessions(
 }
 
 /** A name that can stand in a list. Throws `session_name_invalid` (400). */
-export function checkedName(name: string): string {
+function checkedName(name: string): string {
   const trimmed = name.trim()
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is refused
   if (trimmed === '' || trimmed.length > 200 || /[\u0000-\u001f\u007f]/.test(trimmed)) {

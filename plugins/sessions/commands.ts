@@ -25,6 +25,7 @@ export async function runNew({ options, client, out, cwd }: CommandContext): Pro
   const reply = (await client.request('POST', '/api/sessions', body)) as { session: { id: string; agent_name: string } }
   if (out.json) return out.value(reply)
   const { id, agent_name } = reply.session
+  out.id(id)
   out.line(`started ${id} (${agent_name})`)
   const next = prompt === undefined ? `svc session prompt ${id} '…'` : `svc session events ${id} --follow`
   out.line(out.color('dim', `next: ${next}`))

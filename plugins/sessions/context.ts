@@ -7,6 +7,7 @@ import { SessionErrors, type SessionInfo, type SessionStart } from './api.js'
 import type { BriefingTable } from './briefing.js'
 import type { HealthNews } from './health-news.js'
 import type { Logs } from './logs.js'
+import type { ProcessWatch } from './process-watch.js'
 import type { PromptTable } from './prompts.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
@@ -28,6 +29,7 @@ export interface SessionsContext {
   readonly limits: SessionLimits
   readonly slots: Slots
   readonly health: HealthNews
+  readonly watch: ProcessWatch
   readonly prepare: Pipeline<SessionStart, [SessionInfo]>
   readonly permission: Gate<[{ sessionId: string; toolKind: string; title: string }]>
   readonly stopped: Notify<[SessionInfo]>

@@ -8,9 +8,12 @@ import {
   SessionBriefings,
   SessionCreated,
   SessionErrors,
+  SessionHung,
+  SessionRecovered,
   SessionRepaired,
   SessionStopped,
   Sessions,
+  SessionUnhealthy,
   WakeSources,
 } from './api.js'
 import { inspectionRoutes, queueRoutes } from './detail-routes.js'
@@ -32,7 +35,7 @@ export default definePlugin({
   declares: [SessionBriefings, HealthTimings, WakeSources],
   tables: SESSION_TABLES,
   errors: [SessionErrors],
-  events: [SessionCreated, SessionStopped, SessionRepaired],
+  events: [SessionCreated, SessionStopped, SessionRepaired, SessionHung, SessionUnhealthy, SessionRecovered],
   settings: [DefaultAgent, ...Object.values(SessionSettings)],
   routes: [...sessionRoutes, ...inspectionRoutes, ...queueRoutes],
   registries: [

@@ -8,6 +8,7 @@ import type { ToolCallFields } from './acp-schemas.js'
 import { AgentFailure } from './agent-failure.js'
 import type { AgentProcess } from './agent-process.js'
 import type { SessionInfo, SessionStart } from './api.js'
+import { readBriefing } from './briefing.js'
 import type { SessionsContext } from './context.js'
 import type { EventContent } from './events.js'
 import { startableServers } from './mcp.js'
@@ -15,6 +16,7 @@ import { contains, type Territory } from './paths.js'
 import { Permissions } from './permissions.js'
 import type { SessionRow } from './table.js'
 import { Terminals } from './terminals.js'
+import { infoOf } from './wire.js'
 
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
@@ -47,14 +49,19 @@ export interface RunningAgent {
   readonly preamble: string
 }
 
-/** Checks what a process of this session needs. Throws the faults of workspaces and agents; starts nothing. */
-export async function planLaunch({ kernel }: SessionsContext, row: SessionRow): Promise<Launch> {
+/**
+ * Checks what a process of this session needs; starts nothing. One that was made before there was anything to be told takes
+ * it now, once, and keeps it like any other. Throws the faults of workspaces and agents, and of who has something to tell.
+ */
+export async function planLaunch({ kernel, briefings }: SessionsContext, row: SessionRow): Promise<Launch> {
   const workspace = kernel.needs.workspaces.get(row.workspace_id)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session is gone`)
   const root = await realpath(workspace.rootDir).catch(() => {
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace)
+  const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
+  if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
   return { plan, workspace, territory: { roots: await roots(root, workspace.addDirs), forbidden: kernel.home.root } }
 }
 

@@ -31,15 +31,17 @@ export function pulseOf(group: number): Pulse | undefined {
     for (const { pid, parent } of all) if (family.has(parent)) family.add(pid)
   }
   return {
-    frozen: own.some(({ state }) => state === 'T' || state === 't'),
+    frozen: own.some(isStopped),
     cpuMs: all.reduce((sum, { pid, ticks }) => (family.has(pid) ? sum + ticks * TICK_MS : sum), 0),
   }
 }
 
-/** Was this process stopped (state `T`); false where that cannot be known. */
-export function isStopped(pid: number): boolean {
-  return readStat(pid).some(({ state }) => state === 'T' || state === 't')
+/** The process groups of which a member was stopped (state `T`); none where that cannot be known. */
+export function stoppedGroups(): ReadonlySet<number> {
+  return new Set(readStats().flatMap(stat => (isStopped(stat) ? [stat.group] : [])))
 }
+
+const isStopped = ({ state }: Stat) => state === 'T' || state === 't'
 
 function readStats(): Stat[] {
   try {

@@ -22,21 +22,14 @@ import {
   type TurnOutcome,
 } from './api.js'
 import { BriefingTable } from './briefing.js'
-import {
-  checkedName,
-  createFromBody,
-  createSession,
-  emptyTrash,
-  listSessions,
-  removeSession,
-  writeMeta,
-} from './catalog.js'
+import { createFromBody, createSession, emptyTrash, listSessions, removeSession, renameSession } from './catalog.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
 import { HealthNews } from './health-news.js'
 import type { LiveSession } from './live-session.js'
 import { Logs } from './logs.js'
 import { OpenSessions } from './open-sessions.js'
 import type { Decision } from './permission-rules.js'
+import { ProcessWatch } from './process-watch.js'
 import { Prompting } from './prompting.js'
 import { PromptTable } from './prompts.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
@@ -74,6 +67,7 @@ export class SessionsService implements SessionsApi {
       briefings: new BriefingTable(kernel.db),
       slots: new Slots(limits.maxAgents),
       health: new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
+      watch: new ProcessWatch(kernel.clock, () => this.context.health.staleAfterMs),
       logs: new Logs({
         clock: kernel.clock,
         ids: kernel.ids,
@@ -93,6 +87,7 @@ export class SessionsService implements SessionsApi {
     const { kernel, context } = this
     kernel.scope.defer('journals', () => context.logs.closeAll())
     kernel.scope.defer('health', () => context.health.close())
+    kernel.scope.defer('watch', () => context.watch.close())
     kernel.scope.defer('sessions', () => this.stopAll())
     await emptyTrash(context)
     await repairSessions(context)
@@ -205,12 +200,8 @@ export class SessionsService implements SessionsApi {
   }
 
   async rename(row: SessionRow, name: string): Promise<SessionDetail> {
-    const { table, kernel } = this.context
-    const checked = checkedName(name)
-    await kernel.db.tx(t => table.update(t, row.id, { name: checked, updated_at: kernel.clock.now() }))
-    const renamed = this.find(row.id)
-    await writeMeta(this.context, renamed)
-    return this.detail(renamed)
+    await renameSession(this.context, row, name)
+    return this.detail(this.find(row.id))
   }
 
   async remove(row: SessionRow): Promise<void> {

@@ -4,7 +4,7 @@ import type { StatusMember } from '../daemon/api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
 import type { SessionRow, SessionTable } from './table.js'
-import { activityOf } from './wire.js'
+import { activityOf, silenceOf } from './wire.js'
 
 const RECENT_FAILURES = 10
 
@@ -30,17 +30,38 @@ export function statusMembers(context: SessionsContext, live: () => readonly Liv
 /** What the doctor says of agent processes and of sessions that failed. */
 export function checkSessions(context: SessionsContext, live: readonly LiveSession[]): DiagnosticItem[] {
   const counts = countSessions(context)
-  const { monitored } = subprocesses(live)
+  const { monitored, unhealthy } = subprocesses(live)
   const ready: DiagnosticItem = {
     id: 'runtime.subprocess_health',
-    code: 'subprocess_health_ok',
+    code: unhealthy === 0 ? 'subprocess_health_ok' : 'subprocess_health_degraded',
     category: 'sessions',
     severity: 'info',
     title: 'Agent processes',
-    message: `${monitored} running, ${counts.active} active sessions of ${counts.total}`,
+    message: `${monitored} running${unhealthy > 0 ? `, ${unhealthy} without a sign of life` : ''}; active sessions: ${counts.active} of ${counts.total}`,
     data_freshness: 'live',
   }
-  return [ready, ...damagedJournals(context), ...failures(context)]
+  return [ready, ...hung(live), ...damagedJournals(context), ...failures(context)]
+}
+
+function hung(live: readonly LiveSession[]): DiagnosticItem[] {
+  return live.flatMap(session => {
+    const why = silenceOf(session)
+    if (why === undefined) return []
+    const { id, row } = session
+    return [
+      {
+        id: `sessions.hung.${id}`,
+        code: 'session_hung',
+        category: 'sessions',
+        severity: 'warning' as const,
+        title: 'A session hangs',
+        message: `${id} of agent ${row.agent_name}: ${why}`,
+        data_freshness: 'live',
+        suggested_command: `svc session stop ${id}`,
+        evidence: { session_id: id, pid: session.binding.group },
+      },
+    ]
+  })
 }
 
 function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
@@ -105,7 +126,8 @@ function count({ kernel }: SessionsContext): Counts {
 }
 
 function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
-  const turns = live.filter(({ turn }) => turn).length
+  const hanging = live.filter(silenceOf).length
+  const turns = live.filter(session => session.turn && !silenceOf(session)).length
   const moving = (counts.byState.starting ?? 0) + (counts.byState.stopping ?? 0)
   return {
     active: counts.active,
@@ -113,7 +135,8 @@ function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
     by_status: counts.byState,
     by_badge: {
       running: turns + moving,
-      idle: Math.max(0, (counts.byState.active ?? 0) - turns),
+      idle: Math.max(0, (counts.byState.active ?? 0) - turns - hanging),
+      hung: hanging,
       failed: counts.failed,
       stopped: (counts.byState.stopped ?? 0) - counts.failed,
     },
@@ -123,9 +146,16 @@ function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
 
 function subprocesses(live: readonly LiveSession[]) {
   const running = live.filter(({ binding }) => binding.running)
-  const healthy = running.filter(({ binding, turn }) => binding.running?.agent.handle.alive && !turn?.stalled).length
-  const unhealthy = running.length - healthy
-  return { monitored: running.length, healthy, unhealthy, sessions: [], status: unhealthy > 0 ? 'degraded' : 'ok' }
+  const sessions = running.flatMap(session => {
+    const reason = silenceOf(session)
+    if (reason === undefined) return []
+    const { agent_name, workspace_id } = session.row
+    const consecutive_failures = session.binding.standstill?.looks ?? 1
+    return [{ session_id: session.id, agent_name, workspace_id, consecutive_failures, reason }]
+  })
+  const unhealthy = sessions.length
+  const status = unhealthy > 0 ? 'degraded' : 'ok'
+  return { monitored: running.length, healthy: running.length - unhealthy, unhealthy, sessions, status }
 }
 
 function healthMember(context: SessionsContext, live: readonly LiveSession[]) {

@@ -41,6 +41,7 @@ export async function runPrompt(context: CommandContext): Promise<number> {
       if (event.type === 'session_stopped' && canGoOn(event)) {
         talk.say(`a prompt starts it again: svc session prompt ${args.session_id} '…'`)
       }
+      if (event.type === 'error') talk.say(`what became of it: svc session health ${args.session_id}`)
       return talk.interrupted ? INTERRUPTED : end === 'completed' ? 0 : 1
     }
     return context.fault('session_gone', 'the session was removed while its turn ran', 'svc session list')

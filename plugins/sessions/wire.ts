@@ -120,7 +120,7 @@ export function detailToWire(row: SessionRow, live: LiveSession | undefined, now
 export function healthToWire(row: SessionRow, live: LiveSession | undefined): SessionHealth {
   const active = row.state === 'active'
   const prompting = active && live?.turn !== undefined
-  const stale = isStale(live)
+  const stale = silenceOf(live)
   const presentAt = live?.binding.presentAt
   const ineligible = !active
     ? 'session_not_attachable'
@@ -139,23 +139,26 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
     attachable: active,
     eligible_for_wake: ineligible === undefined,
     ...(ineligible && { ineligibility_reason: ineligible }),
-    ...(row.failure_summary && { last_error: row.failure_summary }),
+    ...((stale ?? row.failure_summary) && { last_error: stale ?? row.failure_summary ?? '' }),
     last_activity_at: iso(live?.turn?.lastActivityAt ?? row.last_activity_at),
     ...(presentAt !== undefined && { last_presence_at: iso(presentAt) }),
     updated_at: iso(row.updated_at),
   }
 }
 
-/** It looks as if nothing more will come: of the turn that runs, or of the process that waits for one. */
-function isStale(live: LiveSession | undefined): boolean {
-  return live?.turn ? live.turn.stalled : (live?.binding.isStale ?? false)
+/** Why it looks as if nothing more will come: of the turn that runs, or of the process that waits for one. */
+export function silenceOf(live: LiveSession | undefined): string | undefined {
+  if (live?.turn) return live.turn.stalled ? 'the turn that runs shows no sign of life' : undefined
+  if (!live?.binding.standstill) return undefined
+  const { group } = live.binding
+  return `its process ${group} was stopped from outside (state T); kill -CONT -- -${group} lets it go on`
 }
 
 /** One word about a session; the first that holds (Behaviour 6.1). */
 function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
-  if (isStale(live)) return 'hung'
+  if (silenceOf(live)) return 'hung'
   if (row.state === 'starting' || row.state === 'stopping' || live?.turn) return 'running'
   return row.state === 'active' ? 'idle' : 'unknown'
 }

@@ -33,8 +33,9 @@ function verbsOf(which: Which) {
     async validate(context: CommandContext) {
       const { options, readFile } = context
       if (options.file === undefined) return show(context, await snapshotOf(context, 'GET', `?${queryOf(context)}`))
-      const body = { body: await readFile(String(options.file)), ...inWorkspace(context) }
-      return show(context, await snapshotOf(context, 'POST', '/validate', body))
+      const file = String(options.file)
+      const body = { body: await readFile(file), ...inWorkspace(context) }
+      return show(context, await snapshotOf(context, 'POST', '/validate', body), file)
     },
     async write(context: CommandContext) {
       const { options, readFile, fault } = context
@@ -84,7 +85,12 @@ function verbsOf(which: Which) {
     return { expected_digest: (reply as Snapshot).digest ?? '', ...inWorkspace(context) }
   }
 
-  function show(context: CommandContext, { reply, refused }: { reply: unknown; refused: boolean }): number {
+  /** @param file what was judged, where that is not the file of the agent */
+  function show(
+    context: CommandContext,
+    { reply, refused }: { reply: unknown; refused: boolean },
+    file?: string,
+  ): number {
     const snapshot = reply as Snapshot
     const { out, args } = context
     const code = refused || snapshot.validation_status === 'invalid' ? INVALID : 0
@@ -100,12 +106,14 @@ function verbsOf(which: Which) {
     const { validation_status: status, source_path: at, digest, diagnostics = [], preferences, summary } = snapshot
     const color = status === 'valid' ? 'green' : status === 'invalid' ? 'red' : 'yellow'
     out.line(`${FILES[which]} of ${args.name}: ${out.color(color, status)}`)
+    // Of a policy that is not valid the defaults stand there, which nobody wrote.
+    const inForce = status === 'invalid' ? undefined : preferences
     const fields = [
-      ['File', at],
+      ['File', file ?? at],
       ['Summary', summary],
-      ['Every', preferences?.min_interval],
-      ['Hours', preferences?.active_hours?.map(hours).join(', ')],
-      ['Quiet', preferences?.quiet_windows?.map(hours).join(', ')],
+      ['Every', inForce?.min_interval],
+      ['Hours', inForce?.active_hours?.map(hours).join(', ')],
+      ['Quiet', inForce?.quiet_windows?.map(hours).join(', ')],
       ['Role', 'role' in snapshot.frontmatter ? snapshot.frontmatter.role : undefined],
       ['Digest', digest],
     ]
@@ -119,7 +127,11 @@ function verbsOf(which: Which) {
   function changed(context: CommandContext, { reply, refused }: { reply: unknown; refused: boolean }): number {
     const { out, args } = context
     if (refused) {
-      const code = show(context, { reply, refused })
+      const code = show(
+        context,
+        { reply, refused },
+        context.options.file === undefined ? undefined : String(context.options.file),
+      )
       if (!out.json) out.line(out.color('red', 'nothing was written'))
       return code
     }

@@ -96,7 +96,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       const place = await this.#find(asked.agent, asked.workspace)
       if (!('by' in place)) return { snapshot: place }
       this.places.checkWritable(place, asked.agent)
-      const { text } = this.revisions.target(this.which, place.path, to)
+      const { text } = this.revisions.target(this.which, place.path, to, asked.agent)
       return this.#put(asked, place, 'rollback', text, condition, digestOf(['rollback', to]))
     })
   }
@@ -109,7 +109,11 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       this.places.checkWritable(place, agent)
       const source = await this.places.read(place, agent)
       const before = this.judge(source)
-      if (!before.present) throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`)
+      if (!before.present) {
+        throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`, {
+          next: `svc agent ${this.which} history ${agent}`,
+        })
+      }
       checkDigest(this.which, agent, before.digest, condition.expected)
       await this.places.remove(place)
       const after = this.judge({ agentName: agent, sourcePath: place.path })

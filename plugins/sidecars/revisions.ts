@@ -78,6 +78,7 @@ export class Revisions {
     which: Which,
     path: string,
     by: { readonly id?: string | undefined; readonly digest?: string | undefined },
+    agent: string,
   ): RevisionRow & { readonly text: string } {
     if (by.id === undefined && by.digest === undefined) throw SidecarErrors.sidecar_revision_unnamed()
     const row = this.db.get<RevisionRow>(
@@ -85,7 +86,14 @@ export class Revisions {
        ORDER BY seq DESC LIMIT 1`,
       [which, path, by.id ?? by.digest ?? ''],
     )
-    if (!row) throw SidecarErrors.sidecar_revision_not_found()
+    if (!row) {
+      throw SidecarErrors.sidecar_revision_not_found(
+        `agent ${agent} has no revision ${by.id ?? by.digest} of this file`,
+        {
+          next: `svc agent ${which} history ${agent}`,
+        },
+      )
+    }
     const { text } = row
     if (text === null) throw SidecarErrors.sidecar_revision_empty()
     return { ...row, text }

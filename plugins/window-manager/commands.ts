@@ -93,7 +93,7 @@ export async function runExport(context: CommandContext): Promise<void> {
 async function perform(context: CommandContext, command_id: string, payload: unknown): Promise<void> {
   const { client, out, options } = context
   const base = await basePath(context)
-  const { revision, screen } = await meantBy(context, base, command_id)
+  const { revision, screen, known } = await meantBy(context, base, command_id)
   const isPreview = options.preview === true
   const body = { expected_revision: revision, command_id, payload, ...(screen !== undefined && { client_id: screen }) }
   const reply = (await client.request('POST', `${base}/${isPreview ? 'preview' : 'commands'}`, body)) as
@@ -102,6 +102,7 @@ async function perform(context: CommandContext, command_id: string, payload: unk
   if (out.json) return out.value(reply)
   const changed = 'applied' in reply ? reply.applied : reply.changed
   if (!changed && !reply.client) out.line('nothing to change')
+  for (const id of idsIn(reply.snapshot)) if (known && !isPreview && !known.has(id)) out.id(id)
   show(context, reply.snapshot, reply.client?.active_desktop_id)
   if (isPreview) out.line(out.color('dim', 'a preview: nothing was changed'))
 }
@@ -109,8 +110,8 @@ async function perform(context: CommandContext, command_id: string, payload: unk
 /** The revision of now and the screen. What is damaged has no screens, but a revision at which another layout takes its place. */
 async function meantBy(context: CommandContext, base: string, command_id: string) {
   try {
-    const { revision } = (await context.client.request('GET', base)) as WindowManagerState
-    return { revision, screen: await screenOf(context, base) }
+    const state = (await context.client.request('GET', base)) as WindowManagerState
+    return { revision: state.revision, screen: await screenOf(context, base), known: new Set(idsIn(state)) }
   } catch (error) {
     const { current_revision: revision } =
       (error as { more?: { body?: Partial<WindowManagerErrorBody> } }).more?.body ?? {}
@@ -118,6 +119,9 @@ async function meantBy(context: CommandContext, base: string, command_id: string
     return { revision, screen: undefined }
   }
 }
+
+/** Of desktops and windows. */
+const idsIn = ({ desktops, windows }: WindowManagerState) => [...desktops.map(({ id }) => id), ...Object.keys(windows)]
 
 /** The screen that a command is for: the one that is named, or the only one. */
 async function screenOf(

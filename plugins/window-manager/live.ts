@@ -12,6 +12,8 @@ interface Wake {
 
 /** The last commands of each workspace, for its streams. A reader holds a revision and no queue, so that a slow one costs nothing. */
 export class Live {
+  /** Another number when the settings have changed. */
+  settings = 0
   readonly #events = new Map<string, WindowStreamEvent[]>()
   readonly #wakes = new Map<string, Wake>()
 
@@ -43,6 +45,12 @@ export class Live {
     const wake = this.#wakes.get(workspaceId)
     this.#wakes.delete(workspaceId)
     wake?.wake()
+  }
+
+  /** Readers of all workspaces want to know. */
+  settingsChanged(): void {
+    this.settings++
+    for (const id of [...this.#wakes.keys()]) this.notify(id)
   }
 
   forget(workspaceId: string): void {

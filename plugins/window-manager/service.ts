@@ -26,7 +26,7 @@ import { Live } from './live.js'
 import { rebasedFrom } from './rebase.js'
 import { decodePayload, type Effect, isHistoryCommand, reduce } from './reduce.js'
 import { Refusal, refusalStatus, refuse } from './refusal.js'
-import { preferences, preferred, WindowManagerSettings } from './settings.js'
+import { preferences, preferred, settingsIn, WindowManagerSettings } from './settings.js'
 import { DocumentStore, type Side, type StoredDocument } from './store.js'
 import { windowChannel } from './stream.js'
 import { tell } from './tell.js'
@@ -58,6 +58,7 @@ export class WindowManagerService implements WindowManagerApi {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
+    for (const entry of settingsIn(WindowManagerSettings)) kernel.onSetting(entry, () => this.#live.settingsChanged())
     kernel.events.on(CommandApplied, ({ payload }) => this.#live.publish(payload))
     kernel.events.on({ cursor: 'workspace-deleted', type: WorkspaceDeleted }, async ({ name, payload }) => {
       if (name !== 'gap') await this.#forget((payload as { id: string }).id)
@@ -71,7 +72,7 @@ export class WindowManagerService implements WindowManagerApi {
 
   preferences(workspaceId: string): WindowPreferences | undefined {
     if (!this.kernel.needs.workspaces.get(workspaceId)) return undefined
-    return preferred(this.#settings(), this.#store.read(workspaceId).document.overrides)
+    return this.#preferences(this.#store.read(workspaceId).document)
   }
 
   /** The reply of a route about a workspace, by id, name or path; refusals have the form that the contract gives them. */
@@ -89,7 +90,7 @@ export class WindowManagerService implements WindowManagerApi {
 
   /** The whole state, with all of both histories. */
   read(workspace: Workspace): WindowManagerState {
-    return this.#toWire(workspace, this.#store.read(workspace.id))
+    return this.#toReader(workspace)
   }
 
   document({ id }: Workspace): LayoutDocument {
@@ -168,7 +169,7 @@ export class WindowManagerService implements WindowManagerApi {
       workspaceId: id,
       live: this.#live,
       revision: () => (isThere() ? this.#store.read(id).revision : undefined),
-      snapshot: () => this.#toWire(workspace, this.#store.read(id), 1),
+      snapshot: () => this.#toReader(workspace, 1),
       client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
       signal,
     }
@@ -251,6 +252,12 @@ export class WindowManagerService implements WindowManagerApi {
     return { document: next.document, effect: {}, record }
   }
 
+  /** For those who show it: with what they are to go by. */
+  #toReader(workspace: Workspace, newest?: number): WindowManagerState {
+    const stored = this.#store.read(workspace.id)
+    return { ...this.#toWire(workspace, stored, newest), preferences: this.#preferences(stored.document) }
+  }
+
   #toWire(workspace: Workspace, stored: StoredDocument, newest = Number.POSITIVE_INFINITY): WindowManagerState {
     const { document, revision, updatedAt } = stored
     const most = Math.min(newest, this.#historyLimit(document))
@@ -261,6 +268,10 @@ export class WindowManagerService implements WindowManagerApi {
       updated_at: iso(updatedAt ?? workspace.createdAt),
       history: { undo: side('undo'), redo: side('redo') },
     }
+  }
+
+  #preferences({ overrides }: WindowDocument): WindowPreferences {
+    return preferred(this.#settings(), overrides)
   }
 
   #settings(): WindowPreferences {

@@ -17,7 +17,11 @@ const setting = <T>(name: string, schema: v.GenericSchema<unknown, T>, initial: 
 /** In settings lengths are whole; a workspace may have others. */
 const whole = (schema: v.GenericSchema<unknown, number>) => v.pipe(schema, v.integer())
 
-/** The paths that the window manager owns, in the form of what they make up: each value has one, so that a fault names it. */
+/**
+ * The paths that the window manager owns, in the form of what they make up: each value has one, so that a fault names it.
+ * The daemon itself goes by `history_limit`, `new_window_policy` and `raise_on_focus`; the others are about pointers, keys and
+ * pixels, which only clients have. All are handed to them, as `preferences` of the state.
+ */
 export const WindowManagerSettings = {
   bindings: {
     bottom_center: setting('bindings.bottom_center', of.bindings.entries.bottom_center, 'none'),

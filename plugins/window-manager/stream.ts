@@ -34,8 +34,16 @@ const refused = (id: string, code: WindowManagerErrorCode, message: string): Win
   error: new Refusal(code, message).toBody(id),
 })
 
-/** A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client. */
-async function* windowFrames(source: StreamSource, after: number | undefined): AsyncGenerator<WindowStreamFrame> {
+/**
+ * A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client, and
+ * another snapshot when the settings change.
+ */
+async function* windowFrames(
+  source: StreamSource,
+  after: number | undefined,
+  // Of the moment of the request: what changes until the first frame is asked for is told as well.
+  settings = source.live.settings,
+): AsyncGenerator<WindowStreamFrame> {
   const { workspaceId: workspace_id, live, signal } = source
   let wake = () => {}
   signal.addEventListener('abort', () => wake(), { once: true })
@@ -51,10 +59,11 @@ async function* windowFrames(source: StreamSource, after: number | undefined): A
     // What is stored and not yet on the disk comes as an event of its own when it is.
     const upTo = Math.min(revision, live.latest(workspace_id) ?? revision)
     const missed = at === undefined || at > revision ? undefined : live.between(workspace_id, at, Math.max(at, upTo))
-    if (at !== undefined && missed) {
+    if (at !== undefined && missed && settings === live.settings) {
       for (const event of missed) yield { type: 'event', event, revision: event.revision, workspace_id }
       at = Math.max(at, upTo)
     } else {
+      settings = live.settings
       const snapshot = source.snapshot()
       at = snapshot.revision
       const client = source.client()

@@ -158,6 +158,7 @@ test('svc resource put sends the spec of a file or an option, and says what is w
         json: false,
         line: text => said.push(text),
         text: () => {},
+        id: () => {},
         value: () => {},
         table: () => {},
         color: (_, text) => text,

@@ -20,6 +20,9 @@ test.after(() => world.close())
 
 class CommandFault extends Error {}
 
+/** Ids that commands told of. */
+const made: string[] = []
+
 /** Runs a command as the command line would; returns what it printed. */
 async function run(
   command: (context: CommandContext) => Promise<unknown>,
@@ -50,6 +53,7 @@ async function run(
       text: text => {
         printed += text
       },
+      id: id => void made.push(id),
       value: value => {
         printed += `${JSON.stringify(value)}\n`
       },
@@ -78,6 +82,7 @@ const ask = (kind: string, rawInput: object) =>
 test('new, events, approve, history, transcript, resume', async () => {
   const started = await run(commands.runNew, {}, { agent: 'reads', name: 'by hand' })
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
+  assert.equal(made, [session_id], 'for --quiet')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session_id}`
   assert.is((await world.row(session_id)).workspace_path, world.root, 'the workspace of the folder')
 

@@ -190,6 +190,12 @@ test('a session that stops in the middle is told of in words, with what helps', 
   const again = Shell.pipe('session', 'prompt', other.id, 'say back')
   assert.is(await again.ended, 0, again.text)
   assert.match(again.text, /session restarted.*back/s)
+  const dies = Shell.pipe('session', 'prompt', other.id, 'exit 3')
+  assert.is(await dies.ended, 1)
+  assert.match(dies.text, `svc session health ${other.id}`)
+  const health = Shell.pipe('session', 'health', other.id)
+  assert.is(await health.ended, 0)
+  assert.match(health.text, /Why not +session_not_attachable\nLast error +the agent process ended with code 3/)
   await ends(other.at)
 })
 

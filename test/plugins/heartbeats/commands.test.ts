@@ -44,6 +44,7 @@ async function run(
       json: false,
       line,
       text: line,
+      id: () => {},
       value: value => line(JSON.stringify(value)),
       table: rows => line(JSON.stringify(rows)),
       color: (_name, words) => words,
@@ -88,6 +89,9 @@ test('the way of a policy at the command line: none, written, woken by it, broke
   const inspected = await tell(sidecars.heartbeatInspect, able)
   assert.is(inspected.code, 7)
   assert.match(inspected.text, 'heartbeat_unknown_field')
+  assert.not.match(inspected.text, 'Every:', 'nobody wrote that')
+  const judged = await tell(sidecars.heartbeatValidate, able, { file: 'mine.md' })
+  assert.match(judged.text, /valid\n +File: +mine\.md/)
   const history = await tell(sidecars.heartbeatHistory, able)
   const [revision] = /rev_[0-9a-f]{16}/.exec(history.text) ?? []
   assert.match((await tell(sidecars.heartbeatRollback, { ...able, revision: revision ?? '' })).text, /^restored/)

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, Fault, surfaceOf } from '../../../kernel/plugin.js'
 import { Heartbeats, WakeContexts } from '../../../plugins/heartbeats/api.js'
-import { RESULTS } from '../../../plugins/heartbeats/decide.js'
+import { pauseMs, RESULTS } from '../../../plugins/heartbeats/decide.js'
 import { SessionErrors, type TurnOutcome } from '../../../plugins/sessions/api.js'
 import { ended, openWorld, type World } from '../../../scripts/prove-heartbeats/world.js'
 import { validateReply } from '../../harness/contract.js'
@@ -46,6 +46,8 @@ const status = async (world: World, agent: string, query = '') => {
   assert.equal(validateReply('GET', url, reply.status, reply.body), [])
   return reply.body as Any
 }
+
+const soon = () => new Promise(resolve => setImmediate(resolve))
 
 /** Lets files be noticed: that takes real time, and a little by the clock of the daemon. */
 async function noticed(world: World, wanted: () => boolean): Promise<void> {
@@ -264,6 +266,66 @@ test('the clock starts stopped sessions again where that is configured, and only
   await again.end('ses_1', 'shutdown')
   assert.is(again.waiting, 0)
   await again.close()
+})
+
+test('an agent that dies of every wake-up is woken ever more seldom, and says why, until one wake-up goes well', async () => {
+  const world = await openWorld({ start: START, config: { active_session_only: false } })
+  await world.agent('able', POLICY)
+  await world.session('ses_1', 'able')
+  const failure = { kind: 'process_exit', summary: 'the agent process ended with code 3' } as const
+  const dies = async (id: string): Promise<TurnOutcome> => {
+    await soon()
+    await world.end(id, 'agent_crashed')
+    return { status: 'failed', turnId: 'trn_1', error: failure.summary, failure }
+  }
+  world.onBegin = dies
+  /** Lets time pass, but not while a death is being written down: that takes real time. */
+  const pass = async (minutes: number) => {
+    for (const end = world.clock.now() + minutes * 60_000; world.clock.now() < end; ) {
+      const before = world.prompts.length
+      await world.passTo(world.clock.now() + 5 * 60_000, 1)
+      if (world.prompts.length === before) continue
+      while ((await status(world, 'able', '&session_id=ses_1')).wake_state.last_result === 'sent') await soon()
+    }
+  }
+  await pass(12 * 60)
+  const gaps = () => world.prompts.slice(1).map(({ at }, i) => Math.round((at - (world.prompts[i]?.at ?? 0)) / 60_000))
+  assert.equal(gaps(), [10, 20, 40, 80, 160, 320])
+  const failing = await status(world, 'able', '&session_id=ses_1')
+  assert.equal(
+    failing.wake_events.slice(0, 4).map(({ result, reason }: Any) => `${result} ${reason}`),
+    ['failed synthetic_prompt_failed', 'sent wake_sent', 'failed synthetic_prompt_failed', 'sent wake_sent'],
+  )
+  const { last_result, last_reason, next_allowed_at } = failing.wake_state
+  assert.equal([last_result, last_reason], ['failed', 'synthetic_prompt_failed'])
+  const last = world.prompts.at(-1)?.at ?? 0
+  assert.ok(Math.abs(Date.parse(next_allowed_at) - last - 640 * 60_000) <= 60_000, next_allowed_at)
+  const [said] = failing.diagnostics.filter(({ code }: Any) => code === 'heartbeat_failing')
+  assert.match(
+    said.message,
+    `the last 7 wake-ups of ses_1 ended with its agent: the next one is tried at ${next_allowed_at}`,
+  )
+  const doctor = async () => (await world.request('GET', '/api/doctor?only=heartbeats')).body as Any
+  assert.equal(
+    (await doctor()).items.map(({ code }: Any) => code),
+    ['heartbeat_failing'],
+  )
+
+  // Programs wait for the end of the pause too; whoever has mended the agent does not, and then all is as before.
+  assert.is((await wake(world, 'able', 'ses_1', { source: 'harness_reentry' })).decision.reason, 'session_unhealthy')
+  world.onBegin = async () => ended
+  assert.is((await wake(world, 'able', 'ses_1')).decision.reason, 'wake_sent')
+  const mended = await status(world, 'able', '&session_id=ses_1')
+  assert.equal([mended.diagnostics, (await doctor()).items], [[], []])
+  await world.end('ses_1', 'agent_crashed')
+  await world.passTo(world.clock.now() + 25 * 60_000, 1)
+  assert.equal(gaps().slice(-2), [10, 10])
+  assert.equal(
+    [0, 1, 2, 3, 99].map(failures => pauseMs(3_600_000, failures) / 3_600_000),
+    [1, 1, 2, 4, 24],
+  )
+  assert.is(pauseMs(7 * 24 * 3_600_000, 9), 7 * 24 * 3_600_000)
+  await world.close()
 })
 
 test('a wake-up tells what its policy includes, whoever contributes it, within the bytes that it has', async () => {

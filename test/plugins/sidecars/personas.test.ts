@@ -3,7 +3,13 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
-import { SessionBriefings, Sessions } from '../../../plugins/sessions/api.js'
+import {
+  SessionBriefings,
+  SessionHung,
+  SessionRecovered,
+  Sessions,
+  SessionUnhealthy,
+} from '../../../plugins/sessions/api.js'
 import { Sidecars } from '../../../plugins/sidecars/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
 import { eventually, openWorld, said } from '../../fixtures/session-world.js'
@@ -117,8 +123,53 @@ test('a session keeps the persona that it began with, until it is given another 
   await world.close()
 })
 
-test('how long without a sign is stale, and how often health is told, is what the configuration says', async () => {
+test('a session of a time without personas takes the one that there is at its next start, and keeps it', async () => {
+  const before = await openWorld()
+  const { home, root } = before
+  await before.agent('writer')
+  await before.agent('loads', { flags: '--load' })
+  const write = async (text: string) => {
+    for (const agent of ['writer', 'loads']) await writeFile(path.join(root, '.svc', 'agents', agent, 'SOUL.md'), text)
+  }
+  await write(soul('calm'))
+  const [told, loading, given, barred] = [
+    await before.session('writer'),
+    await before.session('loads'),
+    await before.session('loads'),
+    await before.session('writer'),
+  ]
+  const unused = await before.session('loads')
+  for (const { at } of [told, loading, given, barred]) await before.prompt(at, 'say x')
+  await before.kernel.close()
+
+  const world = await openWorld({ home, root, plugins: [sidecars] })
+  const hears = async (at: string) => said(await world.prompt(at, 'echo'))
+  assert.match(await hears(told.at), /Role: calm.*You are calm\./)
+  assert.match(await hears(loading.at), /^\["From here on .*You are calm\.","echo"\]/)
+  assert.is(await hears(loading.at), '["echo"]\n', 'told once')
+  await write(BROKEN)
+  const refused = await world.kernel.request('POST', `${barred.at}/prompt`, { text: 'echo' })
+  assert.equal([refused.status, refused.body.code], [422, 'soul_invalid'])
+  assert.is((await world.row(barred.id)).state, 'stopped')
+  await write(soul('stern'))
+  const { digest } = (await world.kernel.request('GET', `/api/agents/loads/soul?workspace_id=${world.workspaceId}`))
+    .body
+  const refreshed = await world.kernel.request('POST', `${given.at}/soul/refresh`, { expected_digest: digest })
+  assert.is(refreshed.status, 200)
+  await write(soul('loud'))
+  assert.match(await hears(given.at), /^\["From here on .*You are stern\.","echo"\]/)
+  assert.match(await hears(barred.at), 'You are loud.')
+  assert.match(await hears(unused.at), /^\["(?!From here).*You are loud\./)
+  await world.restart()
+  assert.match(await hears(told.at), 'You are calm.')
+  assert.match(await hears(loading.at), 'You are calm.')
+  await world.close()
+  for (const folder of [home, root]) await rm(folder, { recursive: true, force: true })
+})
+
+test('a process that stands still while it waits is noticed by the clock, as soon and told of as often as the configuration says', async () => {
   const seen: string[] = []
+  const logged: string[] = []
   const listener = definePlugin({
     name: 'listener',
     version: '0.0.1',
@@ -127,6 +178,8 @@ test('how long without a sign is stale, and how often health is told, is what th
       class {
         constructor(kernel: PluginKernel<{ sessions: typeof Sessions }>) {
           kernel.tap(kernel.needs.sessions.healthUpdated, ({ state, health }) => void seen.push(`${state} ${health}`))
+          for (const type of [SessionHung, SessionUnhealthy, SessionRecovered])
+            kernel.events.on(type, ({ name, payload }) => void logged.push(`${name} ${payload.health}`))
         }
       },
   }).surface({})
@@ -137,20 +190,38 @@ test('how long without a sign is stale, and how often health is told, is what th
   const begun = performance.now()
   const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
   for (let i = 0; i < 4; i++) await world.prompt(at, 'say x')
-  process.kill(pid, 'SIGSTOP')
   const seenAt = (await world.row(id)).health.last_presence_at
-  const stale = async () => {
-    const { health, badge } = await world.row(id)
-    assert.is(health.last_presence_at >= seenAt, true)
-    return health.health === 'stale' && `${badge} ${health.eligible_for_wake} ${health.ineligibility_reason}`
-  }
-  assert.is(await eventually(stale, 'a stale session'), 'hung false session_health_stale')
+
+  // Nobody asks how it is.
+  process.kill(pid, 'SIGSTOP')
   await eventually(async () => seen.at(-1) === 'idle stale', 'the news')
+  const { health, badge } = await world.row(id)
+  assert.equal([badge, health.health, health.eligible_for_wake], ['hung', 'stale', false])
+  assert.equal([health.state, health.ineligibility_reason], ['idle', 'session_health_stale'])
+  assert.match(health.last_error, `kill -CONT -- -${pid}`)
+  assert.ok(health.last_presence_at >= seenAt)
+  const status = (await world.kernel.request('GET', '/api/status')).body
+  assert.equal([status.subprocess_health.status, status.subprocess_health.unhealthy], ['degraded', 1])
+  assert.equal([status.subprocess_health.sessions[0].session_id, status.sessions.by_badge.hung], [id, 1])
+  const report = (await world.kernel.request('GET', '/api/doctor?only=runtime.subprocess_health')).body
+  const found = report.items.find(({ code }: { code: string }) => code === 'session_hung')
+  assert.equal([found.severity, found.suggested_command], ['warning', `svc session stop ${id}`])
+
   process.kill(pid, 'SIGCONT')
-  await eventually(async () => !(await stale()) && seen.at(-1) === 'idle healthy', 'the good news')
+  await eventually(async () => seen.at(-1) === 'idle healthy', 'the good news')
+  assert.is((await world.row(id)).badge, 'idle')
+  assert.equal((await world.kernel.request('GET', '/api/doctor?only=runtime.subprocess_health')).body.status, 'ok')
+  await eventually(async () => logged.length === 2, 'both events')
+  assert.equal(logged, ['session.hung stale', 'session.recovered healthy'])
   const seconds = (performance.now() - begun) / 1000
   assert.equal(seen.slice(0, 2), ['prompting healthy', 'idle healthy'])
   assert.ok(seen.length <= seconds + 1, `${seen.length} in ${seconds} s`)
+
+  // One that dies is told of as well, and so is that it is well again.
+  process.kill(pid, 'SIGKILL')
+  await eventually(async () => logged.at(-1) === 'session.unhealthy dead', 'the news of its end')
+  await world.prompt(at, 'say x')
+  await eventually(async () => logged.at(-1) === 'session.recovered healthy', 'the news of its return')
   await world.close()
 })
 

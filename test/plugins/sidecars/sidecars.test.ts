@@ -112,6 +112,8 @@ for (const [which, file] of [
     assert.is(await s.outcome('POST', `${at}/rollback`, back), '409 sidecar_changed')
     const absent = { revision_id: 'rev_0', expected_digest: hand }
     assert.is(await s.outcome('POST', `${at}/rollback`, absent), '404 sidecar_revision_not_found')
+    const unknown = await s.request('POST', `${at}/rollback`, absent)
+    assert.is(unknown.body.details.next, `svc agent ${which} history writer`)
     assert.is(await s.outcome('DELETE', at, { expected_digest: digest }), '409 sidecar_changed')
     const gone = await s.request('DELETE', at, { expected_digest: hand })
     assert.equal([gone.status, gone.body[which].present], [200, false])

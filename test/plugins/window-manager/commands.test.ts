@@ -11,6 +11,9 @@ const svc = await scene()
 const { host } = svc
 const home = await svc.workspace('desk')
 
+/** Ids that commands told of. */
+const made: string[] = []
+
 /** What a command line prints; a refusal is `! code`. The last word may be options. */
 async function call(
   line: string,
@@ -48,6 +51,7 @@ async function call(
       json: false,
       line: text => printed.push(text),
       text: text => printed.push(text),
+      id: id => made.push(id),
       value: value => printed.push(JSON.stringify(value)),
       table: (rows, _, empty) => printed.push(rows.length === 0 ? String(empty) : JSON.stringify(rows)),
       color: (_, text) => text,
@@ -86,6 +90,8 @@ test('windows are arranged by words, and shown as a tree', async () => {
   assert.match(await call('window float', ['b'], { minimized: true }), '  ~ code  b minimized')
   assert.match(await call('window navigate', ['a', '/inbox']), 'mail /inbox  a')
   assert.match(await call('layout balance', [], { preview: true }), 'nothing to change')
+  await call('window open', ['chat'], { id: 'd', preview: true })
+  assert.equal(made, ['a', 'b', 'c'], 'for --quiet')
   assert.match(await call('layout undo'), 'mail  a')
 })
 

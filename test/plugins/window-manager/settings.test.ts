@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createClient } from '../../../client/index.js'
 import { preferences, settingsIn, WindowManagerSettings } from '../../../plugins/window-manager/settings.js'
 import { validateReply } from '../../harness/contract.js'
 import { temporaryFolder } from '../../harness/kernel.js'
@@ -39,6 +40,13 @@ test('settings hold below what a workspace wants otherwise, and change while the
   const wants = () => svc.inside().needs.windows.preferences(id)
   assert.equal([wants()?.gaps.inner, wants()?.gaps.top, wants()?.raise_on_focus], [3, 8, true])
   assert.is(svc.inside().needs.windows.preferences('ws_gone'), undefined)
+  // Most of them nobody but a client can go by: it gets every one.
+  const given = async () => (await state(id)).preferences
+  const every = settingsIn(WindowManagerSettings).map(({ path: at }) => at.split('.').slice(1))
+  for (const names of every) {
+    const value = names.reduce((outer, name) => outer?.[name], await given())
+    assert.ok(value !== undefined, names.join('.'))
+  }
   await command(other, 'window.open', { id: 'a', app: 'mail' })
   assert.is((await state(other)).windows.a.placement, 'floating')
 
@@ -46,6 +54,7 @@ test('settings hold below what a workspace wants otherwise, and change while the
   const { body: document } = await host.request('GET', `${base(id)}/layout`)
   await host.request('PUT', `${base(id)}/layout`, { expected_revision: 0, document: { ...document, overrides } })
   assert.equal(wants()?.shortcuts, { close: 'mod+w', zoom: 'f11' })
+  assert.equal(await given(), wants())
   assert.is(wants()?.raise_on_focus, false)
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   assert.is((await state(id)).windows.a.placement, 'tiled')
@@ -62,8 +71,21 @@ test('settings hold below what a workspace wants otherwise, and change while the
 
   const undone = async () => (await state(other)).history.undo.length
   assert.is(await undone(), 3)
+  const { revision } = await state(other)
+  const abort = new AbortController()
+  const reading = createClient({ socket: path.join(home, 'daemon.sock') })
+    .getWorkspacesByWorkspaceIdWindowManagerStream({
+      path: { workspace_id: other },
+      query: { after_revision: revision },
+      signal: abort.signal,
+    })
+    .next()
+  while (host.kernel.host.streams()['window-manager'] !== 1) await new Promise(resolve => setTimeout(resolve, 5))
   await configure({ window_manager: { history_limit: 2, raise_on_focus: false } })
   while (wants()?.history_limit !== 2) await new Promise(resolve => setTimeout(resolve, 10))
+  const { value: frame } = await reading
+  assert.is(frame?.type === 'snapshot' && frame.snapshot.preferences?.history_limit, 2, 'whoever reads is told')
+  abort.abort()
   assert.is(await undone(), 2, 'what is beyond the limit is not shown')
   assert.is((await command(other, 'layout.undo')).status, 200)
   assert.is((await command(other, 'layout.undo')).status, 200)
