@@ -26,6 +26,8 @@ export interface DaemonOptions {
   readonly successor?: readonly string[]
   /** It follows one that is being ended and waits for its lock. */
   readonly succeeds?: boolean
+  /** Called once, when it serves. */
+  readonly onReady?: () => void
 }
 
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
@@ -47,6 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   }
   const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
+  options.onReady?.()
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })

@@ -25,7 +25,8 @@ interface Identity {
 export async function startDaemon(context: LocalContext): Promise<number | undefined> {
   const { io, home } = context
   if (context.options.foreground === true) {
-    const { runDaemon } = await import('./run-daemon.js')
+    const { loadDaemon } = await import('./load-daemon.js')
+    const runDaemon = await loadDaemon(io.root, home)
     return runDaemon({ root: io.root, home, env: io.env, foreground: true })
   }
   const other = await runningDaemon(home)

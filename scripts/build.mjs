@@ -8,6 +8,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -16,13 +17,17 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 const staleMs = 60_000
+const cache = join(dist, 'cache')
+const cacheMs = 20_000
 const commands = ['svc', 'examples/agents/report/agent']
 /** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
 const launchers = { svc: 'svc', 'svc-report-agent': 'examples/agents/report/agent' }
@@ -61,11 +66,15 @@ function filesBelow(folder) {
     .map(entry => relative(folder, join(entry.parentPath, entry.name)))
 }
 
+/** What the daemon runs; it is one file, and no chunk of any entry. */
+const daemon = 'run-daemon'
+const daemonCode = join(dist, `${daemon}.cjs`)
+
 /**
  * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
  * but their packages are large.
  */
-const external = ['sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+const external = [`./${daemon}.js`, 'sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
 
 /** Packages whose modules stand beside the CommonJS files that they name as their main. */
 const packages = {
@@ -86,33 +95,57 @@ const packages = {
   },
 }
 
-/**
- * Builds entries that share their modules: whatever two of them import is one instance. Packages are built in, for loading
- * their many files takes longer than all else that a start does; what is CommonJS among them needs a `require`.
- */
-function bundle(entryPoints) {
+/** Packages are built in, for loading their many files takes longer than all else that a start does. */
+function bundle(entryPoints, how) {
   return build({
     absWorkingDir: root,
     entryPoints,
     outdir: dist,
-    chunkNames: 'chunks/[name]-[hash]',
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
     plugins: [packages],
     external,
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
-    },
     legalComments: 'inline',
     sourcemap: 'linked',
-    charset: 'utf8',
     metafile: true,
     write: false,
     logLevel: 'warning',
+    ...how,
   })
+}
+
+/** Entries that share their modules: whatever two of them import is one instance. What is CommonJS needs a `require`. */
+const shared = {
+  chunkNames: 'chunks/[name]-[hash]',
+  splitting: true,
+  format: 'esm',
+  charset: 'utf8',
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
+  },
+}
+
+/** Instead of an `import()` of its own the file of the daemon has the one that it is given. */
+const handedIn = {
+  name: 'handed in',
+  setup({ onLoad }) {
+    const contents = 'export const importModule = importForeign'
+    onLoad({ filter: /\/import-module\.ts$/ }, () => ({ contents }))
+  },
+}
+
+/** One file that `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
+const whole = {
+  outExtension: { '.js': '.cjs' },
+  // The shared files have the sources.
+  sourcesContent: false,
+  format: 'cjs',
+  charset: 'ascii',
+  plugins: [packages, handedIn],
+  define: { 'import.meta.url': 'moduleUrl' },
+  banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
+  footer: { js: '})' },
 }
 
 async function buildCode() {
@@ -120,9 +153,12 @@ async function buildCode() {
   const isData = ([name]) => name.startsWith('schemas/')
   const all = Object.entries(entryPoints)
   // Schemas are data that nobody compares: built apart, they do not cut the code of a start into more and smaller files.
-  const parts = await Promise.all(
-    [all.filter(isData), all.filter(entry => !isData(entry))].map(part => bundle(Object.fromEntries(part))),
-  )
+  const source = join(root, 'cli', `${daemon}.ts`)
+  const parts = await Promise.all([
+    bundle(Object.fromEntries(all.filter(isData)), shared),
+    bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
+    ...(existsSync(source) ? [bundle({ [daemon]: source }, whole)] : []),
+  ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
   const outputFiles = parts.flatMap(part => part.outputFiles)
   const isEntry = path => outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
@@ -180,6 +216,7 @@ function put({ path, contents, mode }) {
     utimesSync(path, new Date(), new Date())
     return
   }
+  if (path === daemonCode) rmSync(cache, { recursive: true, force: true })
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}.tmp`
   writeFileSync(temporary, contents)
@@ -194,7 +231,7 @@ function removeStale(current) {
   const after = {}
   for (const name of filesBelow(dist)) {
     const path = join(dist, name)
-    if (current.has(path) || name.startsWith('types/') || !/\.(js|js\.map|tmp)$/.test(name)) continue
+    if (current.has(path) || name.startsWith('types/') || !/\.(c?js|js\.map|tmp)$/.test(name)) continue
     const since = before[name] ?? now
     if (now - since > staleMs && now - statSync(path).mtimeMs > staleMs) rmSync(path, { force: true })
     else after[name] = since
@@ -211,6 +248,31 @@ async function buildData(made) {
   await run('dist/build-data.js')
   // The client was built with the operations as they had been.
   if (operations() !== before) await buildCode()
+}
+
+/**
+ * dist/cache: what V8 compiles in a first start, by starting a daemon on an empty home and taking what it keeps there. A
+ * daemon of another Node, or where none can run now, makes its own.
+ */
+async function keepCodeCache() {
+  if (!existsSync(daemonCode) || existsSync(cache)) return
+  const home = mkdtempSync(join(tmpdir(), 'svc-build-'))
+  const kept = () => filesBelow(join(home, 'cache/code')).filter(name => !name.endsWith('.tmp'))
+  writeFileSync(join(home, 'config.json'), '{ "http": { "port": 0 } }')
+  const child = spawn(process.execPath, [join(dist, 'daemon.js')], {
+    env: { ...process.env, SVC_HOME: home },
+    stdio: 'ignore',
+  })
+  const exited = new Promise(resolve => child.once('close', resolve))
+  const late = AbortSignal.timeout(cacheMs)
+  while (child.exitCode === null && !late.aborted && kept().length === 0) await sleep(50)
+  child.kill()
+  await exited
+  for (const name of kept()) {
+    put({ path: join(cache, name), contents: readFileSync(join(home, 'cache/code', name)), mode: 0o644 })
+  }
+  if (!existsSync(cache)) console.log('there is no code cache, for no daemon could be started')
+  rmSync(home, { recursive: true, force: true })
 }
 
 async function checkAndDeclare() {
@@ -245,6 +307,7 @@ const begun = performance.now()
 try {
   const made = await buildCode()
   await buildData(made)
+  await keepCodeCache()
   if (!process.argv.includes('--code')) await checkAndDeclare()
   console.log(`built ${made.length} entries in ${Math.round(performance.now() - begun)} ms`)
 } catch (error) {
