@@ -10,5 +10,6 @@ const follows = '--successor'
 const succeeds = process.argv.includes(follows)
 const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows]
 const home = homeOfEnv(process.env)
-const runDaemon = await loadDaemon(root, home)
-exit(await runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds }))
+loadDaemon(root, home)
+  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds }))
+  .then(exit)

@@ -65,7 +65,7 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
 
 /** Under a loader the source is run, in a build what was made of it. */
 function daemonFile(): string {
-  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.js'
+  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.cjs'
 }
 
 /** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */

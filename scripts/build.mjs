@@ -28,9 +28,12 @@ const dist = join(root, 'dist')
 const staleMs = 60_000
 const cache = join(dist, 'cache')
 const cacheMs = 20_000
-const commands = ['svc', 'examples/agents/report/agent']
+const commands = ['svc.cjs', 'examples/agents/report/agent.js']
 /** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
-const launchers = { svc: 'svc', 'svc-report-agent': 'examples/agents/report/agent' }
+const launchers = { svc: 'svc.cjs', 'svc-report-agent': 'examples/agents/report/agent.js' }
+
+/** What is run and not imported, one CommonJS file each: what loads modules costs Node twice as much to begin with. */
+const programs = { svc: 'cli/svc.ts', daemon: 'cli/daemon.ts', 'watchdog-thread': 'cli/watchdog-thread.ts' }
 
 /** Sources by the name of what is made of them, without suffix. */
 function entries() {
@@ -40,9 +43,6 @@ function entries() {
     plugins: 'plugins/index.ts',
     client: 'client/index.ts',
     testing: 'testing/index.ts',
-    svc: 'cli/svc.ts',
-    daemon: 'cli/daemon.ts',
-    'watchdog-thread': 'cli/watchdog-thread.ts',
     'build-data': 'cli/build-data.ts',
     'examples/agents/report/agent': 'examples/agents/report/agent.ts',
   }
@@ -56,7 +56,11 @@ function entries() {
   for (const name of filesBelow(join(root, 'schemas'))) {
     if (/(?<!\.d|\.test)\.ts$/.test(name)) wanted[`schemas/${name.slice(0, -3)}`] = `schemas/${name}`
   }
-  return Object.fromEntries(Object.entries(wanted).filter(([, source]) => existsSync(join(root, source))))
+  return existing(wanted)
+}
+
+function existing(sources) {
+  return Object.fromEntries(Object.entries(sources).filter(([, source]) => existsSync(join(root, source))))
 }
 
 function filesBelow(folder) {
@@ -66,15 +70,15 @@ function filesBelow(folder) {
     .map(entry => relative(folder, join(entry.parentPath, entry.name)))
 }
 
-/** What the daemon runs; it is one file, and no chunk of any entry. */
-const daemon = 'run-daemon'
-const daemonCode = join(dist, `${daemon}.cjs`)
+/** What the daemon runs; no chunk of any entry. */
+const daemonCode = { 'run-daemon': 'cli/run-daemon.ts' }
+const daemonFile = join(dist, 'run-daemon.cjs')
 
 /**
  * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
  * but their packages are large.
  */
-const external = [`./${daemon}.js`, 'sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+const external = ['./run-daemon.js', 'sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
 
 /** Packages whose modules stand beside the CommonJS files that they name as their main. */
 const packages = {
@@ -135,15 +139,21 @@ const handedIn = {
   },
 }
 
-/** One file that `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
+/** One file each, without what is shared. */
 const whole = {
   outExtension: { '.js': '.cjs' },
+  format: 'cjs',
+  define: { 'import.meta.url': 'moduleUrl' },
+  banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
+}
+
+/** What `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
+const cached = {
+  ...whole,
   // The shared files have the sources.
   sourcesContent: false,
-  format: 'cjs',
   charset: 'ascii',
   plugins: [packages, handedIn],
-  define: { 'import.meta.url': 'moduleUrl' },
   banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
   footer: { js: '})' },
 }
@@ -153,20 +163,21 @@ async function buildCode() {
   const isData = ([name]) => name.startsWith('schemas/')
   const all = Object.entries(entryPoints)
   // Schemas are data that nobody compares: built apart, they do not cut the code of a start into more and smaller files.
-  const source = join(root, 'cli', `${daemon}.ts`)
   const parts = await Promise.all([
     bundle(Object.fromEntries(all.filter(isData)), shared),
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
-    ...(existsSync(source) ? [bundle({ [daemon]: source }, whole)] : []),
+    bundle(existing(programs), whole),
+    bundle(existing(daemonCode), cached),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
   const outputFiles = parts.flatMap(part => part.outputFiles)
   const isEntry = path => outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
   const files = outputFiles.map(({ path, contents }) => ({ path, contents: Buffer.from(contents), mode: 0o644 }))
-  for (const name of commands) makeExecutable(files, join(dist, `${name}.js`))
+  for (const name of commands) makeExecutable(files, join(dist, name))
   for (const file of files.filter(({ path }) => !isEntry(path))) put(file)
   for (const file of files.filter(({ path }) => isEntry(path))) put(file)
-  for (const [name, entry] of Object.entries(launchers)) if (entryPoints[entry]) putLauncher(name, entry)
+  for (const [name, entry] of Object.entries(launchers))
+    if (files.some(({ path }) => path === join(dist, entry))) putLauncher(name, entry)
   putLicences(outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
@@ -187,7 +198,8 @@ function makeExecutable(files, path) {
 /** A file and no link, since what a link points to is run under the rules of the folder it lies in. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
-  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\nimport('../${entry}.js')\n`
+  const load = entry.endsWith('.cjs') ? 'require' : 'import'
+  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\n${load}('../${entry}')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
@@ -216,7 +228,7 @@ function put({ path, contents, mode }) {
     utimesSync(path, new Date(), new Date())
     return
   }
-  if (path === daemonCode) rmSync(cache, { recursive: true, force: true })
+  if (path === daemonFile) rmSync(cache, { recursive: true, force: true })
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}.tmp`
   writeFileSync(temporary, contents)
@@ -255,11 +267,11 @@ async function buildData(made) {
  * daemon of another Node, or where none can run now, makes its own.
  */
 async function keepCodeCache() {
-  if (!existsSync(daemonCode) || existsSync(cache)) return
+  if (!existsSync(daemonFile) || existsSync(cache)) return
   const home = mkdtempSync(join(tmpdir(), 'svc-build-'))
   const kept = () => filesBelow(join(home, 'cache/code')).filter(name => !name.endsWith('.tmp'))
   writeFileSync(join(home, 'config.json'), '{ "http": { "port": 0 } }')
-  const child = spawn(process.execPath, [join(dist, 'daemon.js')], {
+  const child = spawn(process.execPath, [join(dist, 'daemon.cjs')], {
     env: { ...process.env, SVC_HOME: home },
     stdio: 'ignore',
   })
