@@ -19,12 +19,13 @@ const digestBytes = 32
  * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. What V8 compiled of it in an earlier
  * process is taken from the first folder that has it, and kept in the last one.
  *
- * The cache spares time and decides nothing: its name says of which code and which Node it is, its first bytes are the
- * digest of the others, and V8 refuses what was made under other flags. Whatever is wrong with it, the code is compiled.
+ * The cache spares time and decides nothing: its name says of which code, where, and of which Node it is, its first bytes
+ * are the digest of the others, and V8 refuses what was made under other flags. Whatever is wrong with it, the code is
+ * compiled.
  */
 export function runCached(file: string, folders: readonly string[]): Loaded {
   const code = readFileSync(file)
-  const name = `${basename(file, '.cjs')}-${digest(code, process.version, process.arch).toString('hex')}`
+  const name = `${basename(file, '.cjs')}-${digest(code, file, process.version, process.arch).toString('hex')}`
   const cachedData = folders.map(folder => readCache(join(folder, name))).find(found => found !== undefined)
   // All of it is ASCII, which is read twice as fast so.
   const script = new Script(code.toString('latin1'), { filename: file, cachedData })

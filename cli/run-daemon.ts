@@ -6,7 +6,7 @@ import { type Blame, containFailures } from './containment.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
 import { LogFile, logPath } from './log-file.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
-import { type Blocked, startWatchdog } from './watchdog.js'
+import type { Blocked } from './watchdog.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
@@ -93,10 +93,13 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
   }
-  const watch = () => startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+  const watch = async () => {
+    const { startWatchdog } = await import('./watchdog.js')
+    startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+  }
   // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
   const early = hasDropIns(home)
-  if (early) watch()
+  if (early) await watch()
   const suspect = readSuspect(home)
   const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
   kernel = await createKernel({
@@ -116,7 +119,7 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     forgetSuspect(home)
     blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
   }
-  if (!early) watch()
+  if (!early) await watch()
   return kernel
 }
 

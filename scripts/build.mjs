@@ -130,12 +130,19 @@ const shared = {
   },
 }
 
-/** Instead of an `import()` of its own the file of the daemon has the one that it is given. */
-const handedIn = {
-  name: 'handed in',
-  setup({ onLoad }) {
+/**
+ * Instead of an `import()` of its own the file of the daemon has the one that it is given. And Fastify never listens: what it
+ * would serve other protocols with is not loaded.
+ */
+const daemonOnly = {
+  name: 'daemon only',
+  setup({ onLoad, onResolve }) {
     const contents = 'export const importModule = importForeign'
     onLoad({ filter: /\/import-module\.ts$/ }, () => ({ contents }))
+    onResolve({ filter: /^node:https?2?$/ }, ({ path, importer }) =>
+      path !== 'node:http' && importer.endsWith('/fastify/lib/server.js') ? { path, namespace: 'nothing' } : undefined,
+    )
+    onLoad({ filter: /./, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}' }))
   },
 }
 
@@ -153,7 +160,7 @@ const cached = {
   // The shared files have the sources.
   sourcesContent: false,
   charset: 'ascii',
-  plugins: [packages, handedIn],
+  plugins: [packages, daemonOnly],
   banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
   footer: { js: '})' },
 }

@@ -133,7 +133,7 @@ function misbehave(at: Installed, folder: string): Readonly<Record<string, strin
       () => process.exit(3),
       () => { throw new Error('stray exception') },
     ]
-    if (/daemon\\.js|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => faults.shift()?.())`,
+    if (/daemon\\.cjs|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => faults.shift()?.())`,
   )
   return { NODE_OPTIONS: `--import ${file}` }
 }
