@@ -58,9 +58,9 @@ function readCache(file: string): Buffer | undefined {
 function writeCache(folder: string, name: string, data: Buffer): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const temporary = join(folder, `${name}.${process.pid}.tmp`)
+    for (const other of readdirSync(folder)) if (other !== name) rmSync(join(folder, other), { force: true })
+    const temporary = join(folder, `${name}.tmp`)
     writeFileSync(temporary, Buffer.concat([digest(data), data]), { mode: 0o600 })
     renameSync(temporary, join(folder, name))
-    for (const other of readdirSync(folder)) if (other !== name) rmSync(join(folder, other), { force: true })
   } catch {}
 }
