@@ -20,8 +20,8 @@ export async function startDaemon(
   { home, socket, env }: ReturnType<typeof makeHome>,
   { gaps = false } = {},
 ) {
-  const main = path.join(root, 'dist/daemon.js')
-  if (!existsSync(main)) throw new Error('there is no dist/daemon.js; run `npm run build` first')
+  const main = path.join(root, 'dist/daemon.cjs')
+  if (!existsSync(main)) throw new Error('there is no dist/daemon.cjs; run `npm run build` first')
   const gapFile = path.join(home, 'gap')
   const child = spawn(process.execPath, [...(gaps ? ['--import', program('daemon-gap')] : []), main], {
     env: { ...env, SVC_BENCH_GAP: gapFile },

@@ -13,7 +13,7 @@ export interface Sink {
 export interface Io {
   readonly env: Env
   readonly cwd: string
-  /** Folder that `svc.js` and the rest of the build lie in. */
+  /** Folder that `svc.cjs` and the rest of the build lie in. */
   readonly root: string
   readonly stdout: Sink
   readonly stderr: Sink

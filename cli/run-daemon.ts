@@ -6,7 +6,7 @@ import { type Blame, containFailures } from './containment.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
 import { LogFile, logPath } from './log-file.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
-import { type Blocked, startWatchdog } from './watchdog.js'
+import type { Blocked } from './watchdog.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
@@ -26,6 +26,8 @@ export interface DaemonOptions {
   readonly successor?: readonly string[]
   /** It follows one that is being ended and waits for its lock. */
   readonly succeeds?: boolean
+  /** Called once, when it serves. */
+  readonly onReady?: () => void
 }
 
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
@@ -47,6 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   }
   const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
+  options.onReady?.()
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
@@ -90,10 +93,13 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
   }
-  const watch = () => startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+  const watch = async () => {
+    const { startWatchdog } = await import('./watchdog.js')
+    startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+  }
   // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
   const early = hasDropIns(home)
-  if (early) watch()
+  if (early) await watch()
   const suspect = readSuspect(home)
   const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
   kernel = await createKernel({
@@ -113,7 +119,7 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     forgetSuspect(home)
     blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
   }
-  if (!early) watch()
+  if (!early) await watch()
   return kernel
 }
 

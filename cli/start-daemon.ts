@@ -25,7 +25,8 @@ interface Identity {
 export async function startDaemon(context: LocalContext): Promise<number | undefined> {
   const { io, home } = context
   if (context.options.foreground === true) {
-    const { runDaemon } = await import('./run-daemon.js')
+    const { loadDaemon } = await import('./load-daemon.js')
+    const runDaemon = await loadDaemon(io.root, home)
     return runDaemon({ root: io.root, home, env: io.env, foreground: true })
   }
   const other = await runningDaemon(home)
@@ -64,7 +65,7 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
 
 /** Under a loader the source is run, in a build what was made of it. */
 function daemonFile(): string {
-  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.js'
+  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.cjs'
 }
 
 /** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */

@@ -21,7 +21,7 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => exit(error.code === 'EPIPE' ? exitCodes.done : exitCodes.failed))
 }
 
-const code = await run(process.argv.slice(2), {
+run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   root: dirname(fileURLToPath(import.meta.url)),
@@ -29,13 +29,14 @@ const code = await run(process.argv.slice(2), {
   stderr: process.stderr,
   signal: controller.signal,
   onInterrupt: take => interrupts.onNext(take),
-  ...(process.stdin.isTTY && process.stdout.isTTY && { terminal: terminalOf(process.stdin) }),
+  ...(process.stdout.isTTY && process.stdin.isTTY && { terminal: terminalOf(process.stdin) }),
   stdin: async () => {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(chunk)
     return Buffer.concat(chunks).toString('utf8')
   },
+}).then(code => {
+  // Not at once: what is still in a pipe would be lost.
+  process.exitCode = code
+  process.stdout.write('', () => process.stderr.write('', () => exit(code)))
 })
-// Not at once: what is still in a pipe would be lost.
-process.exitCode = code
-process.stdout.write('', () => process.stderr.write('', () => exit(code)))

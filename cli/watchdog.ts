@@ -27,7 +27,7 @@ export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, b
   const beats = new SharedArrayBuffer(4)
   const count = new Int32Array(beats)
   setInterval(() => Atomics.add(count, 0, 1), beatMs).unref()
-  const name = import.meta.url.endsWith('.ts') ? 'watchdog-thread.ts' : 'watchdog-thread.js'
+  const name = import.meta.url.endsWith('.ts') ? 'watchdog-thread.ts' : 'watchdog-thread.cjs'
   const thread = new Worker(join(root, name), {
     workerData: { ...data, beats } satisfies WatchdogData,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },

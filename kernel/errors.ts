@@ -7,9 +7,12 @@ export interface FaultMore {
   readonly retryAfter?: number | undefined
 }
 
+const mark: unique symbol = Symbol.for('svc.fault')
+
 /** An error that a caller is told about: a stable snake_case code, the HTTP status, what is wrong and what to do next. */
 export class Fault extends Error {
   override readonly name = 'Fault'
+  readonly [mark] = true
   readonly details?: Readonly<Record<string, string>> | undefined
   readonly next?: string | undefined
   readonly retryAfter?: number | undefined
@@ -24,6 +27,11 @@ export class Fault extends Error {
     this.details = more.details
     this.next = more.next
     this.retryAfter = more.retryAfter
+  }
+
+  /** By its mark, never by the module: extensions have a copy of their own of this one. */
+  static override [Symbol.hasInstance](thrown: unknown): boolean {
+    return typeof thrown === 'object' && thrown !== null && mark in thrown
   }
 }
 

@@ -8,6 +8,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -16,16 +17,23 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 const staleMs = 60_000
-const commands = ['svc', 'examples/agents/report/agent']
+const cache = join(dist, 'cache')
+const cacheMs = 20_000
+const commands = ['svc.cjs', 'examples/agents/report/agent.js']
 /** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
-const launchers = { svc: 'svc', 'svc-report-agent': 'examples/agents/report/agent' }
+const launchers = { svc: 'svc.cjs', 'svc-report-agent': 'examples/agents/report/agent.js' }
+
+/** What is run and not imported, one CommonJS file each: what loads modules costs Node twice as much to begin with. */
+const programs = { svc: 'cli/svc.ts', daemon: 'cli/daemon.ts', 'watchdog-thread': 'cli/watchdog-thread.ts' }
 
 /** Sources by the name of what is made of them, without suffix. */
 function entries() {
@@ -35,9 +43,6 @@ function entries() {
     plugins: 'plugins/index.ts',
     client: 'client/index.ts',
     testing: 'testing/index.ts',
-    svc: 'cli/svc.ts',
-    daemon: 'cli/daemon.ts',
-    'watchdog-thread': 'cli/watchdog-thread.ts',
     'build-data': 'cli/build-data.ts',
     'examples/agents/report/agent': 'examples/agents/report/agent.ts',
   }
@@ -51,7 +56,11 @@ function entries() {
   for (const name of filesBelow(join(root, 'schemas'))) {
     if (/(?<!\.d|\.test)\.ts$/.test(name)) wanted[`schemas/${name.slice(0, -3)}`] = `schemas/${name}`
   }
-  return Object.fromEntries(Object.entries(wanted).filter(([, source]) => existsSync(join(root, source))))
+  return existing(wanted)
+}
+
+function existing(sources) {
+  return Object.fromEntries(Object.entries(sources).filter(([, source]) => existsSync(join(root, source))))
 }
 
 function filesBelow(folder) {
@@ -61,11 +70,15 @@ function filesBelow(folder) {
     .map(entry => relative(folder, join(entry.parentPath, entry.name)))
 }
 
+/** What the daemon runs; no chunk of any entry. */
+const daemonCode = { 'run-daemon': 'cli/run-daemon.ts' }
+const daemonFile = join(dist, 'run-daemon.cjs')
+
 /**
  * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
  * but their packages are large.
  */
-const external = ['sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+const external = ['./run-daemon.js', 'sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
 
 /** Packages whose modules stand beside the CommonJS files that they name as their main. */
 const packages = {
@@ -86,33 +99,70 @@ const packages = {
   },
 }
 
-/**
- * Builds entries that share their modules: whatever two of them import is one instance. Packages are built in, for loading
- * their many files takes longer than all else that a start does; what is CommonJS among them needs a `require`.
- */
-function bundle(entryPoints) {
+/** Packages are built in, for loading their many files takes longer than all else that a start does. */
+function bundle(entryPoints, how) {
   return build({
     absWorkingDir: root,
     entryPoints,
     outdir: dist,
-    chunkNames: 'chunks/[name]-[hash]',
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
     plugins: [packages],
     external,
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
-    },
     legalComments: 'inline',
     sourcemap: 'linked',
-    charset: 'utf8',
     metafile: true,
     write: false,
     logLevel: 'warning',
+    ...how,
   })
+}
+
+/** Entries that share their modules: whatever two of them import is one instance. What is CommonJS needs a `require`. */
+const shared = {
+  chunkNames: 'chunks/[name]-[hash]',
+  splitting: true,
+  format: 'esm',
+  charset: 'utf8',
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)",
+  },
+}
+
+/**
+ * Instead of an `import()` of its own the file of the daemon has the one that it is given. And Fastify never listens: what it
+ * would serve other protocols with is not loaded.
+ */
+const daemonOnly = {
+  name: 'daemon only',
+  setup({ onLoad, onResolve }) {
+    const contents = 'export const importModule = importForeign'
+    onLoad({ filter: /\/import-module\.ts$/ }, () => ({ contents }))
+    onResolve({ filter: /^node:https?2?$/ }, ({ path, importer }) =>
+      path !== 'node:http' && importer.endsWith('/fastify/lib/server.js') ? { path, namespace: 'nothing' } : undefined,
+    )
+    onLoad({ filter: /./, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}' }))
+  },
+}
+
+/** One file each, without what is shared. */
+const whole = {
+  outExtension: { '.js': '.cjs' },
+  format: 'cjs',
+  define: { 'import.meta.url': 'moduleUrl' },
+  banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
+}
+
+/** What `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
+const cached = {
+  ...whole,
+  // The shared files have the sources.
+  sourcesContent: false,
+  charset: 'ascii',
+  plugins: [packages, daemonOnly],
+  banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
+  footer: { js: '})' },
 }
 
 async function buildCode() {
@@ -120,17 +170,21 @@ async function buildCode() {
   const isData = ([name]) => name.startsWith('schemas/')
   const all = Object.entries(entryPoints)
   // Schemas are data that nobody compares: built apart, they do not cut the code of a start into more and smaller files.
-  const parts = await Promise.all(
-    [all.filter(isData), all.filter(entry => !isData(entry))].map(part => bundle(Object.fromEntries(part))),
-  )
+  const parts = await Promise.all([
+    bundle(Object.fromEntries(all.filter(isData)), shared),
+    bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
+    bundle(existing(programs), whole),
+    bundle(existing(daemonCode), cached),
+  ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
   const outputFiles = parts.flatMap(part => part.outputFiles)
   const isEntry = path => outputs[relative(root, path).replace(/\.map$/, '')]?.entryPoint !== undefined
   const files = outputFiles.map(({ path, contents }) => ({ path, contents: Buffer.from(contents), mode: 0o644 }))
-  for (const name of commands) makeExecutable(files, join(dist, `${name}.js`))
+  for (const name of commands) makeExecutable(files, join(dist, name))
   for (const file of files.filter(({ path }) => !isEntry(path))) put(file)
   for (const file of files.filter(({ path }) => isEntry(path))) put(file)
-  for (const [name, entry] of Object.entries(launchers)) if (entryPoints[entry]) putLauncher(name, entry)
+  for (const [name, entry] of Object.entries(launchers))
+    if (files.some(({ path }) => path === join(dist, entry))) putLauncher(name, entry)
   putLicences(outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
@@ -151,7 +205,8 @@ function makeExecutable(files, path) {
 /** A file and no link, since what a link points to is run under the rules of the folder it lies in. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
-  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\nimport('../${entry}.js')\n`
+  const load = entry.endsWith('.cjs') ? 'require' : 'import'
+  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\n${load}('../${entry}')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
@@ -180,6 +235,7 @@ function put({ path, contents, mode }) {
     utimesSync(path, new Date(), new Date())
     return
   }
+  if (path === daemonFile) rmSync(cache, { recursive: true, force: true })
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}.tmp`
   writeFileSync(temporary, contents)
@@ -194,7 +250,7 @@ function removeStale(current) {
   const after = {}
   for (const name of filesBelow(dist)) {
     const path = join(dist, name)
-    if (current.has(path) || name.startsWith('types/') || !/\.(js|js\.map|tmp)$/.test(name)) continue
+    if (current.has(path) || name.startsWith('types/') || !/\.(c?js|js\.map|tmp)$/.test(name)) continue
     const since = before[name] ?? now
     if (now - since > staleMs && now - statSync(path).mtimeMs > staleMs) rmSync(path, { force: true })
     else after[name] = since
@@ -211,6 +267,31 @@ async function buildData(made) {
   await run('dist/build-data.js')
   // The client was built with the operations as they had been.
   if (operations() !== before) await buildCode()
+}
+
+/**
+ * dist/cache: what V8 compiles in a first start, by starting a daemon on an empty home and taking what it keeps there. A
+ * daemon of another Node, or where none can run now, makes its own.
+ */
+async function keepCodeCache() {
+  if (!existsSync(daemonFile) || existsSync(cache)) return
+  const home = mkdtempSync(join(tmpdir(), 'svc-build-'))
+  const kept = () => filesBelow(join(home, 'cache/code')).filter(name => !name.endsWith('.tmp'))
+  writeFileSync(join(home, 'config.json'), '{ "http": { "port": 0 } }')
+  const child = spawn(process.execPath, [join(dist, 'daemon.cjs')], {
+    env: { ...process.env, SVC_HOME: home },
+    stdio: 'ignore',
+  })
+  const exited = new Promise(resolve => child.once('close', resolve))
+  const late = AbortSignal.timeout(cacheMs)
+  while (child.exitCode === null && !late.aborted && kept().length === 0) await sleep(50)
+  child.kill()
+  await exited
+  for (const name of kept()) {
+    put({ path: join(cache, name), contents: readFileSync(join(home, 'cache/code', name)), mode: 0o644 })
+  }
+  if (!existsSync(cache)) console.log('there is no code cache, for no daemon could be started')
+  rmSync(home, { recursive: true, force: true })
 }
 
 async function checkAndDeclare() {
@@ -245,6 +326,7 @@ const begun = performance.now()
 try {
   const made = await buildCode()
   await buildData(made)
+  await keepCodeCache()
   if (!process.argv.includes('--code')) await checkAndDeclare()
   console.log(`built ${made.length} entries in ${Math.round(performance.now() - begun)} ms`)
 } catch (error) {

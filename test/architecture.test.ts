@@ -22,7 +22,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 8440
+const STANDS_AT = 8445
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>
@@ -129,6 +129,17 @@ const rules: Rule[] = [
     mutants: [
       ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
       ['kernel/a.ts', "await import('sql.js')"],
+    ],
+  },
+  {
+    says: 'modules of others are imported by importModule, for the daemon out of the code cache has no import of its own',
+    broken: s =>
+      /^(kernel|plugins)\//.test(s.file) && !s.file.endsWith('/import-module.ts')
+        ? used(s, /\bimport\((?!\s*['"])/g)
+        : [],
+    mutants: [
+      ['plugins/a/service.ts', 'await import(file)'],
+      ['kernel/a.ts', 'await import(url.href)'],
     ],
   },
   {

@@ -17,6 +17,7 @@ import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Plugin } from '../../kernel/plugin.js'
 import { ExtensionErrors } from './errors.js'
+import { importModule } from './import-module.js'
 import type { Manifest } from './manifest.js'
 import { resolveInside } from './paths.js'
 
@@ -200,7 +201,7 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const file = await realpath(await resolveInside(folder, main))
   const bad = (what: string) => ExtensionErrors.extension_load_failed(`${main} of ${name}: ${what}`)
   if (await isNoModule(folder, file)) throw bad(NO_MODULE)
-  const module = (await import(pathToFileURL(file).href)) as { default?: unknown }
+  const module = (await importModule(pathToFileURL(file).href)) as { default?: unknown }
   const plugin = module.default as Partial<Plugin> | undefined
   if (typeof plugin !== 'object' || plugin === null || typeof plugin.apply !== 'function' || !plugin.surface) {
     throw bad('its default export is not a plugin, { name, version, requires, surface, apply }')

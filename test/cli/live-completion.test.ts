@@ -11,7 +11,7 @@ import { data, dist } from './tree.js'
 const test = suite<{ daemon: FakeDaemon }>('live completion')
 const bin = mkdtempSync(join(tmpdir(), 'svc-bin-'))
 test.before(() => {
-  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${process.execPath}' '${dist}svc.js' "$@"\n`)
+  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${process.execPath}' '${dist}svc.cjs' "$@"\n`)
   chmodSync(join(bin, 'svc'), 0o755)
 })
 test.after(() => rmSync(bin, { recursive: true }))

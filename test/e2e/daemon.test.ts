@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Installed, until } from './installed.js'
@@ -133,7 +134,7 @@ function misbehave(at: Installed, folder: string): Readonly<Record<string, strin
       () => process.exit(3),
       () => { throw new Error('stray exception') },
     ]
-    if (/daemon\\.js|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => faults.shift()?.())`,
+    if (/daemon\\.cjs|--foreground/.test(process.argv.join())) process.on('SIGUSR2', () => faults.shift()?.())`,
   )
   return { NODE_OPTIONS: `--import ${file}` }
 }
@@ -164,6 +165,22 @@ test('what a drop-in throws past everything is logged under its name, and the da
     lines.filter(({ level }) => level === 'error').map(({ owner }) => owner),
     ['acme.bad', 'acme.bad', 'acme.bad'],
   )
+})
+
+test('an extension that imports what the package exports is understood by a daemon out of one file', async ({ at }) => {
+  const folder = 'extensions/acme.keep'
+  cpSync(fileURLToPath(new URL(`../../examples/${folder}`, import.meta.url)), join(at.home, folder), {
+    recursive: true,
+  })
+  await at.svc('daemon', 'start')
+  await at.svc('extension', 'list')
+  await at.svc('workspace', 'add', at.makeRepository('kept'), '--name', 'kept')
+  const record = { scope: { kind: 'global' }, spec: { workspace: 'kept', why: 'for long' }, expected_version: 0 }
+  assert.is((await at.request('socket', 'PUT', '/api/resources/acme.keep/first', record)).status, 201)
+  const refused = await at.request('socket', 'DELETE', '/api/workspaces/kept')
+  assert.is(refused.status, 409)
+  assert.match(refused.text, /"code":"workspace_kept".*svc resource list acme.keep/)
+  assert.match((await at.request('socket', 'GET', '/api/ext/acme.keep/kept')).text, 'for long')
 })
 
 test('a stray rejection of the daemon itself is logged, an exception ends it with 70', async ({ at }) => {

@@ -10,7 +10,7 @@ import type { Reply } from '../harness/kernel.js'
 
 // The built command line on a real terminal, which python3 has in its library.
 const TERMINAL = fileURLToPath(new URL('../fixtures/terminal.py', import.meta.url))
-const SVC = fileURLToPath(new URL('../../dist/svc.js', import.meta.url))
+const SVC = fileURLToPath(new URL('../../dist/svc.cjs', import.meta.url))
 
 let world: World
 

@@ -50,29 +50,29 @@ function chunks(word: string): string[] {
 test('each entry that exists comes out at its place and runs', () => {
   built('--code')
   const made = [
-    'index',
-    'plugin',
-    'plugins',
-    'plugins/pullers',
-    'schemas/deep/area',
-    'svc',
-    'examples/agents/report/agent',
+    'index.js',
+    'plugin.js',
+    'plugins.js',
+    'plugins/pullers.js',
+    'schemas/deep/area.js',
+    'svc.cjs',
+    'examples/agents/report/agent.js',
   ]
-  for (const name of made) assert.ok(existsSync(at(`dist/${name}.js`)) && existsSync(at(`dist/${name}.js.map`)), name)
-  assert.not(existsSync(at('dist/daemon.js')))
+  for (const name of made) assert.ok(existsSync(at(`dist/${name}`)) && existsSync(at(`dist/${name}.map`)), name)
+  assert.not(existsSync(at('dist/daemon.cjs')))
   assert.not(existsSync(at('dist/schemas/area.test.js')))
   assert.equal(JSON.parse(read('dist/commands.json')), ['kernel', 'kernel'])
   assert.is(node('dist/examples/agents/report/agent.js').out, 'report\n')
 })
 
 test('commands are executable, and their source maps still point to the right line', () => {
-  for (const name of ['svc', 'examples/agents/report/agent']) {
-    assert.is(statSync(at(`dist/${name}.js`)).mode & 0o777, 0o755)
-    assert.is(read(`dist/${name}.js`).match(/^#!\/usr\/bin\/env node\n(?!#!)/)?.length, 1)
+  for (const name of ['svc.cjs', 'examples/agents/report/agent.js']) {
+    assert.is(statSync(at(`dist/${name}`)).mode & 0o777, 0o755)
+    assert.is(read(`dist/${name}`).match(/^#!\/usr\/bin\/env node\n(?!#!)/)?.length, 1)
   }
-  assert.is(node('dist/svc.js').out, 'kernel\n')
+  assert.is(node('dist/svc.cjs').out, 'kernel\n')
   assert.match(
-    node(process.execPath, '--enable-source-maps', 'dist/svc.js').err,
+    node(process.execPath, '--enable-source-maps', 'dist/svc.cjs').err,
     /cli\/svc\.ts:3:28\)[\s\S]*cli\/svc\.ts:4:1\)/,
   )
 })

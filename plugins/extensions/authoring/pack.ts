@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { create } from 'tar'
 import { LEFT_OUT } from '../code.js'
 import { ExtensionErrors } from '../errors.js'
+import { importModule } from '../import-module.js'
 import { readArchive } from '../install/archive.js'
 import { readFolder } from '../install/folder.js'
 import { sha256, treeDigest } from '../install/tree.js'
@@ -116,6 +117,6 @@ async function bundlerOf(root: string, source: string): Promise<Bundler> {
   } catch {
     throw ExtensionErrors.extension_bundler_missing(`${source} is to be bundled, and ${root} has no esbuild`)
   }
-  const module = await import(pathToFileURL(resolved).href)
-  return module.default ?? module
+  const module = await importModule(pathToFileURL(resolved).href)
+  return (module.default ?? module) as Bundler
 }

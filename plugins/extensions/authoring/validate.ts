@@ -5,6 +5,7 @@ import { messageOf } from '../../../kernel/plugin.js'
 import { admit } from '../admission.js'
 import { importPlugin } from '../code.js'
 import { shippedKeys } from '../families.js'
+import { importModule } from '../import-module.js'
 import { type Manifest, readManifestFile } from '../manifest.js'
 import { type Copy, withCopy } from './copy.js'
 import { surfaceProblems } from './surface-problems.js'
@@ -39,6 +40,10 @@ export async function validateFolder(folder: string, leftOut: readonly string[] 
 /** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
 const JUDGE = "export { shippedProblems } from 'svc/testing'\n"
 
+interface Judge {
+  shippedProblems(folder: string): Promise<string[]>
+}
+
 function problemsOf(manifest: Manifest, root: string, leftOut: readonly string[]): Promise<string[]> {
   const look = async ({ folder, above }: Copy) => {
     // A stack would name the copy, and what is to be edited is the original.
@@ -47,7 +52,7 @@ function problemsOf(manifest: Manifest, root: string, leftOut: readonly string[]
     if (shippedKeys(manifest).length === 0) return problems.map(told)
     const judge = path.join(above, 'judge.mjs')
     await writeFile(judge, JUDGE)
-    const { shippedProblems } = await import(pathToFileURL(judge).href)
+    const { shippedProblems } = (await importModule(pathToFileURL(judge).href)) as unknown as Judge
     return [...problems, ...(await shippedProblems(folder))].map(told)
   }
   return withCopy(manifest.name, root, look, leftOut)
