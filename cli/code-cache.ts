@@ -16,17 +16,17 @@ export interface Loaded {
 const digestBytes = 32
 
 /**
- * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. What V8 compiled of it in an earlier
- * process is taken from the first folder that has it, and kept in the last one.
+ * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. What V8 compiled of it
+ * in an earlier process is taken from the first folder that has it, and kept in `own`, which is looked into first.
  *
  * The cache spares time and decides nothing: its name says of which code, where, and of which Node it is, its first bytes
  * are the digest of the others, and V8 refuses what was made under other flags. Whatever is wrong with it, the code is
  * compiled.
  */
-export function runCached(file: string, folders: readonly string[]): Loaded {
+export function runCached(file: string, own: string, ...others: readonly string[]): Loaded {
   const code = readFileSync(file)
   const name = `${basename(file, '.cjs')}-${digest(code, file, process.version, process.arch).toString('hex')}`
-  const cachedData = folders.map(folder => readCache(join(folder, name))).find(found => found !== undefined)
+  const cachedData = [own, ...others].map(folder => readCache(join(folder, name))).find(found => found !== undefined)
   // All of it is ASCII, which is read twice as fast so.
   const script = new Script(code.toString('latin1'), { filename: file, cachedData })
   const module = { exports: {} as unknown }
@@ -35,7 +35,7 @@ export function runCached(file: string, folders: readonly string[]): Loaded {
   script.runInThisContext()(createRequire(url), module, url, (wanted: string) => import(wanted))
   const { exports } = module
   if (cachedData !== undefined && script.cachedDataRejected === false) return { exports }
-  return { exports, keep: () => writeCache(folders.at(-1) as string, name, script.createCachedData()) }
+  return { exports, keep: () => writeCache(own, name, script.createCachedData()) }
 }
 
 function digest(...parts: readonly (string | Uint8Array)[]): Buffer {

@@ -11,7 +11,7 @@ export async function loadDaemon(root: string, home: string): Promise<(options: 
   // V8 would spend the first moments on optimizing SQLite for a load that is not there yet. Flags are part of a code cache.
   setFlagsFromString('--wasm-tiering-budget=200000000')
   if (import.meta.url.endsWith('.ts')) return (await import('./run-daemon.js')).runDaemon
-  const { exports, keep } = runCached(join(root, 'run-daemon.cjs'), [join(root, 'cache'), join(home, 'cache', 'code')])
+  const { exports, keep } = runCached(join(root, 'run-daemon.cjs'), join(home, 'cache', 'code'), join(root, 'cache'))
   const { runDaemon } = exports as typeof import('./run-daemon.js')
   return options => runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
 }
