@@ -112,7 +112,7 @@ export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
 }
 
 /** The plugin with a kernel whose log goes to that of the extension as well. */
-function overheard(plugin: Plugin, ring: LogRing): Plugin {
+export function overheard(plugin: Plugin, ring: LogRing): Plugin {
   const apply: Plugin['apply'] = kernel => {
     const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {
       kernel.log[name](text, fields)

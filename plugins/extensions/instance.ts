@@ -43,8 +43,11 @@ export class Instance {
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
-    this.#faultsUntil = host.clock.now()
-    this.log = new LogRing(host.unique(), () => host.clock.now())
+    const begun = host.stateOf(name) && host.begun(name)
+    const own = begun?.key === this.key ? begun : undefined
+    // What the boot began with has a log already, and faults since then are its own.
+    this.log = own?.log ?? new LogRing(host.unique(), () => host.clock.now())
+    this.#faultsUntil = own ? 0 : host.clock.now()
     this.#loader = new Loader(host, this, seen => this.#view(seen))
   }
 
@@ -213,8 +216,11 @@ export class Instance {
 
   /** Faults that the daemon attributes to its code go into its log, each once. */
   noteFaults(faults: readonly AttributedFault[]): void {
-    const own = faults.filter(({ owner, at }) => owner === this.name && at > this.#faultsUntil)
-    if (!this.#generation?.plugin) return
+    const plugin = this.#generation?.plugin
+    if (!plugin) return
+    // In the place of another it goes by the name of that one.
+    const names = [this.name, ...(plugin.replaces !== undefined && this.waits === undefined ? [plugin.replaces] : [])]
+    const own = faults.filter(({ owner, at }) => names.includes(owner) && at > this.#faultsUntil)
     for (const { at, count, where, error } of own) {
       this.#faultsUntil = Math.max(this.#faultsUntil, at)
       this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)

@@ -5,8 +5,9 @@ import { type BegunCode, BegunCodes } from './begun.js'
 import { Catalog } from './catalog.js'
 import { CodeCache, importPlugin } from './code.js'
 import { keyOf } from './identity.js'
-import { guarded } from './in-process.js'
+import { guarded, overheard } from './in-process.js'
 import { ProvenanceTable } from './install/provenance.js'
+import { LogRing } from './log-ring.js'
 import type { SourceTier } from './manifest.js'
 import type { Where } from './places.js'
 import { DevTable, FlagTable } from './tables.js'
@@ -32,7 +33,7 @@ export async function readReplacements(names: readonly string[], start: KernelSt
     surface,
     apply: kernel => kernel.register(surface, undefined),
   }
-  return [...begun.map(({ plugin, where }) => guarded(start.clock, plugin, where)), told]
+  return [...begun.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)), told]
 }
 
 async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
@@ -44,7 +45,9 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  return { name, key: place.key, hash, ...(await importPlugin(folder, manifest)), where: { folder, root: found.root } }
+  const log = new LogRing(ids.hex(16), () => clock.now())
+  const where = { folder, root: found.root }
+  return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
