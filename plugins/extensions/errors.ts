@@ -42,7 +42,7 @@ export const ExtensionErrors = defineErrors({
   extension_dev_invalid: { status: 400, message: 'the folder cannot be linked' },
   extension_network_unconfirmed: {
     status: 409,
-    message: 'the extension takes part in the network; repeat with confirm_network_digest',
+    message: 'the extension takes part in the network, and nobody agreed to that; repeat with confirm_network_digest',
   },
   extension_dev_taken: { status: 409, message: 'another build of this extension has what there can be only once' },
   extension_ambiguous: { status: 409, message: 'several builds go by this name', next: 'svc extension list' },

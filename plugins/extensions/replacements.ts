@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Db, type KernelStart, type Plugin, surfaceOf, within } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
+import { checkAgreed } from './agreement.js'
 import { type BegunCode, BegunCodes } from './begun.js'
 import { Catalog } from './catalog.js'
 import { CodeCache, importPlugin } from './code.js'
@@ -42,6 +43,7 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
   const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
   if (!place || !found) return undefined
   const manifest = await admit(found, { name, tier: place.tier, daemonVersion: version })
+  if (place.agreed !== undefined) checkAgreed(manifest, [place.agreed], '')
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
@@ -56,7 +58,7 @@ const NO_CACHE = { read: async () => undefined, write: async () => {} }
 function placeOf(
   name: string,
   { home, db }: KernelStart,
-): { key: string; folder: string; tier: SourceTier } | undefined {
+): { key: string; folder: string; tier: SourceTier; agreed?: string } | undefined {
   const flags = new FlagTable(db)
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
@@ -67,9 +69,9 @@ function placeOf(
     const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined
     return { key: name, folder, tier: tier ?? 'user' }
   }
-  const links = tables.has('extensions_dev') ? new DevTable(db).list() : []
+  const links = tables.has('extensions_dev_network') ? new DevTable(db).list() : []
   const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
-  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace' }
+  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace', agreed: link.agreed }
 }
 
 /** An installation or a removal that a crash cut off is carried on first. */

@@ -58,7 +58,9 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
       .map(name => `extension.${name}`)
       .sort(),
   )
-  assert.is(named.find((item: Wire) => item.id === 'extension.broken').suggested_command, 'svc extension info broken')
+  const helps = (name: string) => named.find((item: Wire) => item.id === `extension.${name}`).suggested_command
+  assert.match(helps('broken'), /^edit .*broken\/extension\.toml, line 3$/)
+  assert.is(helps('acme.throws'), 'svc extension logs acme.throws')
 
   // Nothing of those that failed is left behind, and mending one is enough.
   assert.equal(
