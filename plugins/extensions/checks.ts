@@ -50,7 +50,15 @@ export function itemsOf({
   }
   if (link && !log.isFollowed) {
     const told = `it runs from ${found.root}, and no svc extension dev follows it any more`
-    return [item('extension_linked', 'info', `${key} is linked`, told, `svc extension remove ${name}${at}`)]
+    return [
+      item(
+        'extension_linked',
+        'info',
+        `${key} is linked, and nobody follows it`,
+        told,
+        `svc extension remove ${name}${at}`,
+      ),
+    ]
   }
   return []
 }

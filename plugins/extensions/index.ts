@@ -57,6 +57,7 @@ const item = {
     { header: 'Health', path: 'health' },
     { header: 'Why', path: 'health_message' },
     { header: 'Error', path: 'last_error' },
+    { header: 'Note', path: 'diagnostics.0.title' },
     { header: 'Next', path: 'diagnostics.0.suggested_command' },
     { header: 'Enabled', path: 'enabled' },
     { header: 'From', path: 'source' },
