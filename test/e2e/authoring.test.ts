@@ -150,21 +150,25 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
 test('dev unlinks however it ends; what is killed leaves a link that the doctor names and remove unlinks', async ({
   at,
 }) => {
-  const linked = async () => (await at.json<{ extensions: unknown[] }>('extension', 'list')).extensions.length
+  await at.svc('extension', 'init', 'acme.ends')
+  const linked = async () =>
+    (await at.json<{ extensions: { name: string }[] }>('extension', 'list')).extensions.filter(
+      ({ name }) => name === 'acme.ends',
+    ).length
   for (const signal of ['SIGTERM', 'SIGHUP', undefined] as const) {
-    const dev = at.start(['extension', 'dev', 'acme.hello'])
+    const dev = at.start(['extension', 'dev', 'acme.ends'])
     await dev.shows(/loaded, version 0\.1\.0, active/)
     if (signal) dev.child.kill(signal)
     else {
       // Nobody reads any more: it notices with the next line.
       dev.child.stdout?.destroy()
-      writeFileSync(path.join(at.folder, 'acme.hello/note.txt'), String(Date.now()))
-      await at.svc('extension', 'reload', 'acme.hello')
+      writeFileSync(path.join(at.folder, 'acme.ends/note.txt'), String(Date.now()))
+      await at.svc('extension', 'reload', 'acme.ends')
     }
     await dev.ended
     assert.is(await linked(), 0, `it is linked after ${signal}`)
   }
-  const dev = at.start(['extension', 'dev', 'acme.hello'])
+  const dev = at.start(['extension', 'dev', 'acme.ends'])
   await dev.shows(/loaded, version 0\.1\.0, active/)
   const told = async () => (await at.json<{ items: { code: string }[] }>('doctor')).items.map(({ code }) => code)
   assert.not.ok((await told()).includes('extension_linked'))
@@ -175,7 +179,7 @@ test('dev unlinks however it ends; what is killed leaves a link that the doctor 
     20_000,
     () => 'a finding',
   )
-  assert.match(await at.svc('extension', 'remove', 'acme.hello'), 'unlinked acme.hello')
+  assert.match(await at.svc('extension', 'remove', 'acme.ends'), 'unlinked acme.ends')
   assert.is(await linked(), 0)
 })
 
