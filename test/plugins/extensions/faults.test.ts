@@ -36,7 +36,7 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
     'acme.never': /no end within 5000 ms/,
     'acme.other': /holds an extension named acme\.another/,
     'acme.taken': /route \/api\/status is not below \/api\/ext\/acme\.taken/,
-    'acme.missing': /gone\.js .* does not exist/,
+    'acme.missing': /^main: gone\.js .* does not exist/,
     broken: /extension\.toml:3: colour: unknown member/,
     later: /asks for svc 99\.0\.0/,
     empty: /no extension\.toml and no extension\.json/,
