@@ -127,6 +127,7 @@ export default definePlugin({
             { header: 'From', path: 'source' },
             { header: 'Workspace', path: 'workspace_id' },
             { header: 'Error', path: 'last_error', below: true },
+            { header: 'Why', path: 'health_message', below: true },
           ],
           empty: 'no extensions; write one: svc extension init <name>',
         },

@@ -89,7 +89,7 @@ test('refusals have their status, code and reason', async () => {
   assert.equal(await request({ path: '/x', other: 1 }), [400, 'invalid_request'])
   const folder = await files(path.join(work, 'plain'), { 'extension.toml': manifest('plain') })
   assert.equal(await request({ path: folder, checksum: '0'.repeat(64) }), [422, 'extension_archive_digest_mismatch'])
-  await files(folder, { 'extension.toml': `${manifest('plain')}\ncolour = 1\n` })
+  await files(folder, { 'extension.toml': `colour = 1\n${manifest('plain')}` })
   const wrong = await svc.request('POST', '/api/extensions', { path: folder })
   assert.match(wrong.body.error, /^extension\.toml:\d+: colour: unknown member$/)
   assert.is((await svc.request('PUT', '/api/extensions/nobody', {})).body.code, 'extension_not_installed')
