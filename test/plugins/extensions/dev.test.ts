@@ -43,9 +43,18 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   assert.is(await say(), 'one')
   assert.is((await link()).body.code, 'extension_dev_taken', 'its code runs already')
 
+  // Nobody follows it until somebody waits for its log to go on.
+  const notes = async () => (await one()).diagnostics.map(({ code }: Wire) => code)
+  assert.equal(await notes(), ['extension_linked'])
+  const { logs, stream_epoch } = (await svc.request('GET', '/api/extensions/acme.dev/logs')).body
+  const query = `follow=true&after=${logs.at(-1).sequence}&stream_epoch=${stream_epoch}`
+  const follow = svc.request('GET', `/api/extensions/acme.dev/logs?${query}`)
+  assert.equal(await notes(), [])
+
   // Its folder is watched; what does not load leaves what runs.
   await write(origin, { 'text.js': 'export const text = "two"\n' })
   await svc.until('acme.dev', async () => (await say()) === 'two')
+  assert.match((await follow).body.logs[0].message, 'loaded again')
   await write(origin, { 'text.js': 'export const = \n' })
   const outdated = await svc.until('acme.dev', found => found?.last_error !== undefined)
   assert.is(outdated.state, 'active')
