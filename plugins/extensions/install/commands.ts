@@ -43,7 +43,10 @@ export async function runUpdate(context: CommandContext): Promise<number | undef
   const reply = await client.request('PUT', url, { ...body, tree_digest: preview.tree_digest })
   if (out.json) out.value(reply)
   const { update } = reply as UpdateExtensionReply
-  out.line(update.status === 'updated' ? `updated ${name} to ${update.latest_version}` : `${name} is up to date`)
+  if (update.status !== 'updated') return void out.line(`${name} is up to date`)
+  const { extension } = (await client.request('GET', url)) as ExtensionReply
+  out.line(`updated ${name} to ${update.latest_version}, ${extension.state}`)
+  if (extension.last_error) out.line(out.color('red', extension.last_error))
   return undefined
 }
 

@@ -2,6 +2,8 @@ import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { CommandContext } from '../../../../kernel/plugin.js'
+import { runUpdate } from '../../../../plugins/extensions/install/commands.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { active, scene as hosted, speaking } from '../scene.js'
 import { files } from './scene.js'
@@ -69,6 +71,14 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
 
   await svc.request('POST', '/api/extensions/acme.talk/enable')
   assert.equal(await said(), { text: 'three' })
+
+  // What does not load is told of where it is updated.
+  await files(folder, { ...talking('four', '4.0.0'), 'text.js': 'export const = \n' })
+  const lines: string[] = []
+  const out = { json: false, line: (text: string) => void lines.push(text), color: (_: string, text: string) => text }
+  const client = { request: async (...what: [string, string, unknown?]) => (await svc.request(...what)).body }
+  await runUpdate({ client, out, options: {}, args: { name: 'acme.talk' } } as unknown as CommandContext)
+  assert.match(lines.slice(-2).join('\n'), /^updated acme\.talk to 4\.0\.0, active\n.*text\.js:1: SyntaxError/)
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
   assert.ok(streams().includes('acme.talk'), 'its tables stay')
