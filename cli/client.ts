@@ -41,12 +41,12 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: { signal?: AbortSignal } = {},
+    options: { signal?: AbortSignal; waits?: boolean } = {},
   ): Promise<unknown> {
     const { signal = this.#options.signal } = options
     const work = () => this.#whileItLives(signal, both => this.#request(method, path, body, both))
     const { progress } = this.#options
-    return progress ? progress.during('waiting for the daemon', work) : work()
+    return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { CommandTerminal } from '../kernel/command.js'
+import type { CommandContext, CommandTerminal } from '../kernel/command.js'
 import type { Env } from './address.js'
 import type { CommandData } from './command-data.js'
 
@@ -22,8 +22,8 @@ export interface Io {
   readonly terminal?: CommandTerminal
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal
-  /** Takes the next Ctrl-C before the signal aborts; default: nobody can. */
-  readonly onInterrupt?: (take: () => void) => () => void
+  /** Takes the next Ctrl-C before the signal aborts, see there; default: nobody can. */
+  readonly onInterrupt?: CommandContext['onInterrupt']
   /** When a request takes long the daemon is asked whether it lives, so often and with so long to answer; milliseconds. */
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
   /** Command data instead of `commands.json` of {@link root}. */

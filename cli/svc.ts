@@ -18,7 +18,17 @@ const controller = new AbortController()
 process.on('SIGINT', () => interrupts.interrupt())
 for (const stream of [process.stdout, process.stderr]) {
   // The reader of a pipe has seen enough.
-  stream.on('error', (error: NodeJS.ErrnoException) => exit(error.code === 'EPIPE' ? exitCodes.done : exitCodes.failed))
+  const ends = ({ code }: NodeJS.ErrnoException) => exit(code === 'EPIPE' ? exitCodes.done : exitCodes.failed)
+  stream.on('error', error => interrupts.terminate(() => ends(error)))
+}
+/** Who has nothing to undo ends as every program does. */
+const listen = () => {
+  for (const [name, number] of [
+    ['SIGTERM', 15],
+    ['SIGHUP', 1],
+  ] as const) {
+    if (process.listenerCount(name) === 0) process.on(name, () => interrupts.terminate(() => exit(128 + number)))
+  }
 }
 
 run(process.argv.slice(2), {
@@ -28,7 +38,10 @@ run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: controller.signal,
-  onInterrupt: take => interrupts.onNext(take),
+  onInterrupt: (take, options) => {
+    if (options?.anyEnd) listen()
+    return interrupts.onNext(take, options)
+  },
   ...(process.stdout.isTTY && process.stdin.isTTY && { terminal: terminalOf(process.stdin) }),
   stdin: async () => {
     const chunks: Buffer[] = []

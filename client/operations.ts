@@ -387,6 +387,7 @@ export interface Extension {
   readonly marketplace?: Marketplace | null | undefined
   readonly missing_env?: readonly string[] | undefined
   readonly name: string
+  readonly origin_path?: string | undefined
   readonly pid?: number | undefined
   readonly provenance?: Provenance | null | undefined
   readonly requires_env?: readonly string[] | undefined

@@ -11,7 +11,7 @@ import type { Ids } from './ids.js'
 import { type LogLine, logFor } from './log.js'
 import type { Plugin } from './plugin.js'
 import type { Home, PluginKernel } from './plugin-kernel.js'
-import type { Reconcile } from './reconcile/index.js'
+import type { ReconcileLoop } from './reconcile/loop.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
 import type { Spawner } from './spawn.js'
@@ -30,7 +30,7 @@ export interface KernelParts {
   readonly disk: DiskRoom
   readonly records: RecordStore
   readonly events: EventLog
-  readonly reconcile: Reconcile
+  readonly reconcile: ReconcileLoop
   readonly report: Report
   readonly spawner: Spawner
   readonly config: LiveConfig
@@ -46,7 +46,7 @@ export function bindKernel(
   needs: Record<string, unknown>,
   tapper: Tapper & { scope: OwnedScope },
 ): PluginKernel {
-  const { home, env, clock, ids, disk, records, reconcile, host, report, config, running } = parts
+  const { home, env, clock, ids, disk, records, host, report, config, running } = parts
   const { name, version } = plugin
   const { scope } = tapper
   return {
@@ -64,7 +64,7 @@ export function bindKernel(
     disk,
     records,
     events: parts.events.bind(name, scope),
-    reconcile,
+    reconcile: parts.reconcile.bind(name),
     host,
     request: parts.request,
     dropIns: dropInsFor(running, name),

@@ -24,16 +24,23 @@ export interface CommandContext {
   readonly terminal?: CommandTerminal
   /** Aborts when the caller presses Ctrl-C, unless {@link onInterrupt} took it. */
   readonly signal: AbortSignal
-  /** Takes the next Ctrl-C, and that one alone, in place of the end of the command; the returned function gives it back. */
-  onInterrupt(take: () => void): () => void
+  /**
+   * Takes the next Ctrl-C, and that one alone, in place of the end of the command; the returned function gives it back. Whoever has
+   * something to undo takes with `anyEnd` also SIGTERM, the end of the terminal and that of whoever reads the output, and gives it
+   * back when it is undone.
+   */
+  onInterrupt(take: () => void, options?: { readonly anyEnd?: boolean }): () => void
   /** Ends the command with exit code 1 (4 for a code that ends in `not_found`, 2 for `usage`). `next`: what helps. */
   fault(code: string, text: string, next?: string): never
 }
 
 /** Requests to the daemon; error replies end the command with their text and exit code unless they are caught. */
 export interface CommandClient {
-  /** @param path absolute path and query, already encoded */
-  request(method: string, path: string, body?: unknown): Promise<unknown>
+  /**
+   * @param path absolute path and query, already encoded
+   * @param options `waits`: it is answered when there is something to tell, so nobody is shown that it takes its time
+   */
+  request(method: string, path: string, body?: unknown, options?: { readonly waits?: boolean }): Promise<unknown>
   /** Goes on by itself after a cut; ends when the daemon ends the stream. */
   stream(path: string, options?: { lastEventId?: string; signal?: AbortSignal }): AsyncIterable<Frame>
 }

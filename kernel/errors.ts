@@ -101,6 +101,7 @@ export const KernelErrors = defineErrors({
   },
   slow_consumer: { status: 408, message: 'messages were not read in time; open the channel again' },
   event_flood: { status: 429, message: 'this plugin tells of too many events; try again later' },
+  mark_flood: { status: 429, message: 'this plugin marks too many records; try again later' },
   request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   payload_too_large: { status: 413, message: 'the body is too large' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },

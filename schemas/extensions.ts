@@ -45,6 +45,8 @@ export const Extension = v.object({
   marketplace: v.nullish(MarketplaceEntry),
   missing_env: texts,
   name: v.string(),
+  /** Of a link of a developer: its folder. */
+  origin_path: text,
   pid: v.optional(Integer),
   provenance: v.nullish(Provenance),
   requires_env: texts,

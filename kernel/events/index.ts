@@ -80,8 +80,8 @@ export interface DayCount {
 export interface Events {
   /**
    * Appends in the transaction of the state that the event tells of. Returns its id, for the `cause` of what follows. Throws
-   * TypeError for a payload that does not match, `payload_too_large`, and for a drop-in `event_flood` beyond 100 a second in the
-   * long run.
+   * TypeError for a payload that does not match, `payload_too_large`, and for a drop-in `event_flood` beyond 10,000 at once
+   * and 100 a second in the long run.
    */
   emit<P>(t: Tx, type: EventType<P>, payload: P, options?: EmitOptions): { readonly id: string; readonly seq: number }
   /**

@@ -3,6 +3,7 @@ import { type Clock, iso, type Timer } from '../clock.js'
 import { KernelSettings } from '../config/index.js'
 import type { LiveConfig } from '../config/live.js'
 import { KernelErrors } from '../errors.js'
+import { allowance } from '../flood.js'
 import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
 import type { JournalOptions } from '../journal/index.js'
@@ -17,9 +18,6 @@ import { conditions, DAY_MS, type EventRow, eventMigrations, fromRow } from './r
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
-
-/** Events of one drop-in, at once and in a second: what is kept is bounded for all, and one must not push out what others did. */
-const DROP_IN = { atOnce: 10_000, perSecond: 100 }
 
 /** How much is kept where; times in milliseconds. */
 export interface EventLimits {
@@ -94,10 +92,10 @@ export class EventLog {
 
   /** The log as the plugin `owner` sees it: its name is the default actor, its scope ends its consumers. */
   bind(owner: string, scope: Scope): Events {
-    const spend = owner.includes('.') ? this.#budget(owner) : () => {}
+    const spend = allowance('event', owner, this.clock, this.report)
     return {
       emit: (t, type, payload, options) => {
-        spend()
+        spend(1)
         return this.emit(t, type, payload, { actor: { kind: 'daemon', id: owner }, ...options })
       },
       on: <P>(what: EventType<P> | '*' | DurableCursor<P>, fn: (event: never) => unknown) => {
@@ -108,21 +106,6 @@ export class EventLog {
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
       last: () => this.#durable,
-    }
-  }
-
-  /** Takes one event from what its owner may tell of. The function throws `event_flood`. */
-  #budget(owner: string): () => void {
-    let left = DROP_IN.atOnce
-    let at = this.clock.monotonic()
-    return () => {
-      const now = this.clock.monotonic()
-      left = Math.min(DROP_IN.atOnce, left + ((now - at) / 1000) * DROP_IN.perSecond)
-      at = now
-      if (left >= 1) return void left--
-      const error = KernelErrors.event_flood(`${owner} tells of more than ${DROP_IN.perSecond} events a second`)
-      this.report({ owner, hook: 'events', error })
-      throw error
     }
   }
 

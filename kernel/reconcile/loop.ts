@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js'
+import { allowance } from '../flood.js'
 import type { Report } from '../hooks/index.js'
 import type { Ids } from '../ids.js'
 import type { StoredRecord } from '../records/index.js'
@@ -20,6 +21,19 @@ export class ReconcileLoop implements Reconcile, RecordFollower {
     private readonly ids: Ids,
     private readonly report: Report,
   ) {}
+
+  /** The loop as the plugin `owner` sees it. */
+  bind(owner: string): Reconcile {
+    const spend = allowance('mark', owner, this.clock, this.report)
+    return {
+      mark: keys => {
+        spend(keys.length)
+        this.mark(keys)
+      },
+      settled: (keys, options) => this.settled(keys, options),
+      health: () => this.health(),
+    }
+  }
 
   /**
    * Starts reconciling a kind; every record of it is handed over in pages with `first` set. Resolves when that is done, or when

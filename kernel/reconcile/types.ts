@@ -71,7 +71,10 @@ export interface RecordKey {
 
 /** The reconcile loop as a plugin sees it. */
 export interface Reconcile {
-  /** Marks keys for another pass, and what watches their records. */
+  /**
+   * Marks keys for another pass, and what watches their records. Throws for a drop-in `mark_flood`, and marks none of them, beyond
+   * 10,000 at once and 100 a second in the long run.
+   */
   mark(keys: readonly RecordKey[]): void
   /**
    * Resolves true when everything that was durable or marked before this call has been through a pass that began after it was

@@ -47,7 +47,10 @@ export function checkActor(actor: Actor, kind: string, way: Way): void {
 export function checkGrant(actor: Actor, kind: string, scope: RecordScope): void {
   if (covers(actor, kind, scope)) return
   const where = scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`
-  throw KernelErrors.not_granted(`${actor.id} has no grant for records of kind ${kind} in scope ${where}`)
+  const granted = actor.maxScope?.id ?? ((actor.grantedScopes ?? []).join(', ') || 'none')
+  throw KernelErrors.not_granted(
+    `${actor.id} has no grant for records of kind ${kind} in scope ${where}; granted: ${granted}`,
+  )
 }
 
 /** A stored record is changed and removed by its source only, within that actor's grants. */

@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { messageOf } from '../../kernel/plugin.js'
 import type { Found } from './catalog.js'
 import { ExtensionErrors } from './errors.js'
 import { isAtLeast, type Manifest, type SourceTier } from './manifest.js'
@@ -30,9 +30,18 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
   const refused = refusal(manifest, tier)
   if (refused !== undefined) throw ExtensionErrors.extension_tier_refused(`${name} ${refused}`)
   const { main, resources, subprocess } = manifest
-  const paths = [...(main === undefined ? [] : [main]), ...resources.skills, ...resources.agents, ...resources.bundles]
-  for (const relative of paths) await resolveInside(root, relative)
-  if (subprocess?.command.includes('/')) await resolveInside(await realpath(root), subprocess.command)
+  const { skills, agents, bundles } = resources
+  const lists = Object.entries({ main: main === undefined ? [] : [main], skills, agents, bundles })
+  const paths = lists.flatMap(([key, all]) =>
+    all.map((relative, at) => [key === 'main' ? key : `resources.${key}.${at}`, relative] as const),
+  )
+  if (subprocess?.command.includes('/')) paths.push(['subprocess.command', subprocess.command])
+  for (const [key, relative] of paths) {
+    await resolveInside(root, relative).catch(error => {
+      const next = `edit the manifest in ${root}`
+      throw ExtensionErrors.extension_path_escape(`${key}: ${messageOf(error)}`, { next })
+    })
+  }
   return manifest
 }
 

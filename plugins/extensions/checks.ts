@@ -3,10 +3,24 @@ import { finding } from '../daemon/api.js'
 import { placeOf } from './identity.js'
 import type { Instance } from './instance.js'
 
+/** Commands that help with anything; what is said of one extension has a better one. */
+const GENERAL = ['svc help', 'svc logs', 'svc extension list']
+
 /** What is wrong with an extension, or worth to know about it; nothing when it is well. */
-export function itemsOf({ name, key, link, status, enabled, problem, waits, generation }: Instance): DiagnosticItem[] {
-  const place = placeOf({ name, key })
-  const item = (code: string, severity: string, title: string, message: string) =>
+export function itemsOf({
+  name,
+  key,
+  link,
+  status,
+  enabled,
+  problem,
+  waits,
+  generation,
+  found,
+  log,
+}: Instance): DiagnosticItem[] {
+  const at = link ? ` --workspace '${placeOf({ name, key })}'` : ''
+  const item = (code: string, severity: string, title: string, message: string, next: string | undefined) =>
     finding({
       id: `extension.${key}`,
       code,
@@ -14,22 +28,37 @@ export function itemsOf({ name, key, link, status, enabled, problem, waits, gene
       severity,
       title,
       message,
-      suggested_command: link ? `svc extension info ${name} --workspace '${place}'` : `svc extension info ${name}`,
+      suggested_command: next === undefined || GENERAL.includes(next) ? `svc extension logs ${name}${at}` : next,
     })
   if (!enabled) return []
   if (problem && generation) {
-    return [item('extension_outdated', 'warning', `${key} runs as it was before`, problem.message)]
+    return [item('extension_outdated', 'warning', `${key} runs as it was before`, problem.message, problem.next)]
   }
-  if (problem) return [item('extension_failed', 'error', `${key} did not load`, problem.message)]
+  if (problem) {
+    const code = problem.code === 'extension_network_unconfirmed' ? problem.code : 'extension_failed'
+    return [item(code, 'error', `${key} did not load`, problem.message, problem.next)]
+  }
   const health = generation?.runtime?.health()
   if (status === 'error') {
-    return [
-      item('extension_failed', 'error', `${key} does not run`, health?.message ?? 'its process ends again and again'),
-    ]
+    const why = health?.message ?? 'its process ends again and again'
+    return [item('extension_failed', 'error', `${key} does not run`, why, undefined)]
   }
-  if (waits !== undefined) return [item('extension_waiting', 'warning', `${key} waits`, waits)]
+  if (waits !== undefined) return [item('extension_waiting', 'warning', `${key} waits`, waits, undefined)]
   if (health?.health === 'unhealthy') {
-    return [item('extension_unhealthy', 'warning', `${key} is not well`, health.message ?? 'its health check fails')]
+    const why = health.message ?? 'its health check fails'
+    return [item('extension_unhealthy', 'warning', `${key} is not well`, why, undefined)]
+  }
+  if (link && !log.isFollowed) {
+    const told = `it runs from ${found.root}, and no svc extension dev follows it any more`
+    return [
+      item(
+        'extension_linked',
+        'info',
+        `${key} is linked, and nobody follows it`,
+        told,
+        `svc extension remove ${name}${at}`,
+      ),
+    ]
   }
   return []
 }

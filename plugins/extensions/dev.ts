@@ -2,6 +2,7 @@ import path from 'node:path'
 import { type Actor, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Workspaces } from '../workspaces/api.js'
+import { checkAgreed } from './agreement.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from './api.js'
 import type { Catalog, Found } from './catalog.js'
 import { EVERYWHERE, keyOf, placeOf } from './identity.js'
@@ -106,13 +107,18 @@ export class DevLinks {
     if ('fault' in found) throw found.fault
     const { name } = found.manifest
     const place = await this.workspaceOf(workspace)
-    const link = { name, workspace: place, origin: found.root, generation }
-    return this.#alone(keyOf(name, link), () => this.#link(link, found.manifest, confirmed, actor))
+    const wanted = { name, workspace: place, origin: found.root, generation }
+    return this.#alone(keyOf(name, wanted), () => this.#link(wanted, found.manifest, confirmed, actor))
   }
 
-  async #link(link: DevLink, manifest: Manifest, confirmed: string | undefined, actor: Actor): Promise<Instance> {
-    const { name, workspace, origin } = link
-    const key = keyOf(name, link)
+  async #link(
+    wanted: Omit<DevLink, 'agreed'>,
+    manifest: Manifest,
+    confirmed: string | undefined,
+    actor: Actor,
+  ): Promise<Instance> {
+    const { name, workspace, origin } = wanted
+    const key = keyOf(name, wanted)
     const at = placeOf({ name, key })
     const other = this.#linked.get(key)
     if (other && other.link.origin !== origin) {
@@ -120,7 +126,8 @@ export class DevLinks {
         next: `svc extension remove ${name} --workspace '${at}'`,
       })
     }
-    checkConfirmed(manifest, other?.instance.generation?.manifest, confirmed)
+    checkAgreed(manifest, [other?.link.agreed, confirmed], `svc extension dev ${origin} --workspace '${at}'`)
+    const link = { ...wanted, agreed: requirementDigest(manifest) }
     const { instance, close } = await this.#open(link)
     if (instance.problem && !instance.generation && !other) {
       this.#linked.delete(key)
@@ -142,26 +149,39 @@ export class DevLinks {
    * @throws Fault `extension_network_unconfirmed`, or why nothing of it runs
    */
   async reload(instance: Instance, confirmed: string | undefined): Promise<Instance> {
-    const { found } = instance
+    const { key, found } = instance
     const current = await this.catalog.read(found.root)
-    if (current && !('fault' in current)) checkConfirmed(current.manifest, instance.generation?.manifest, confirmed)
-    await this.look(instance.key, true, confirmed)
+    if (current && !('fault' in current)) await this.#agree(key, current.manifest, confirmed)
+    await this.look(key, true)
     if (instance.problem && !instance.generation) throw instance.problem
     return instance
   }
 
   /** Looks at a linked folder again; one that is gone leaves what runs. */
-  async look(key: string, anew = false, confirmed?: string): Promise<void> {
+  async look(key: string, anew = false): Promise<void> {
     await this.#turns.run(key, async () => {
       const linked = this.#linked.get(key)
       const found = linked && (await this.catalog.read(linked.link.origin))
-      if (!found) return
-      const { instance } = linked
-      // What it asks for more than what runs is agreed to by nobody who only saves a file.
-      const running = instance.generation?.manifest
-      await this.host.take(instance, found, anew, manifest => running && checkConfirmed(manifest, running, confirmed))
+      if (found) await this.#take(linked, found, anew)
     })
     await this.host.tell()
+  }
+
+  /** What it asks of the network beyond what was agreed to is agreed to by nobody who saves a file or starts a daemon. */
+  #take({ instance, link }: Linked, found: Found, anew: boolean): Promise<void> {
+    return this.host.take(instance, found, anew, manifest => checkAgreed(manifest, [link.agreed], reloadOf(link)))
+  }
+
+  /** What its developer agrees to now counts from then on, also for the next daemon. */
+  async #agree(key: string, manifest: Manifest, confirmed: string | undefined): Promise<void> {
+    const linked = this.#linked.get(key)
+    if (!linked) return
+    checkAgreed(manifest, [linked.link.agreed, confirmed], reloadOf(linked.link))
+    const agreed = requirementDigest(manifest)
+    if (agreed === '' || agreed === linked.link.agreed) return
+    const link = { ...linked.link, agreed }
+    await this.kernel.db.tx(t => this.#table.put(t, link, this.kernel.clock.now()))
+    this.#linked.set(key, { ...linked, link })
   }
 
   /** Of that name something became free that there can be only once: who could not have it tries again. */
@@ -215,7 +235,7 @@ export class DevLinks {
     const before = this.#linked.get(key)
     const linked = before ? { ...before, link } : this.#begin(link, this.host.make(link, found))
     this.#linked.set(key, linked)
-    await this.#turns.run(key, () => this.host.take(linked.instance, found, false))
+    await this.#turns.run(key, () => this.#take(linked, found, false))
     if (!before) {
       await linked.watcher.start()
       // What changed before it was watched was not told of.
@@ -238,11 +258,6 @@ export class DevLinks {
   }
 }
 
-/** What it requires of the network has to be agreed to, unless what runs requires the same already. */
-function checkConfirmed(wanted: Manifest, running: Manifest | undefined, confirmed: string | undefined): void {
-  const digest = requirementDigest(wanted)
-  if (digest === '' || digest === confirmed || (running && digest === requirementDigest(running))) return
-  throw ExtensionErrors.extension_network_unconfirmed(`${wanted.name} takes part in the network`, {
-    details: { confirm_network_digest: digest },
-  })
-}
+/** The command that reads a link again. */
+const reloadOf = ({ name, ...link }: DevLink) =>
+  `svc extension reload ${name} --workspace '${placeOf({ name, key: keyOf(name, link) })}'`

@@ -2,7 +2,11 @@ import { defineErrors } from '../../kernel/plugin.js'
 
 export const ExtensionErrors = defineErrors({
   extension_not_found: { status: 404, message: 'no such extension', next: 'svc extension list' },
-  extension_manifest_missing: { status: 422, message: 'the folder has no extension.toml and no extension.json' },
+  extension_manifest_missing: {
+    status: 422,
+    message: 'the folder has no extension.toml and no extension.json',
+    next: 'svc extension init <name>',
+  },
   extension_manifest_invalid: { status: 422, message: 'the manifest is not valid' },
   extension_name_mismatch: { status: 422, message: 'the manifest has another name than its folder' },
   extension_version_unsupported: { status: 422, message: 'the extension asks for a newer svc', next: 'svc version' },
@@ -42,7 +46,7 @@ export const ExtensionErrors = defineErrors({
   extension_dev_invalid: { status: 400, message: 'the folder cannot be linked' },
   extension_network_unconfirmed: {
     status: 409,
-    message: 'the extension takes part in the network; repeat with confirm_network_digest',
+    message: 'the extension takes part in the network, and nobody agreed to that; repeat with confirm_network_digest',
   },
   extension_dev_taken: { status: 409, message: 'another build of this extension has what there can be only once' },
   extension_ambiguous: { status: 409, message: 'several builds go by this name', next: 'svc extension list' },

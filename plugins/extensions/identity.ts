@@ -1,3 +1,5 @@
+import path from 'node:path'
+
 /** How a request names the link to all workspaces. */
 export const EVERYWHERE = '*'
 
@@ -21,3 +23,7 @@ export const isLink = (key: string): boolean => key.includes('@')
 
 /** Whether that is the key of a link of that name. */
 export const isLinkOf = (key: string, name: string): boolean => key.startsWith(`${name}@`)
+
+/** How a command names a workspace to the daemon: its path may be relative for a person. */
+export const referenceOf = (given: string | number | boolean, cwd: string): string =>
+  /^\.{1,2}$|\//.test(String(given)) ? path.resolve(cwd, String(given)) : String(given)

@@ -39,8 +39,8 @@ export interface Before {
   readonly known: Code | undefined
   /** What the boot started, or tried to, is started again. */
   readonly anew: boolean
-  /** Where what the code logs goes as well. */
-  readonly log: LogRing
+  /** Whose it is; what the code logs goes to that log as well. */
+  readonly whose: { readonly name: string; readonly key: string; readonly log: LogRing }
 }
 
 /**
@@ -52,13 +52,13 @@ export async function bringCode(
   host: InstanceHost,
   manifest: Manifest,
   root: string,
-  { before, known, anew, log }: Before,
+  { before, known, anew, whose }: Before,
 ): Promise<Code> {
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique())
   try {
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
-    const begun = before || anew ? undefined : host.begun(name)
+    const begun = before || anew ? undefined : host.begun(whose)
     const running = begun?.hash === hash ? host.stateOf(name) : undefined
     if (begun && running) {
       // The boot's own hold on the copy is given back with it.
@@ -76,7 +76,7 @@ export async function bringCode(
     )
     // One that takes another place leaves the one that it had.
     if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
-    const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, log), where))
+    const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, whose.log), where))
     if (state.status === 'failed') await host.dropIns.remove(name)
     return { hash, plugin, module, ...waiting(name, state) }
   } catch (error) {
@@ -112,7 +112,7 @@ export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
 }
 
 /** The plugin with a kernel whose log goes to that of the extension as well. */
-function overheard(plugin: Plugin, ring: LogRing): Plugin {
+export function overheard(plugin: Plugin, ring: LogRing): Plugin {
   const apply: Plugin['apply'] = kernel => {
     const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {
       kernel.log[name](text, fields)

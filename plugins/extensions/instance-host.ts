@@ -20,8 +20,8 @@ export interface InstanceHost extends Checker {
   readonly claims: Claims
   /** The process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension, logs: LogRing) => ExtensionRuntime
-  /** Code of that name that the boot started, or tried to. */
-  readonly begun: (name: string) => BegunCode | undefined
+  /** What there is of its code that the boot started, or tried to. */
+  readonly begun: (whose: { readonly name: string; readonly key: string }) => BegunCode | undefined
   /** How the plugin of that name is, wherever it has its place; undefined when there is none. */
   readonly stateOf: (name: string) => PluginState | undefined
   /** Its status, health or problem changed. */

@@ -10,13 +10,10 @@ import { type Generation, Loader, type Seen, sameGeneration } from './loader.js'
 import { LogRing } from './log-ring.js'
 import type { Manifest, SourceTier } from './manifest.js'
 import type { ExtensionRuntime } from './runtime.js'
-import { type Happening, next } from './states.js'
+import { type Happening, next, type Outcome } from './states.js'
 
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
-
-/** What came of looking at the folder again: it was loaded or failed to, or what was loaded or failed before changed or failed to. */
-export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
 
 /** One extension from its folder to what runs of it. Its changes are made one after the other. */
 export class Instance {
@@ -43,8 +40,10 @@ export class Instance {
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
-    this.#faultsUntil = host.clock.now()
-    this.log = new LogRing(host.unique(), () => host.clock.now())
+    // What the boot began with has a log already, and faults since then are its own.
+    const begun = host.begun(this)
+    this.log = begun?.log ?? new LogRing(host.unique(), () => host.clock.now())
+    this.#faultsUntil = begun ? 0 : host.clock.now()
     this.#loader = new Loader(host, this, seen => this.#view(seen))
   }
 
@@ -213,9 +212,12 @@ export class Instance {
 
   /** Faults that the daemon attributes to its code go into its log, each once. */
   noteFaults(faults: readonly AttributedFault[]): void {
-    const own = faults.filter(({ owner, at }) => owner === this.name && at > this.#faultsUntil)
-    if (!this.#generation?.plugin) return
-    for (const { at, count, where, error } of own) {
+    const plugin = this.#generation?.plugin
+    // In the place of another it goes by the name of that one.
+    const names = plugin && [this.name, this.waits === undefined ? plugin.replaces : undefined]
+    const since = this.#faultsUntil
+    for (const { owner, at, count, where, error } of faults) {
+      if (!names?.includes(owner) || at <= since) continue
       this.#faultsUntil = Math.max(this.#faultsUntil, at)
       this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
     }

@@ -121,10 +121,8 @@ export class Loader {
 
   /** Ends code that the boot started for one that did not load afterwards; why it does not end. */
   async releaseBegun(): Promise<unknown> {
-    const { dropIns, begun, stateOf } = this.host
-    const { name, key } = this.whose
-    if (begun(name)?.key !== key || stateOf(name) === undefined) return undefined
-    return dropIns.remove(name).catch(error => error)
+    const { dropIns, begun } = this.host
+    return begun(this.whose) && dropIns.remove(this.whose.name).catch(error => error)
   }
 
   async #publish(seen: Seen, shipped: Shipped): Promise<void> {
@@ -144,7 +142,7 @@ export class Loader {
       }
     }
     const known = before?.waits === undefined && !anew ? before : undefined
-    return bringCode(this.host, manifest, root, { before, known, anew, log: this.whose.log })
+    return bringCode(this.host, manifest, root, { before, known, anew, whose: this.whose })
   }
 
   async #process(

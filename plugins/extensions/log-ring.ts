@@ -6,6 +6,8 @@ const LINE = 16 * 1024
 const MARGIN = 4 * 1024
 /** A shorter value is a word like any other. */
 const MIN_SECRET = 4
+/** Milliseconds within which whoever follows asks again. */
+const AGAIN_MS = 5000
 
 /** The last lines of an extension, what its process wrote and what is said about it; secrets are taken out before they are kept. */
 export class LogRing {
@@ -14,6 +16,8 @@ export class LogRing {
   #sequence = 0
   #rest = ''
   #secrets: readonly string[] = []
+  #followers = 0
+  #followedAt = Number.NEGATIVE_INFINITY
 
   /** @param limit bytes of text that are kept */
   constructor(
@@ -65,6 +69,20 @@ export class LogRing {
   /** A text without the values to hide and without what looks like a secret. */
   redact(text: string): string {
     return redactText(this.#secrets.reduce((result, secret) => result.replaceAll(secret, '[redacted]'), text))
+  }
+
+  /** Somebody waits for what comes, until the returned function is called. */
+  follow(): () => void {
+    this.#followers++
+    return () => {
+      this.#followers--
+      this.#followedAt = this.now()
+    }
+  }
+
+  /** Somebody waits for what comes, or did so a moment ago. */
+  get isFollowed(): boolean {
+    return this.#followers > 0 || Math.abs(this.now() - this.#followedAt) < AGAIN_MS
   }
 
   entries(): readonly LogEntry[] {

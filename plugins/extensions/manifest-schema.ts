@@ -119,7 +119,7 @@ const Fields = {
       requires: list(
         v.pipe(
           v.string(),
-          v.check(name => hostMethods.has(name), 'a method of the Host API'),
+          v.check(name => hostMethods.has(name), 'there is no such method of the Host API; sessions/list is one'),
         ),
       ),
     }),

@@ -21,12 +21,12 @@ export interface ManifestFile {
 export type ReadFile = (path: string) => Promise<string | Uint8Array>
 
 /**
- * Reads and checks the manifest of a folder, `extension.toml` before `extension.json`.
+ * Reads and checks the manifest of a folder, `extension.toml` before `extension.json`; the empty folder is left out of paths.
  * @throws Fault `extension_manifest_missing`, `extension_manifest_invalid` with file, line and key
  */
 export async function readManifestFile(folder: string, readFile: ReadFile): Promise<ManifestFile> {
   for (const name of manifestFileNames) {
-    const path = `${folder}/${name}`
+    const path = folder === '' ? name : `${folder}/${name}`
     const found = await readFile(path).catch(error => {
       if ((error as { code?: string }).code === 'ENOENT') return undefined
       throw error

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
 import { type Db, type KernelStart, type Plugin, surfaceOf, within } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
+import { checkAgreed } from './agreement.js'
 import { type BegunCode, BegunCodes } from './begun.js'
 import { Catalog } from './catalog.js'
 import { CodeCache, importPlugin } from './code.js'
 import { keyOf } from './identity.js'
-import { guarded } from './in-process.js'
+import { guarded, overheard } from './in-process.js'
 import { ProvenanceTable } from './install/provenance.js'
+import { LogRing } from './log-ring.js'
 import type { SourceTier } from './manifest.js'
 import type { Where } from './places.js'
 import { DevTable, FlagTable } from './tables.js'
@@ -32,7 +34,7 @@ export async function readReplacements(names: readonly string[], start: KernelSt
     surface,
     apply: kernel => kernel.register(surface, undefined),
   }
-  return [...begun.map(({ plugin, where }) => guarded(start.clock, plugin, where)), told]
+  return [...begun.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)), told]
 }
 
 async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
@@ -41,10 +43,13 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
   const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
   if (!place || !found) return undefined
   const manifest = await admit(found, { name, tier: place.tier, daemonVersion: version })
+  if (place.agreed !== undefined) checkAgreed(manifest, [place.agreed], '')
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  return { name, key: place.key, hash, ...(await importPlugin(folder, manifest)), where: { folder, root: found.root } }
+  const log = new LogRing(ids.hex(16), () => clock.now())
+  const where = { folder, root: found.root }
+  return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
@@ -53,7 +58,7 @@ const NO_CACHE = { read: async () => undefined, write: async () => {} }
 function placeOf(
   name: string,
   { home, db }: KernelStart,
-): { key: string; folder: string; tier: SourceTier } | undefined {
+): { key: string; folder: string; tier: SourceTier; agreed?: string } | undefined {
   const flags = new FlagTable(db)
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
@@ -64,9 +69,9 @@ function placeOf(
     const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined
     return { key: name, folder, tier: tier ?? 'user' }
   }
-  const links = tables.has('extensions_dev') ? new DevTable(db).list() : []
+  const links = tables.has('extensions_dev_network') ? new DevTable(db).list() : []
   const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
-  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace' }
+  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace', agreed: link.agreed }
 }
 
 /** An installation or a removal that a crash cut off is carried on first. */

@@ -70,6 +70,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
+    const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
     this.#host = {
       clock,
       spawn: kernel.spawn,
@@ -80,8 +81,8 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: (extension, log) => runtimeFor(this, extension, log),
-      begun: name => this.#begun().find(code => code.name === name),
-      stateOf: name => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state,
+      begun: ({ name, key }) => stateOf(name) && this.#begun().find(code => code.key === key),
+      stateOf,
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }

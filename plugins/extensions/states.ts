@@ -1,5 +1,8 @@
 import type { ExtensionStatus } from './api.js'
 
+/** What came of looking at the folder again: it was loaded or failed to, or what was loaded or failed before changed or failed to. */
+export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
+
 /** What happens to an extension. */
 export type Happening = 'enable' | 'disable' | 'register' | 'activate' | 'fail' | 'unload'
 

@@ -15,6 +15,12 @@ export const migrations: readonly Migration[] = [
       mcp_server TEXT NOT NULL, header_name TEXT NOT NULL, PRIMARY KEY (name, workspace, env_name)
     ) STRICT;`,
   },
+  {
+    id: '002-dev-network',
+    sql: `CREATE TABLE extensions_dev_network (
+      name TEXT NOT NULL, workspace TEXT NOT NULL, agreed TEXT NOT NULL, PRIMARY KEY (name, workspace)
+    ) STRICT;`,
+  },
 ]
 
 /** Whether extensions are switched on. One that was never switched is on: it was dropped in to run. */
@@ -44,6 +50,8 @@ export interface DevLink {
   readonly origin: string
   /** SHA-256 that the builder gave. */
   readonly generation: string
+  /** Digest of the network requirement that its developer has agreed to last; empty: to none. */
+  readonly agreed: string
 }
 
 export class DevTable {
@@ -52,7 +60,8 @@ export class DevTable {
   /** In the order in which they were made. */
   list(): DevLink[] {
     return this.db.all<DevLink & Record<string, string>>(
-      'SELECT name, workspace, origin, generation FROM extensions_dev ORDER BY linked_at, name, workspace',
+      `SELECT name, workspace, origin, generation, ifnull(agreed, '') AS agreed
+       FROM extensions_dev LEFT JOIN extensions_dev_network USING (name, workspace) ORDER BY linked_at, name, workspace`,
     )
   }
 
@@ -62,10 +71,12 @@ export class DevTable {
        ON CONFLICT (name, workspace) DO UPDATE SET origin = excluded.origin, generation = excluded.generation`,
       [link.name, link.workspace, link.origin, link.generation, at],
     )
+    t.run('INSERT OR REPLACE INTO extensions_dev_network VALUES (?, ?, ?)', [link.name, link.workspace, link.agreed])
   }
 
   delete(t: Tx, { name, workspace }: Pick<DevLink, 'name' | 'workspace'>): void {
-    t.run('DELETE FROM extensions_dev WHERE name = ? AND workspace = ?', [name, workspace])
+    for (const table of ['extensions_dev', 'extensions_dev_network'])
+      t.run(`DELETE FROM ${table} WHERE name = ? AND workspace = ?`, [name, workspace])
   }
 }
 

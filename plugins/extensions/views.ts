@@ -40,17 +40,30 @@ export class Views {
   }
 
   /** With `follow` it waits up to 20 s for something to be there. */
-  async logs({ key }: Instance, query: wire.ExtensionLogsQuery, signal: AbortSignal): Promise<wire.ExtensionLogsReply> {
+  async logs(
+    instance: Instance,
+    query: wire.ExtensionLogsQuery,
+    signal: AbortSignal,
+  ): Promise<wire.ExtensionLogsReply> {
     const after = Number(query.after ?? 0)
     if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
+    const look = (): wire.ExtensionLogsReply => {
+      const current = this.self.get(instance.key)
+      current.noteFaults(this.self.kernel.host.faults())
+      return logsOf(current, after, query.stream_epoch)
+    }
+    if (query.follow !== 'true') return look()
     const until = this.self.kernel.clock.monotonic() + FOLLOW_MS
-    for (;;) {
-      const instance = this.self.get(key)
-      instance.noteFaults(this.self.kernel.host.faults())
-      const reply = logsOf(instance, after, query.stream_epoch)
-      const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
-      if (query.follow !== 'true' || reply.logs.length > 0 || over) return reply
-      await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+    const leave = instance.log.follow()
+    try {
+      for (;;) {
+        const reply = look()
+        const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
+        if (reply.logs.length > 0 || over) return reply
+        await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+      }
+    } finally {
+      leave()
     }
   }
 

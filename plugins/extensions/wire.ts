@@ -35,6 +35,7 @@ export function extensionToWire(instance: Instance, env: Env, clock: Clock): wir
     ...optional('last_error', problem?.message),
     ...optional('pid', health?.pid),
     ...optional('workspace_id', link && placeOf(instance)),
+    ...optional('origin_path', link && instance.found.root),
     ...(health?.startedAt === undefined
       ? {}
       : { uptime_seconds: Math.max(0, Math.floor((clock.now() - health.startedAt) / 1000)) }),
@@ -62,7 +63,7 @@ export function devToWire(
     format: 'directory',
     digest_matched: about.wanted === undefined || about.wanted === hash,
     update_available: false,
-    network_confirmation_required: digest !== '',
+    network_confirmation_required: problem?.code === 'extension_network_unconfirmed',
     network_requirement_digest: digest,
     permissions: [...(manifest?.permissions.requires ?? [])],
     origin_path: instance.found.root,

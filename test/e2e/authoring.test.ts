@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Installed } from './installed.js'
+import { Installed, until } from './installed.js'
 
 const examples = path.join(import.meta.dirname, '../../examples/extensions')
 const test = suite<{ at: Installed }>('authoring')
@@ -145,6 +145,42 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   await dev.ended
   assert.match(dev.text(), 'unlinked acme.hello')
   assert.is((await at.run(['extension', 'info', 'acme.hello'])).code, 4)
+})
+
+test('dev unlinks however it ends; what is killed leaves a link that the doctor names and remove unlinks', async ({
+  at,
+}) => {
+  await at.svc('extension', 'init', 'acme.ends')
+  const linked = async () =>
+    (await at.json<{ extensions: { name: string }[] }>('extension', 'list')).extensions.filter(
+      ({ name }) => name === 'acme.ends',
+    ).length
+  for (const signal of ['SIGTERM', 'SIGHUP', undefined] as const) {
+    const dev = at.start(['extension', 'dev', 'acme.ends'])
+    await dev.shows(/loaded, version 0\.1\.0, active/)
+    if (signal) dev.child.kill(signal)
+    else {
+      // Nobody reads any more: it notices with the next line.
+      dev.child.stdout?.destroy()
+      writeFileSync(path.join(at.folder, 'acme.ends/note.txt'), String(Date.now()))
+      await at.svc('extension', 'reload', 'acme.ends')
+    }
+    await dev.ended
+    assert.is(await linked(), 0, `it is linked after ${signal}`)
+  }
+  const dev = at.start(['extension', 'dev', 'acme.ends'])
+  await dev.shows(/loaded, version 0\.1\.0, active/)
+  const told = async () => (await at.json<{ items: { code: string }[] }>('doctor')).items.map(({ code }) => code)
+  assert.not.ok((await told()).includes('extension_linked'))
+  dev.child.kill('SIGKILL')
+  await dev.ended
+  await until(
+    async () => (await told()).includes('extension_linked') || undefined,
+    20_000,
+    () => 'a finding',
+  )
+  assert.match(await at.svc('extension', 'remove', 'acme.ends'), 'unlinked acme.ends')
+  assert.is(await linked(), 0)
 })
 
 const GREET = "export const greet = (name: string) => 'Typed hello, ' + name\n"

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readManifest } from '../../plugins/extensions/manifest.js'
+import { daemon, extensions, resources, workspaces } from '../../plugins/index.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { active, scene as daemonScene, gone, type Wire } from '../plugins/extensions/scene.js'
 import { scene, until } from '../plugins/extensions/subprocess/scene.js'
@@ -80,6 +81,33 @@ test('dropped into a running daemon processes start; edited, killed and removed 
   await svc.until('desks-python', found => gone(found) && !isAlive(pid))
   assert.is(await ids(), 'desks-read,desks-review')
   await svc.close()
+})
+
+test('desks-python linked to a workspace publishes there; linked to all it has none, and says so', async () => {
+  const svc = await daemonScene({}, { plugins: [daemon, resources, workspaces, extensions] })
+  const root = await realpath(await temporaryFolder('place'))
+  const { id } = (await svc.request('POST', '/api/workspaces', { root_dir: root, name: 'place' })).body.workspace
+  const link = (workspace: string) =>
+    svc.request('POST', `/api/extensions/dev?workspace=${workspace}`, {
+      origin_path: path.join(examples, 'desks-python'),
+      generation_hash: 'a'.repeat(64),
+    })
+  assert.is((await link('place')).status, 201)
+  const scopes = async () =>
+    (await svc.request('GET', '/api/resources/window_layout')).body.records.map(({ scope }: Wire) => scope)
+  await svc.until('desks-python', async () => (await scopes()).length > 0)
+  assert.equal(await scopes(), [
+    { kind: 'workspace', id },
+    { kind: 'workspace', id },
+  ])
+  await svc.request('DELETE', '/api/extensions/desks-python?workspace=place')
+  await link('*')
+  await svc.until('desks-python', async () => {
+    const { logs } = (await svc.request('GET', '/api/extensions/desks-python/logs')).body
+    return logs.some(({ message }: Wire) => /--workspace/.test(message))
+  })
+  await svc.close()
+  await rm(root, { recursive: true })
 })
 
 test.run()

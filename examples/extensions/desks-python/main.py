@@ -15,7 +15,7 @@ def send(**message):
     sys.stdout.flush()
 
 
-def layout(name):
+def layout(name, scope):
     """A record of kind window_layout: one empty desktop of this name."""
     layout_id = "desks-" + name.lower().replace(" ", "-")
     desktop = {"id": "desk", "name": name, "order": 0, "purpose": "standard", "floating": [], "groups": []}
@@ -28,7 +28,7 @@ def layout(name):
         "overflow": "stack",
         "document": document,
     }
-    return {"kind": "window_layout", "id": layout_id, "scope": {"kind": "global"}, "spec": spec}
+    return {"kind": "window_layout", "id": layout_id, "scope": {"kind": scope}, "spec": spec}
 
 
 class Extension:
@@ -36,6 +36,7 @@ class Extension:
         self.published = None
         self.version = 0
         self.trouble = None
+        self.scope = "global"
 
     def publish(self):
         """Publishes all there is when it is not what was published: a snapshot is always the whole."""
@@ -44,7 +45,7 @@ class Extension:
             return
         self.published = names
         self.version += 1
-        params = {"source_version": self.version, "records": [layout(name) for name in names]}
+        params = {"source_version": self.version, "records": [layout(name, self.scope) for name in names]}
         send(id=self.version, method="resources/snapshot", params=params)
 
     def answered(self, message):
@@ -53,6 +54,8 @@ class Extension:
 
     def initialize(self, params):
         capabilities = params["capabilities"]
+        # Linked to a workspace it may publish there alone, and need not say where that is.
+        self.scope = "global" if "global" in capabilities["granted_resource_scopes"] else "workspace"
         return {
             "protocol_version": params["protocol_version"],
             "extension_info": {"name": params["extension"]["name"], "version": params["extension"]["version"]},

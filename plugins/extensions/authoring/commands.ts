@@ -42,7 +42,8 @@ export const runBuild = told(async context => {
   const leftOut = source === undefined ? [] : ['node_modules']
   const { manifest, root, problems } = await validateFolder(folderOf(context), leftOut)
   const [problem] = problems
-  if (problem !== undefined) return fault('extension_invalid', problem, 'svc extension validate')
+  if (problem !== undefined)
+    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
   const packed = await packFolder(root, manifest, file, leftOut)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })

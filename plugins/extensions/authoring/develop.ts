@@ -1,7 +1,7 @@
 import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { DevExtensionReply, ExtensionLogsReply } from '../../../schemas/extensions.js'
 import { hashTree } from '../code.js'
-import { EVERYWHERE } from '../identity.js'
+import { EVERYWHERE, referenceOf } from '../identity.js'
 
 /** Milliseconds without a write after which a change is taken to be whole. */
 const SETTLE_MS = 100
@@ -11,8 +11,8 @@ const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
 const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
 
 /**
- * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C. Until then everything that
- * its process and its code say is printed, and what becomes of each load.
+ * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C, at SIGTERM and when its
+ * terminal or its reader is gone. Until then everything that its process and its code say is printed, and what becomes of each load.
  * @param build makes what is loaded of sources that changed, where that is needed
  */
 export async function develop(
@@ -21,32 +21,62 @@ export async function develop(
   root: string,
   build?: () => Promise<unknown>,
 ): Promise<void> {
-  const { client, out, options } = context
-  const { workspace = EVERYWHERE } = options
+  const { out } = context
+  const workspace = referenceOf(context.options.workspace ?? EVERYWHERE, context.cwd)
   const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
-    `/api/extensions/${path}?${new URLSearchParams({ ...query, workspace: String(workspace) })}`
-  const body = { origin_path: root, generation_hash: await hashTree(root) }
-  const { extension } = (await client.request('POST', at('dev'), body)) as DevExtensionReply
-  if (out.json) out.value({ what: 'linked', extension })
-  else out.line(`linked ${name} ${extension.version}, ${extension.state}`)
-  if (extension.last_error && !out.json) out.line(out.color('red', extension.last_error))
-  const stop = new AbortController()
-  const release = context.onInterrupt(() => stop.abort())
-  context.signal.addEventListener('abort', () => stop.abort(), { once: true })
+    `/api/extensions/${path}?${new URLSearchParams({ ...query, workspace })}`
   const own = encodeURIComponent(name)
+  const stop = new AbortController()
+  const release = context.onInterrupt(() => stop.abort(), { anyEnd: true })
+  context.signal.addEventListener('abort', () => stop.abort(), { once: true })
   try {
-    await Promise.race([
-      aborted(stop.signal),
-      followLogs(context, query => at(`${own}/logs`, query), stop.signal),
-      ...(build ? [followSources(context, root, build, stop.signal)] : []),
-    ])
+    await link(context, name, root, at('dev'))
+    let isLinked = true
+    try {
+      isLinked = await Promise.race([
+        aborted(stop.signal).then(() => true),
+        followLogs(context, query => at(`${own}/logs`, query), stop.signal),
+        ...(build ? [followSources(context, root, build, stop.signal)] : []),
+      ])
+    } finally {
+      stop.abort()
+      if (isLinked) await unlink(context, name, workspace, at(own))
+    }
+    if (out.json) out.value({ what: 'unlinked', name })
+    else out.line(out.color('dim', isLinked ? `unlinked ${name}` : `${name} was unlinked by another command`))
   } finally {
     release()
-    await client.request('DELETE', at(own))
-    if (out.json) out.value({ what: 'unlinked', name })
-    else out.line(out.color('dim', `unlinked ${name}`))
   }
 }
+
+async function link({ client, out, options }: CommandContext, name: string, root: string, at: string): Promise<void> {
+  const confirmed = options['confirm-network-digest']
+  const body = {
+    origin_path: root,
+    generation_hash: await hashTree(root),
+    ...(confirmed === undefined ? {} : { confirm_network_digest: confirmed }),
+  }
+  const { extension } = (await client.request('POST', at, body)) as DevExtensionReply
+  if (out.json) return out.value({ what: 'linked', extension })
+  out.line(`linked ${name} ${extension.version}, ${extension.state}`)
+  if (extension.last_error) out.line(out.color('red', extension.last_error))
+}
+
+/** A link that cannot be ended now stays, which has to be said. */
+async function unlink({ client, out }: CommandContext, name: string, workspace: string, own: string): Promise<void> {
+  try {
+    await client.request('DELETE', own)
+  } catch (error) {
+    if (isGone(error)) return
+    if (!out.json) {
+      const command = `svc extension remove ${name} --workspace '${workspace}'`
+      out.line(out.color('red', `${name} stays linked; ${command} unlinks it`))
+    }
+    throw error
+  }
+}
+
+const isGone = (error: unknown): boolean => (error as { code?: unknown }).code === 'extension_not_found'
 
 /** Builds at each change, one time after the other; the daemon sees what comes of it, and what is wrong is printed. */
 async function followSources(
@@ -54,7 +84,7 @@ async function followSources(
   root: string,
   build: () => Promise<unknown>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<true> {
   const { watch } = await import('chokidar')
   let line: Promise<unknown> = Promise.resolve()
   let waiting = false
@@ -76,19 +106,27 @@ async function followSources(
   await aborted(signal)
   await line
   await watcher.close()
+  return true
 }
 
-/** Prints the log of the extension, which begins with how it was loaded. */
+/**
+ * Prints the log of the extension, which begins with how it was loaded.
+ * @returns whether it is linked still
+ */
 async function followLogs(
   { client, out }: CommandContext,
   at: (query: Readonly<Record<string, string>>) => string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   let after = 0
   let epoch = ''
   while (!signal.aborted) {
     const query = { follow: 'true', after: String(after), ...(epoch ? { stream_epoch: epoch } : {}) }
-    const { logs, stream_epoch } = (await client.request('GET', at(query))) as ExtensionLogsReply
+    const reply = await client.request('GET', at(query), undefined, { waits: true }).catch(error => {
+      if (!isGone(error)) throw error
+    })
+    if (reply === undefined) return false
+    const { logs, stream_epoch } = reply as ExtensionLogsReply
     if (stream_epoch !== epoch) after = 0
     epoch = stream_epoch
     for (const entry of logs) {
@@ -98,6 +136,7 @@ async function followLogs(
       else out.line(colored(out, entry.message))
     }
   }
+  return true
 }
 
 function colored(out: CommandContext['out'], message: string): string {

@@ -33,6 +33,11 @@ export const authoringCommands: readonly Command[] = [
     args: [dir],
     options: [
       { name: 'workspace', type: 'text', summary: 'id, name or path of the one it is to count in; default: all' },
+      {
+        name: 'confirm-network-digest',
+        type: 'text',
+        summary: 'digest of what it requires of the network, to agree to that',
+      },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runDev })),
   },

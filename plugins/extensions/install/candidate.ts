@@ -97,7 +97,7 @@ async function readContent(
 
 async function manifestOf(tree: Tree): Promise<Manifest> {
   return readManifest('', async path => {
-    const file = tree.find(file => `/${file.path}` === path)
+    const file = tree.find(file => file.path === path)
     if (file === undefined) throw Object.assign(new Error(`${path} is not there`), { code: 'ENOENT' })
     return file.bytes
   }).catch(error => {

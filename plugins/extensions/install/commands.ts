@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../schemas/extensions/install.js'
 import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
+import { referenceOf } from '../identity.js'
 
 /** `svc extension install <source>`: shows what it is, then installs exactly that. */
 export async function runInstall(context: CommandContext): Promise<void> {
@@ -42,22 +43,27 @@ export async function runUpdate(context: CommandContext): Promise<number | undef
   const reply = await client.request('PUT', url, { ...body, tree_digest: preview.tree_digest })
   if (out.json) out.value(reply)
   const { update } = reply as UpdateExtensionReply
-  out.line(update.status === 'updated' ? `updated ${name} to ${update.latest_version}` : `${name} is up to date`)
+  if (update.status !== 'updated') return void out.line(`${name} is up to date`)
+  const { extension } = (await client.request('GET', url)) as ExtensionReply
+  out.line(`updated ${name} to ${update.latest_version}, ${extension.state}`)
+  if (extension.last_error) out.line(out.color('red', extension.last_error))
   return undefined
 }
 
 /** `svc extension remove <name>` */
-export async function runRemove({ client, out, options, args: { name = '' } }: CommandContext): Promise<void> {
+export async function runRemove({ client, out, options, cwd, args: { name = '' } }: CommandContext): Promise<void> {
   const { purge, workspace } = options
   const query = new URLSearchParams({
     ...(purge ? { purge: 'true' } : {}),
-    ...(workspace === undefined ? {} : { workspace: String(workspace) }),
+    ...(workspace === undefined ? {} : { workspace: referenceOf(workspace, cwd) }),
   })
   const reply = await client.request('DELETE', `/api/extensions/${encodeURIComponent(name)}?${query}`)
   if (out.json) return out.value(reply)
   const { extension } = reply as RemoveExtensionReply
-  const kept = purge ? '' : '; its records and tables stay (svc extension remove --purge takes them along)'
-  out.line(`${extension.status} ${extension.name}${kept}`)
+  const kept = purge ? '' : `; its records and tables stay (svc extension remove ${name} --purge takes them along)`
+  out.line(
+    `${extension.status} ${name}${extension.status === 'unlinked' ? `; ${extension.path} stays as it is` : kept}`,
+  )
 }
 
 async function updateAll(context: CommandContext): Promise<number | undefined> {

@@ -1,4 +1,4 @@
-import type { Actor } from '../../../kernel/plugin.js'
+import { type Actor, faultOf } from '../../../kernel/plugin.js'
 import type {
   InstallExtensionBody,
   InstallPreview,
@@ -64,7 +64,10 @@ export class InstallDoor {
     { purge = false, workspace }: RemoveExtensionQuery,
     actor: Actor,
   ): Promise<RemoveExtensionReply['extension']> {
-    const linked = await this.host.linked(name, workspace)
+    const linked = await this.host.linked(name, workspace).catch(error => {
+      // What was left by one that was removed can be purged later.
+      if (!purge || workspace !== undefined || faultOf(error).code !== 'extension_not_found') throw error
+    })
     const origin = linked && (await this.host.unlink(linked, actor))
     if (origin !== undefined) return { name, path: origin, status: 'unlinked' }
     const [link] = purge ? this.host.links(name) : []

@@ -119,9 +119,14 @@ export class Installer {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
           return this.#alone(async () => {
             const { name } = provenance
+            const before = this.#provenance.get(name)
             if (await isThere(this.folderOf(name)))
               throw InstallErrors.extension_installed(`extension ${name} is there already, in ${this.folderOf(name)}`, {
-                next: `svc extension update ${name}`,
+                // An update looks where the installed one came from, and nowhere else.
+                next:
+                  before && addressOf(before.source) === addressOf(source)
+                    ? `svc extension update ${name}`
+                    : `svc extension remove ${name}, which leaves its records and tables, then install this one`,
               })
             return this.#place(candidate, provenance, false, actor)
           })
@@ -154,12 +159,13 @@ export class Installer {
   }
 
   /**
-   * Removes an extension, also one that was put there by hand. Its records and tables stay, unless purged.
+   * Removes an extension, also one that was put there by hand. Its records and tables stay, unless purged, which can be done
+   * later as well.
    * @throws Fault `extension_not_installed` (404), and what others have against it (409)
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
     return this.#alone(async () => {
-      if (!isName(name) || !(await isThere(this.folderOf(name))))
+      if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.#ledger.hasLeft(name))))
         throw InstallErrors.extension_not_installed(`extension ${JSON.stringify(name.slice(0, 80))} is not installed`)
       const refusal = await this.options.disabling?.(name)
       if (refusal !== undefined) throw refusal

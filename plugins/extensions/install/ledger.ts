@@ -48,6 +48,19 @@ export class Ledger {
     return path.join(this.#root, name)
   }
 
+  /** Whether one whose folder is gone has left records, tables or bindings. */
+  hasLeft(name: string): boolean {
+    const { db } = this.kernel
+    const isIn = (table: string, where: string, ...values: string[]) =>
+      db.get(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`, values) !== undefined
+    return (
+      sourcesOf(name).some(({ kind, id }) => isIn('kernel_record', 'source_kind = ? AND source_id = ?', kind, id)) ||
+      isIn('extensions_binding', 'name = ?', name) ||
+      // Without a dot the tables are those of a plugin of the package.
+      (name.includes('.') && isIn('kernel_migration', 'owner = ?', name))
+    )
+  }
+
   /** Carries on what an earlier daemon had decided, and removes what it had not; before anything there is loaded. */
   async start(): Promise<void> {
     for (const folder of [this.#root, this.staging]) {

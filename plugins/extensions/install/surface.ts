@@ -146,7 +146,7 @@ export const installCommands: readonly Command[] = [
   },
   {
     path: 'extension remove',
-    summary: 'Remove an extension; its records and tables stay unless it is purged',
+    summary: 'Remove an extension, records and tables only with --purge; or unlink the folder of a developer',
     args: [nameOfOne],
     options: [
       { name: 'purge', type: 'boolean', summary: 'its records, tables and secrets as well' },

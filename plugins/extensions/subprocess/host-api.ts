@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type Actor, Fault, issueText, type RecordScope, type Snapshot } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
+import { isLink } from '../identity.js'
 import { type HostMethod, hostMethods } from '../permissions.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
@@ -10,6 +11,9 @@ const CALLS = { requests: 20, window: '2s', queue: 0 }
 const CALLS_PER_SECOND = 10
 /** Characters of a result. */
 const MAX_RESULT = 4 * 1024 * 1024
+/** What a link to all workspaces is told whose records name none. */
+const NO_WORKSPACE =
+  'may publish in workspaces alone, and is linked to none: name them by id, or link it with svc extension dev --workspace <dir>'
 
 /** The process that calls. */
 export interface HostCaller {
@@ -77,6 +81,9 @@ export class HostApi {
     await this.#snapshots.pass(by, limited(requests, requests, 'resources.snapshot'))
     const { source_version: sourceVersion, session_nonce: nonce, records } = parsed.output
     const actor = nonce === undefined ? by.publisher : { ...by.publisher, nonce }
+    if (isLink(actor.id) && !actor.maxScope && records.some(({ scope }) => scope.id === undefined)) {
+      throw rpcError('invalid_params', `${actor.id} ${NO_WORKSPACE}`)
+    }
     const snapshot: Snapshot = {
       sourceVersion,
       records: records.map(({ scope: { kind, id }, expected_version: expectedVersion, ...record }) => ({

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { agents, daemon, extensions, providers, resources, skills, tools, workspaces } from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
-import { active, scene, speaking, type Wire } from './scene.js'
+import { active, failed, scene, speaking, type Wire } from './scene.js'
 
 const plugins = [daemon, resources, workspaces, providers, agents, skills, tools, extensions]
 const HASH = 'a'.repeat(64)
@@ -43,9 +43,18 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   assert.is(await say(), 'one')
   assert.is((await link()).body.code, 'extension_dev_taken', 'its code runs already')
 
+  // Nobody follows it until somebody waits for its log to go on.
+  const notes = async () => (await one()).diagnostics.map(({ code }: Wire) => code)
+  assert.equal(await notes(), ['extension_linked'])
+  const { logs, stream_epoch } = (await svc.request('GET', '/api/extensions/acme.dev/logs')).body
+  const query = `follow=true&after=${logs.at(-1).sequence}&stream_epoch=${stream_epoch}`
+  const follow = svc.request('GET', `/api/extensions/acme.dev/logs?${query}`)
+  assert.equal(await notes(), [])
+
   // Its folder is watched; what does not load leaves what runs.
   await write(origin, { 'text.js': 'export const text = "two"\n' })
   await svc.until('acme.dev', async () => (await say()) === 'two')
+  assert.match((await follow).body.logs[0].message, 'loaded again')
   await write(origin, { 'text.js': 'export const = \n' })
   const outdated = await svc.until('acme.dev', found => found?.last_error !== undefined)
   assert.is(outdated.state, 'active')
@@ -100,8 +109,9 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
 })
 
 test('what takes part in the network is linked only when that is confirmed', async () => {
+  const home = await temporaryFolder('extensions')
   const origin = await temporaryFolder('build')
-  const svc = await scene({}, { plugins })
+  const svc = await scene({}, { home, plugins })
   const net = (scopes: string) =>
     `name = "net"\nversion = "1.0.0"\n[network_participation]\nrequired = true\nmode = "live"\nchannel_scopes = [${scopes}]\n`
   await write(origin, { 'extension.toml': net('"a"') })
@@ -119,9 +129,26 @@ test('what takes part in the network is linked only when that is confirmed', asy
   assert.is((await svc.request('GET', '/api/extensions/net')).body.extension.state, 'active', 'nobody agreed to more')
   const more = await reload({})
   assert.is(more.body.code, 'extension_network_unconfirmed')
-  assert.is((await reload({ confirm_network_digest: more.body.details.confirm_network_digest })).status, 200)
+  const agreed = more.body.details.confirm_network_digest
+  assert.is(more.body.details.next, `svc extension reload net --workspace '*' --confirm-network-digest ${agreed}`)
+  assert.is((await reload({ confirm_network_digest: agreed })).status, 200)
   await svc.close()
-  await rm(origin, { recursive: true })
+
+  // The next daemon takes as agreed what was, and nothing that came while none ran.
+  const next = await scene({}, { home, plugins })
+  assert.is((await next.until('net', found => found !== undefined && found.state !== 'enabled')).state, 'active')
+  await next.close()
+  await write(origin, { 'extension.toml': net('"a", "b", "c"') })
+  const last = await scene({}, { home, plugins })
+  const waits = await last.until('net', failed)
+  assert.equal([waits.state, waits.diagnostics[0].code], ['error', 'extension_network_unconfirmed'])
+  assert.match(waits.diagnostics[0].suggested_command, /^svc extension reload net --workspace '\*' --confirm-network-d/)
+  const asked3 = await last.request('POST', '/api/extensions/net/reload', {})
+  const { confirm_network_digest } = asked3.body.details
+  const taken = await last.request('POST', '/api/extensions/net/reload', { confirm_network_digest })
+  assert.equal([taken.status, taken.body.extension.state], [200, 'active'])
+  await last.close()
+  for (const folder of [home, origin]) await rm(folder, { recursive: true })
 })
 
 test('preview tells what enabling adds, and whose agents are in the way; commands, secrets and logs of a process', async () => {

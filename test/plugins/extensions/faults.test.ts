@@ -36,7 +36,7 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
     'acme.never': /no end within 5000 ms/,
     'acme.other': /holds an extension named acme\.another/,
     'acme.taken': /route \/api\/status is not below \/api\/ext\/acme\.taken/,
-    'acme.missing': /gone\.js .* does not exist/,
+    'acme.missing': /^main: gone\.js .* does not exist/,
     broken: /extension\.toml:3: colour: unknown member/,
     later: /asks for svc 99\.0\.0/,
     empty: /no extension\.toml and no extension\.json/,
@@ -58,7 +58,9 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
       .map(name => `extension.${name}`)
       .sort(),
   )
-  assert.is(named.find((item: Wire) => item.id === 'extension.broken').suggested_command, 'svc extension info broken')
+  const helps = (name: string) => named.find((item: Wire) => item.id === `extension.${name}`).suggested_command
+  assert.match(helps('broken'), /^edit .*broken\/extension\.toml, line 3$/)
+  assert.is(helps('acme.throws'), 'svc extension logs acme.throws')
 
   // Nothing of those that failed is left behind, and mending one is enough.
   assert.equal(

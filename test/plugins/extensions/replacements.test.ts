@@ -70,6 +70,23 @@ test('one that the operator named boots in the place of the plugin, which never 
   await svc.close().catch(() => {})
 })
 
+test('what it says and does wrong while the daemon boots is in its own log, as what it says later', async () => {
+  const says =
+    "arguments[0].log.info('at the boot', { n: 1 }); arguments[0].scope.defer('bad', () => { throw new Error('at its end') })"
+  const svc = await start({ [name]: files(says) })
+  await svc.until(name, active)
+  const messages = async () => {
+    const { logs } = (await svc.request('GET', `/api/extensions/${name}/logs`)).body
+    return logs.map(({ message }: { message: string }) => message)
+  }
+  assert.equal((await messages()).slice(0, 2), ['info: at the boot {"n":1}', '[svc] loaded, version 1.0.0, active'])
+  assert.ok(svc.log.some(({ msg }) => msg === 'at the boot'))
+  await svc.drop(name, files("arguments[0].log.info('later')"))
+  await svc.until(name, async () => (await messages()).includes('info: later'))
+  assert.is((await messages()).filter((text: string) => text.includes('failed in release')).length, 1)
+  await svc.close()
+})
+
 /** Why it cannot start, who was applied meanwhile, and what is told. */
 const odd: readonly (readonly [string, Record<string, string>, readonly string[], RegExp])[] = [
   [

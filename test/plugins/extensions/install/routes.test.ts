@@ -2,6 +2,8 @@ import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { CommandContext } from '../../../../kernel/plugin.js'
+import { runUpdate } from '../../../../plugins/extensions/install/commands.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { active, scene as hosted, speaking } from '../scene.js'
 import { files } from './scene.js'
@@ -42,6 +44,10 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
   assert.equal(await said(), { text: 'one' })
   const again = await svc.request('POST', '/api/extensions', { path: folder })
   assert.equal([again.status, again.body.code], [409, 'extension_installed'])
+  assert.is(again.body.details.next, 'svc extension update acme.talk')
+  const elsewhere = await files(path.join(work, 'talk-2'), talking('two', '2.0.0'))
+  const other = await svc.request('POST', '/api/extensions', { path: elsewhere })
+  assert.match(other.body.details.next, /^svc extension remove acme\.talk, .*then install this one$/)
 
   await files(folder, talking('two', '2.0.0'))
   const checked = await svc.request('PUT', '/api/extensions/acme.talk', { check_only: true })
@@ -65,13 +71,21 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
 
   await svc.request('POST', '/api/extensions/acme.talk/enable')
   assert.equal(await said(), { text: 'three' })
+
+  // What does not load is told of where it is updated.
+  await files(folder, { ...talking('four', '4.0.0'), 'text.js': 'export const = \n' })
+  const lines: string[] = []
+  const out = { json: false, line: (text: string) => void lines.push(text), color: (_: string, text: string) => text }
+  const client = { request: async (...what: [string, string, unknown?]) => (await svc.request(...what)).body }
+  await runUpdate({ client, out, options: {}, args: { name: 'acme.talk' } } as unknown as CommandContext)
+  assert.match(lines.slice(-2).join('\n'), /^updated acme\.talk to 4\.0\.0, active\n.*text\.js:1: SyntaxError/)
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
   assert.ok(streams().includes('acme.talk'), 'its tables stay')
-  await svc.request('POST', '/api/extensions', { path: folder })
   const purged = await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')
   assert.equal([purged.status, purged.body.extension.status], [200, 'purged'], JSON.stringify(purged.body))
   assert.not.ok(streams().includes('acme.talk'), 'its tables went')
+  assert.is((await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')).status, 404, 'nothing is left')
   assert.is((await svc.request('GET', '/api/extensions/acme.talk')).status, 404)
   assert.equal(await readdir(path.join(svc.home, 'extensions')), ['.staging'])
 })
@@ -85,6 +99,9 @@ test('refusals have their status, code and reason', async () => {
   assert.equal(await request({ path: '/x', other: 1 }), [400, 'invalid_request'])
   const folder = await files(path.join(work, 'plain'), { 'extension.toml': manifest('plain') })
   assert.equal(await request({ path: folder, checksum: '0'.repeat(64) }), [422, 'extension_archive_digest_mismatch'])
+  await files(folder, { 'extension.toml': `colour = 1\n${manifest('plain')}` })
+  const wrong = await svc.request('POST', '/api/extensions', { path: folder })
+  assert.match(wrong.body.error, /^extension\.toml:\d+: colour: unknown member$/)
   assert.is((await svc.request('PUT', '/api/extensions/nobody', {})).body.code, 'extension_not_installed')
   assert.is((await svc.request('DELETE', '/api/extensions/nobody')).status, 404)
 })

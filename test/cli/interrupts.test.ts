@@ -1,0 +1,43 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Interrupts } from '../../cli/interrupts.js'
+
+/** What is told, in order; `end` is the end of the command. */
+function scene() {
+  const told: string[] = []
+  const say = (what: string) => () => void told.push(what)
+  return { told, say, interrupts: new Interrupts(say('end')) }
+}
+
+test('the last who asked gets Ctrl-C, once; then the command ends', () => {
+  const { told, say, interrupts } = scene()
+  interrupts.onNext(say('first'))
+  const release = interrupts.onNext(say('given back'))
+  interrupts.onNext(say('last'))
+  release()
+  for (let n = 0; n < 3; n++) interrupts.interrupt()
+  assert.equal(told, ['last', 'first', 'end'])
+})
+
+test('who has something to undo gets other ends too, and is left in peace until it is undone', () => {
+  const { told, say, interrupts } = scene()
+  interrupts.terminate(say('killed'))
+  const release = interrupts.onNext(say('undo'), { anyEnd: true })
+  interrupts.onNext(say('for Ctrl-C'))
+  for (let n = 0; n < 3; n++) interrupts.terminate(say('killed'))
+  assert.equal(told, ['killed', 'undo'])
+  release()
+  interrupts.terminate(say('killed'))
+  assert.equal(told, ['killed', 'undo', 'killed'])
+})
+
+test('Ctrl-C begins the undoing as well, and a second one ends it', () => {
+  const { told, say, interrupts } = scene()
+  interrupts.onNext(say('undo'), { anyEnd: true })
+  interrupts.interrupt()
+  interrupts.terminate(say('killed'))
+  interrupts.interrupt()
+  assert.equal(told, ['undo', 'end'])
+})
+
+test.run()
