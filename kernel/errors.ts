@@ -100,6 +100,10 @@ export const KernelErrors = defineErrors({
     message: 'a plugin cannot change others while it starts or ends, it would wait for itself; do it in a service',
   },
   slow_consumer: { status: 408, message: 'messages were not read in time; open the channel again' },
+  too_many_streams: {
+    status: 429,
+    message: 'as many streams are open as http.max_streams and the limit of open files allow; close some, or raise it',
+  },
   event_flood: { status: 429, message: 'this plugin tells of too many events; try again later' },
   mark_flood: { status: 429, message: 'this plugin marks too many records; try again later' },
   request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },

@@ -154,6 +154,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       full: () => disk.refusal(),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
+      maxStreams: () => config.get(KernelSettings.maxStreams),
+      warn: text => say('warn', text),
     })
     undo.push(() => transport.end())
     const startedAt = clock.now()

@@ -155,6 +155,11 @@ export interface RouteDefinition<
   readonly errors?: readonly number[]
   /** Content type of the 2xx reply; default application/json. */
   readonly contentType?: string
+  /**
+   * Schema of each {@link Frame}; only a route that has it gives event streams: always when they are its content type,
+   * else to those that accept them.
+   */
+  readonly frames?: Schema
   /** Status of a query or body that does not match its schema; default 400. */
   readonly invalid?: 400 | 422
   /** Bytes; default 1 MiB. */

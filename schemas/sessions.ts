@@ -22,6 +22,7 @@ export * from './sessions/inspection.js'
 export * from './sessions/prompts.js'
 export * from './sessions/runtime.js'
 export * from './sessions/session.js'
+export * from './sessions/ui-stream.js'
 export * from './sessions/wake.js'
 
 /** GET /api/sessions. */

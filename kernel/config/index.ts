@@ -20,6 +20,8 @@ export const KernelSettings = {
   socket: setting('daemon.socket', 'general', v.string(), ''),
   host: setting('http.host', 'general', HOST, 'localhost'),
   port: setting('http.port', 'general', integer(0, 65535), 2123),
+  /** Streams that may be open through one door at a time. */
+  maxStreams: setting('http.max_streams', 'general', integer(1, 100_000), 1000, 'live'),
   logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
   /** The file that the embedder writes the log to: its size, how many rotated ones are kept, and how long (0: for ever). */
   logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),

@@ -1,5 +1,6 @@
+import type * as v from 'valibot'
 import { KernelErrors } from '../errors.js'
-import type { Route } from '../route.js'
+import type { EncodedFrame, Frame, Route, SocketReply, StreamReply } from '../route.js'
 
 /** A reply that is no stream, as a handler gives it. */
 export interface PlainReply {
@@ -9,21 +10,36 @@ export interface PlainReply {
 }
 
 /** Throws `reply_invalid` for a reply that is not as its route declares it. */
-export function checkReply(route: Route, result: PlainReply): void {
-  const schema = route.replies[result.status]
-  if (schema === undefined)
-    throw KernelErrors.reply_invalid(`${route.method} ${route.path} does not declare ${result.status}`)
-  if (schema === null) return
-  const issues = schema['~run']({ value: result.body }, {}).issues
-  if (!issues) return
-  const at = issues[0].path?.map(item => String(item.key)).join('.') ?? 'body'
-  throw KernelErrors.reply_invalid(`${route.method} ${route.path} ${result.status}: ${at}: ${issues[0].message}`)
+export function checkReply(route: Route, { status, body }: PlainReply): void {
+  const schema = route.replies[status]
+  if (schema === undefined) throw KernelErrors.reply_invalid(`${route.method} ${route.path} does not declare ${status}`)
+  if (schema) hold(schema, body, `${route.method} ${route.path} ${status}`)
 }
 
-/** The messages of a WebSocket; the first that is not as its route declares it is thrown as `reply_invalid`. */
-export async function* checked(route: Route, messages: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  for await (const body of messages) {
-    checkReply(route, { status: 101, body })
-    yield body
+/** What a stream sends; the first message or frame that is not as its route declares it is thrown as `reply_invalid`. */
+export async function* checked(route: Route, { status, stream }: StreamReply | SocketReply): AsyncGenerator<unknown> {
+  const schema = status === 101 ? route.replies[status] : route.frames
+  for await (const item of stream) {
+    const frame = item instanceof Uint8Array ? decodeFrame(item) : item
+    if (schema) hold(schema, frame, `${route.method} ${route.path} ${status}: ${JSON.stringify(frame).slice(0, 200)}`)
+    yield item
+  }
+}
+
+function hold(schema: v.GenericSchema, value: unknown, what: string): void {
+  const issues = schema['~run']({ value }, {}).issues
+  if (!issues) return
+  const at = issues[0].path?.map(item => String(item.key)).join('.') ?? 'body'
+  throw KernelErrors.reply_invalid(`${what}: ${at}: ${issues[0].message}`)
+}
+
+/** The opposite of `encodeFrame`; data that is no JSON stays text. */
+function decodeFrame(frame: EncodedFrame): Frame {
+  const lines = Buffer.from(frame).toString().trimEnd().split('\n')
+  const { data = '', ...head } = Object.fromEntries(lines.map(line => line.split(/: (.*)/s)))
+  try {
+    return { ...head, data: JSON.parse(data) }
+  } catch {
+    return { ...head, data }
   }
 }

@@ -13,7 +13,7 @@ import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
 import { jsonPayload } from './json-payload.js'
-import { eventWire, type StreamHub, type Wire } from './streams.js'
+import { EVENT_STREAM, eventWire, type StreamHub, type Wire } from './streams.js'
 import { channelWire, refuseHandshake } from './web-socket.js'
 
 /** What a generation needs of its transport. */
@@ -190,8 +190,13 @@ function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationCo
     },
     handler: async (request, reply) => {
       const call = request.call ?? context.admission.enter(owner)
+      let leaveStreams: (() => void) | undefined
       try {
         if (call.reason) throw call.reason
+        if (mayStream(route, request)) {
+          leaveStreams = context.streams.enter(context.doorOf(request.raw))
+          reply.raw.once('close', leaveStreams)
+        }
         const handled = route.handle(self, {
           params: request.params,
           query: decodeQuery(route, request.query),
@@ -205,7 +210,7 @@ function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationCo
           },
         } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
         const result = await call.orLeaving(handled)
-        if ('stream' in result) return await openStream(bound, result, call, request, reply, context)
+        if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable()
         reply.code(result.status)
@@ -225,14 +230,22 @@ function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationCo
   })
 }
 
+/** A route of streams alone, or one that gives a stream to those that accept one. */
+function mayStream({ replies, frames, contentType }: Route, { headers }: FastifyRequest): boolean {
+  if (101 in replies) return true
+  return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
+}
+
 async function openStream(
   { owner, route }: BoundRoute,
   result: StreamReply | SocketReply,
   call: Call,
+  leaveStreams: (() => void) | undefined,
   { raw, routeOptions }: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
+  if (!leaveStreams) throw KernelErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
   await context.durable()
   const isSocket = result.status === 101
   const wire: Wire<unknown> = isSocket
@@ -244,11 +257,12 @@ async function openStream(
     if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
     return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
   }
-  const source = isSocket && context.checkReplies ? checked(route, result.stream) : result.stream
+  const source = context.checkReplies ? checked(route, result) : result.stream
   // Not awaited: the stream belongs to the hub from here on, the handler is over.
-  void context.streams
-    .serve({ owner, door: context.doorOf(raw) }, wire, source, failed)
-    .finally(() => call.abort(KernelErrors.unavailable('the stream is over')))
+  void context.streams.serve({ owner, door: context.doorOf(raw) }, wire, source, failed).finally(() => {
+    leaveStreams()
+    call.abort(KernelErrors.unavailable('the stream is over'))
+  })
   return reply
 }
 

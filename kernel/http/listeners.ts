@@ -1,4 +1,4 @@
-import { chmod, rm } from 'node:fs/promises'
+import { chmod, readFile, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../errors.js'
@@ -15,7 +15,17 @@ export const LIMITS = {
   maxHeaderSize: 16 * 1024,
 } as const
 
-export type Limits = { readonly [K in keyof typeof LIMITS]: number }
+export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>> {
+  /** More are closed at once; told when it begins, and again only after half of them were gone. */
+  readonly maxConnections: number
+  readonly warn: (text: string) => void
+}
+
+/** How many descriptors this process may have; on systems that tell no one, what is usual there. */
+export async function descriptorLimit(): Promise<number> {
+  const text = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  return Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
+}
 
 /** `head` is there when the request asks for a WebSocket: what came behind it. */
 export type Handler = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => void
@@ -28,7 +38,7 @@ export class Listener {
   ) {}
 
   /** Listens on a Unix socket, 0600; an old socket file is removed, for the caller holds the lock of the home. */
-  static async socket(path: string, handler: Handler, limits: Limits = LIMITS): Promise<Listener> {
+  static async socket(path: string, handler: Handler, limits: Limits): Promise<Listener> {
     await rm(path, { force: true })
     const server = makeServer('socket', handler, limits)
     await listening(server, { path })
@@ -37,8 +47,8 @@ export class Listener {
   }
 
   /** Listens on TCP; port 0 means any. Throws `http_port_in_use`. */
-  static async tcp(host: string, port: number, handler: Handler): Promise<Listener> {
-    const server = makeServer('tcp', handler, LIMITS)
+  static async tcp(host: string, port: number, handler: Handler, limits: Limits): Promise<Listener> {
+    const server = makeServer('tcp', handler, limits)
     try {
       // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
       await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
@@ -75,6 +85,7 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
     answering.set(request.socket, response)
     handler(door, request, response)
   })
+  boundConnections(server, door, limits)
   server.on('upgrade', (request, _socket, head) => {
     const isSocket = request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '')
     const response = isSocket ? detached(server, request) : ignoreUpgrade(server, request, head)
@@ -98,6 +109,23 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
   return server
 }
 
+/** At the process's limit of descriptors nothing could be opened, and libuv would turn connections away without a word. */
+function boundConnections(server: Server, door: Door, { maxConnections, warn }: Limits): void {
+  let open = 0
+  let told = false
+  server.maxConnections = maxConnections
+  server.on('connection', socket => {
+    open++
+    socket.once('close', () => {
+      if (--open <= maxConnections / 2) told = false
+    })
+  })
+  server.on('drop', () => {
+    if (!told) warn(`${maxConnections} connections are open on the ${door} listener; more are closed until some end`)
+    told = true
+  })
+}
+
 /** Sockets that a server handed over: it does not count them any more. */
 const upgraded = new WeakMap<Server, Set<Duplex>>()
 
@@ -113,6 +141,8 @@ function detached(server: Server, request: IncomingMessage): ServerResponse | un
   response.once('finish', () => socket.destroySoon())
   try {
     response.assignSocket(socket)
+    // Until its channel is open nobody else would read, and so notice that the peer is gone.
+    socket.resume().once('end', () => response.socket?.destroy())
     return response
   } catch {
     // Sent behind a request that has no answer yet: no peer does that, and two answers could not be told apart.

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.js'
 import { KernelErrors } from '../errors.js'
 import type { Door, EncodedFrame, Frame, StreamReply } from '../route.js'
 
+export const EVENT_STREAM = 'text/event-stream'
 const BEAT_MS = 15_000
 /** Characters of one frame's data: room for the largest record of a journal and what is put around it. */
 const FRAME_LIMIT = 32 * 1024 * 1024
@@ -36,11 +37,23 @@ interface StreamKey {
  */
 export class StreamHub {
   readonly #open = new Map<(how: Ending) => void, StreamKey>()
+  readonly #places: Readonly<Record<Door, Set<unknown>>> = { socket: new Set(), tcp: new Set(), inject: new Set() }
 
+  /** @param most streams of one door, so that whoever floods one leaves the others their own */
   constructor(
     private readonly clock: Clock,
     private readonly durable: () => Promise<void>,
+    private readonly most: () => number,
   ) {}
+
+  /** Counts a stream before anything is done for it; to be called back when it is over. Throws `too_many_streams`. */
+  enter(door: Door): () => void {
+    const places = this.#places[door]
+    if (places.size >= this.most()) throw KernelErrors.too_many_streams()
+    const place = {}
+    places.add(place)
+    return () => places.delete(place)
+  }
 
   /** Open streams by owner. */
   counts(): Readonly<Record<string, number>> {
@@ -122,7 +135,7 @@ const drained = (into: Writable) => new Promise<void>(resolve => into.once('drai
 export function eventWire(into: ServerResponse, headers: StreamReply['headers']): Wire<Frame | EncodedFrame> {
   into.writeHead(200, {
     ...headers,
-    'content-type': 'text/event-stream; charset=utf-8',
+    'content-type': `${EVENT_STREAM}; charset=utf-8`,
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   })

@@ -11,7 +11,7 @@ import { Admission } from './admission.js'
 import { errorBody } from './fault-reply.js'
 import { Generation, type GenerationContext, type InjectReply, type InjectRequest } from './generation.js'
 import { isLoopback, requestRefusal, tcpRefusal } from './guards.js'
-import { Listener } from './listeners.js'
+import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
 import { StreamHub } from './streams.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
@@ -26,6 +26,9 @@ export interface TransportOptions {
   readonly full: () => Promise<Fault | undefined>
   readonly failed: (owner: string, where: string, error: unknown) => void
   readonly checkReplies: boolean
+  /** Streams of one door. */
+  readonly maxStreams: () => number
+  readonly warn: (text: string) => void
 }
 
 /** Two listeners, one current generation, the stream hub. Publishing builds a generation beside the old one and swaps. */
@@ -37,12 +40,16 @@ export class Transport {
   readonly #heads = new WeakMap<IncomingMessage, Buffer>()
   readonly #acting = new Map<string, Actor>()
   readonly #ended = new AbortController()
+  /** Connections that one listener takes. */
+  #connections = Number.POSITIVE_INFINITY
   #current: Generation | undefined
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
 
   constructor(private readonly options: TransportOptions) {
-    this.streams = new StreamHub(options.clock, options.durable)
+    // Half of the connections are left to requests, above all to those that find out what is wrong.
+    const most = () => Math.min(options.maxStreams(), this.#connections / 2)
+    this.streams = new StreamHub(options.clock, options.durable, most)
     this.#admission = new Admission(options.clock)
   }
 
@@ -86,7 +93,7 @@ export class Transport {
   }
 
   async listenSocket(path: string): Promise<void> {
-    this.#listeners.push(await Listener.socket(path, this.#handle))
+    this.#listeners.push(await Listener.socket(path, this.#handle, await this.#limits()))
   }
 
   async listenTcp(host: string, port: number): Promise<void> {
@@ -98,7 +105,7 @@ export class Transport {
         },
       )
     }
-    this.#listeners.push(await Listener.tcp(host, port, this.#handle))
+    this.#listeners.push(await Listener.tcp(host, port, this.#handle, await this.#limits()))
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
@@ -166,6 +173,11 @@ export class Transport {
       failed: this.options.failed,
       checkReplies: this.options.checkReplies,
     }
+  }
+
+  async #limits(): Promise<Limits> {
+    this.#connections = Math.max(8, Math.floor((await descriptorLimit()) / 4))
+    return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn }
   }
 
   #tcp() {

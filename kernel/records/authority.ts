@@ -18,19 +18,9 @@ export function covers(actor: Actor, kind: string, scope?: RecordScope): boolean
 }
 
 /** `user` and `global` mean the same (decision 18). */
-const alike = (scope: RecordScope['kind']) => (scope === 'user' ? 'global' : scope)
+export const alike = (scope: RecordScope['kind']) => (scope === 'user' ? 'global' : scope)
 
-/** Whether an actor may read everything, so that a list need not look at each record. */
-export function readsAll({ kind, grantedKinds, grantedScopes, maxScope }: Actor): boolean {
-  return (
-    kind !== 'extension' &&
-    !grantedKinds?.length &&
-    !grantedScopes?.length &&
-    (maxScope?.kind ?? 'global') !== 'workspace'
-  )
-}
-
-/** What an actor may read: within its grants, and of an extension only what comes from it. */
+/** What an actor may read: within its grants, and of an extension only what comes from it. `conditions` says it for lists. */
 export function reads(actor: Actor, record: StoredRecord): boolean {
   return (actor.kind !== 'extension' || isFrom(record, actor.source)) && covers(actor, record.kind, record.scope)
 }

@@ -1,5 +1,6 @@
-import { operator } from '../actor.js'
+import { operator, type Party } from '../actor.js'
 import type { SqlValue } from '../store/index.js'
+import { alike } from './authority.js'
 import { nameOf } from './checks.js'
 import type { RecordFilter, StoredRecord } from './index.js'
 import type { RecordScope } from './kind.js'
@@ -48,9 +49,22 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
     add(`${by}owner_kind = ? AND ${by}owner_id = ?`, filter.owner.kind, filter.owner.id)
     if (filter.owner.id !== operator.owner.id) add(NOT_OWNED_BY_OPERATOR)
   }
-  if (filter.source) {
-    add(`${by}source_kind = ? AND ${by}source_id = ?`, filter.source.kind, filter.source.id)
-    if (filter.source.id !== operator.source.id) add(NOT_FROM_OPERATOR)
+  const from = ({ kind, id }: Party, sign: string) => {
+    add(`${sign}source_kind = ? AND ${sign}source_id = ?`, kind, id)
+    if (id !== operator.source.id) add(NOT_FROM_OPERATOR)
+  }
+  if (filter.source) from(filter.source, by)
+  if (filter.as) {
+    const { kind, source, grantedKinds = [], grantedScopes = [], maxScope } = filter.as
+    const within = (column: string, grants: readonly string[]) => {
+      if (kind === 'extension' || grants.length > 0)
+        add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(grants))
+    }
+    // All that is from one extension is less than what lies between its records in the order of the key.
+    if (kind === 'extension') from(source, '')
+    within('kind', grantedKinds)
+    within("replace(scope_kind, 'user', 'global')", grantedScopes.map(alike))
+    if (maxScope?.kind === 'workspace') add("scope_kind = 'workspace' AND scope_id IS ?", maxScope.id ?? null)
   }
   return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }
 }

@@ -6,7 +6,7 @@ import { event } from '../events/index.js'
 import type { EventLog } from '../events/log.js'
 import { Guard, type Report } from '../hooks/index.js'
 import type { Db, Migration, Tx } from '../store/index.js'
-import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, readsAll, type Way } from './authority.js'
+import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
 import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
 import type {
   PutResult,
@@ -156,15 +156,9 @@ export class RecordStore implements Records {
 
   list(filter: RecordFilter): StoredRecord<never>[] {
     const { where, params } = conditions(filter)
-    const { as, limit } = filter
-    const most = limit && limit > 0 ? limit : -1
-    const all = (sqlLimit: number) =>
-      this.db
-        .all<Row>(`SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`, [...params, sqlLimit])
-        .map(row => fromRow(row) as StoredRecord<never>)
-    if (!as || readsAll(as)) return all(most)
-    const readable = all(-1).filter(record => reads(as, record))
-    return most < 0 ? readable : readable.slice(0, most)
+    return this.db
+      .all<Row>(`SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`, [...params, filter.limit || -1])
+      .map(row => fromRow(row) as StoredRecord<never>)
   }
 
   /** Ids of all records of a kind, ascending; as one text, for 100,000 rows would take three times as long. */

@@ -5,6 +5,7 @@ import type { Workspaces } from '../workspaces/api.js'
 import { AutomationErrors, type Fire } from './api.js'
 import type { Claims } from './claim.js'
 import { isLoop, type JobRecord } from './job-kind.js'
+import type { Pace } from './pace.js'
 import { isFinal, type RunRow, type RunStore } from './runs.js'
 
 /** What a session gets to end after its turn; then the run has failed (Behaviour 7.6). */
@@ -34,6 +35,7 @@ export class Dispatcher {
     private readonly runs: RunStore,
     private readonly claims: Claims,
     private readonly preFire: Gate<[Fire]>,
+    private readonly pace: Pace,
     private readonly ended: (job: string) => void,
   ) {}
 
@@ -98,11 +100,13 @@ export class Dispatcher {
 
   async #attempt(run: RunRow, job: JobRecord, active: Active): Promise<Ending> {
     let ending: Ending
+    await this.pace.pass()
     try {
       ending = await this.#session(run, job, active)
     } catch (error) {
       ending = this.#closing.signal.aborted ? shutdown : { status: 'failed', error: describe(error) }
     }
+    await this.pace.pass()
     await this.kernel.db.tx(t => {
       // Whoever deletes a job does not end its runs, so the row is there; a run that is over stays as it is.
       const now = this.runs.get(run.id)
@@ -136,6 +140,7 @@ export class Dispatcher {
       cause: run.event,
     })
     active.session = session.id
+    await this.pace.pass()
     const started = await this.kernel.db.tx(t => this.runs.move(t, run.id, 'running', { sessionId: session.id }))
     const outcome = await this.#turn(session.id, job.spec.prompt ?? '', started.event)
     const ending =

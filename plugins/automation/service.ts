@@ -12,6 +12,7 @@ import { Dispatcher } from './dispatch.js'
 import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { pageJobs } from './job-list.js'
 import { Jobs } from './jobs.js'
+import { Pace } from './pace.js'
 import { repairRuns } from './repair.js'
 import { type RunRow, RunStore, runToWire } from './runs.js'
 import { Scheduler } from './scheduler.js'
@@ -22,6 +23,8 @@ const DEFAULT_RUNS = 100
 const MAX_RUNS = 1000
 /** Jobs that are planned anew in one transaction. */
 const REPLANNED_AT_ONCE = 200
+/** Steps of runs in one turn of the event loop: each is a transaction of some tenths of a millisecond. */
+const STEPS_A_TURN = 16
 /** Jobs that the status names, the next ones to be due. */
 const SHOWN_JOBS = 50
 
@@ -52,13 +55,15 @@ export class AutomationService implements AutomationApi {
       maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
       startedAt: startOf(kernel.clock),
     })
-    this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this.preFire, job =>
+    const pace = new Pace(STEPS_A_TURN)
+    this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this.preFire, pace, job =>
       this.#scheduler.refresh(job),
     )
     this.#scheduler = new Scheduler(kernel, {
       claim: async job => {
         const full = await kernel.disk.refusal()
         if (full) throw full
+        await pace.pass()
         return this.#claims.due(job)
       },
       setBack: () => this.#replan(),

@@ -217,6 +217,7 @@ const reading = [
     headers: { 'Last-Event-ID': { required: false } },
     replies: { 200: schemas.SessionStreamFrames },
     contentType: 'text/event-stream',
+    frames: schemas.SessionStreamFrame,
     errors: [400, 404, 500, 503],
     handle: async (self, { params, query, headers, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -266,6 +267,7 @@ const changing = [
     body: schemas.PromptBody,
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
+    frames: schemas.UiStreamFrame,
     errors: [400, 404, 409, 413, 422, 500, 503],
     handle: async (self, { params, body, headers, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)

@@ -130,3 +130,10 @@ export const SessionStreamFrames = v.object({
   transcript_snapshot: v.nullish(TranscriptSnapshot),
 })
 export type SessionStreamFrames = v.InferOutput<typeof SessionStreamFrames>
+
+/** One frame of the stream; stored events as they are come under the name of their type. */
+export const SessionStreamFrame = v.variant('event', [
+  v.object({ id: v.string(), event: v.literal('transcript_delta'), data: TranscriptDelta }),
+  v.object({ id: v.string(), event: v.literal('transcript_snapshot'), data: TranscriptSnapshot }),
+  v.object({ id: v.string(), event: v.string(), data: SessionEvent }),
+])

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert'
 import { openJournal } from '../../kernel/journal/index.js'
 import { noteBytes, readNote } from '../../kernel/store/note.js'
 import { typescript } from '../harness/run-typescript.js'
+import { Dice, forSeeds } from './fixtures/dice.js'
 import { checkAll, closed, payloads, text } from './fixtures/journals.js'
 import { codeOf, inFolder, watchedDisk } from './store/harness.js'
 
@@ -23,14 +24,18 @@ const newest = async (dir: string): Promise<string> => {
   return path.join(dir, `events-${first}.log`)
 }
 
+/** In a folder, with chance; a failure names its seed. */
+const withDice = (play: (dir: string, dice: Dice) => Promise<void>) =>
+  forSeeds(1, seed => inFolder(dir => play(dir, new Dice(seed))))
+
 test('a torn tail is cut at open, wherever it is torn', () =>
-  inFolder(async dir => {
+  withDice(async (dir, dice) => {
     await closed(dir, 40)
     const file = await newest(dir)
     const whole = await readFile(file)
     let generation = 1
     for (let round = 0; round < 40; round++) {
-      const cut = round === 0 ? 0 : Math.floor(Math.random() * whole.length)
+      const cut = round === 0 ? 0 : dice.upTo(whole.length)
       const garbage = round % 3 === 0 ? Buffer.alloc(1 + ((round * 7) % 50), round % 2 ? 0 : 0xff) : Buffer.alloc(0)
       await writeFile(file, Buffer.concat([whole.subarray(0, cut), garbage]))
       await forgetClose(dir)
@@ -53,12 +58,12 @@ test('a torn tail is cut at open, wherever it is torn', () =>
   }))
 
 test('damage before the last synced record is loud, names file and offset, and is left as it is', () =>
-  inFolder(async dir => {
+  withDice(async (dir, dice) => {
     await closed(dir, 40)
     const file = await newest(dir)
     const whole = await readFile(file)
     for (let round = 0; round < 40; round++) {
-      const at = Math.floor(Math.random() * whole.length)
+      const at = dice.upTo(whole.length)
       const damaged = Buffer.from(whole)
       damaged.writeUInt8(damaged.readUInt8(at) ^ (1 << (round % 8)), at)
       await writeFile(file, damaged)

@@ -124,7 +124,7 @@ test('a stream is delivered as frames and ends with the kernel', async () => {
   const done = await call({ socketPath }, 'GET', '/api/things/a/stream')
   assert.match(done.body, /id: 1\nevent: tick\ndata: {"n":1}\n\n/)
   const endless = call({ socketPath }, 'GET', '/api/things/endless/stream')
-  await new Promise(resolve => setTimeout(resolve, 50))
+  while (Object.keys(kernel.host.streams()).length === 0) await new Promise(resolve => setTimeout(resolve, 2))
   await kernel.close()
   assert.match((await endless).body, /event: closing/)
   await rm(home, { recursive: true })

@@ -217,4 +217,59 @@ test('what is done in one transaction is done together or not at all, and makes 
   await host.close()
 })
 
+test('a list in pages is what this actor may read one by one, and costs what the page costs', async () => {
+  const { host, kernel, put } = await garden()
+  const scopes = [everywhere, { kind: 'user' }, ws('ws_1'), ws('ws_2')] as const
+  const records = Array.from({ length: 48 }, (_, n) => ({
+    kind: n % 3 === 0 ? 'raw.kind' : n % 3 === 1 ? 'leaf' : 'branch',
+    id: `r${String(n).padStart(2, '0')}`,
+    scope: scopes[n % 4] ?? everywhere,
+    spec: n % 3 === 2 ? { leaves: [] } : { text: 'x' },
+  }))
+  const ivy = extension('ivy')
+  await kernel.db.tx(t => kernel.records.activateSource(t, ivy.source, 'n1'))
+  const global = records.filter(({ scope }) => scope.kind !== 'user')
+  await kernel.db.tx(t =>
+    kernel.records.applySnapshot(t, ivy, { sourceVersion: 1, records: global.filter((_, n) => n % 2 === 0) }),
+  )
+  for (const record of records) if (!kernel.records.get(record.kind, record.id)) await put(operator, record)
+  const actors: Partial<Actor>[] = [
+    {},
+    { grantedKinds: ['leaf', 'raw.kind'] },
+    { grantedScopes: ['user'] },
+    { grantedScopes: ['workspace'], grantedKinds: ['branch'] },
+    { maxScope: ws('ws_2') },
+    { maxScope: everywhere },
+    { grantedKinds: ['none'] },
+  ]
+  for (const base of [operator, desk, ivy, extension('oak'), { ...ivy, grantedKinds: [], grantedScopes: [] }])
+    for (const limits of actors) {
+      const as = { ...base, ...limits }
+      const wanted = kernel.records.list({}).filter(({ kind, id }) => kernel.records.get(kind, id, as))
+      for (const limit of [1, 5, 100]) {
+        const seen: typeof wanted = []
+        for (let page = kernel.records.list({ as, limit }); page.length > 0; ) {
+          seen.push(...page)
+          const after = page.at(-1)
+          page = after ? kernel.records.list({ as, limit, after }) : []
+        }
+        assert.equal(seen, wanted, JSON.stringify([as, limit]))
+      }
+    }
+  // What is not on the page is not read: each record that is has its spec parsed.
+  const { parse } = JSON
+  let parsed = 0
+  JSON.parse = (...given) => {
+    parsed++
+    return parse(...given)
+  }
+  try {
+    const page = kernel.records.list({ as: { ...operator, grantedScopes: ['global'] }, limit: 5 })
+    assert.equal([page.length, parsed], [5, 5])
+  } finally {
+    JSON.parse = parse
+  }
+  await host.close()
+})
+
 test.run()

@@ -1,6 +1,7 @@
 // proof: kills while the disk is slow
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import path from 'node:path'
@@ -66,6 +67,10 @@ const put = (home: string, id: string, expected = 0) =>
   })
 const read = (home: string, id: string) => call(home, 'GET', `/api/resources/test.note/${id}`)
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+/** Resolves when a slow sync is under way. */
+const begun = async (home: string) => {
+  while (!existsSync(path.join(home, 'slow.begun'))) await sleep(2)
+}
 
 test('while a sync is under way no reply tells of what it covers: neither the write, nor a read, a list or a refusal', async () => {
   const home = await temporaryFolder('undurable')
@@ -74,7 +79,7 @@ test('while a sync is under way no reply tells of what it covers: neither the wr
   const answered: string[] = []
   const watch = (name: string, reply: Promise<unknown>) => void reply.then(value => value && answered.push(name))
   watch('put', put(home, 'a'))
-  await sleep(150)
+  await begun(home)
   watch('get', read(home, 'a'))
   watch('list', call(home, 'GET', '/api/resources/test.note'))
   watch('conflict', put(home, 'a'))
@@ -96,8 +101,9 @@ test('what any reply told of is there after a kill right behind it', async () =>
   let child = await start(home)
   await writeFile(path.join(home, 'slow'), '')
   void put(home, 'b')
-  await sleep(150)
-  const told = await read(home, 'b')
+  await begun(home)
+  let told = await read(home, 'b')
+  while (told?.status === 404) told = await read(home, 'b')
   await killed(child)
   assert.is(told?.status, 200)
   await rm(path.join(home, 'slow'))

@@ -37,9 +37,9 @@ export interface Doors {
 export type DoorName = 'socket' | 'tcp'
 export const DOORS: readonly DoorName[] = ['socket', 'tcp']
 
-export async function openDoors(plugins: readonly Plugin[], clock?: Clock): Promise<Doors> {
+export async function openDoors(plugins: readonly Plugin[], clock?: Clock, http = {}): Promise<Doors> {
   const home = await temporaryFolder('doors')
-  await writeFile(path.join(home, 'config.json'), '{ "http": { "port": 0 } }')
+  await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, ...http } }))
   const log: LogLine[] = []
   const kernel = await createKernel({
     home,

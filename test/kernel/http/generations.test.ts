@@ -80,6 +80,8 @@ function bench(first: readonly BoundRoute[]) {
     full: async () => undefined,
     failed: (owner, where, error) => faults.push(`${owner} ${where}: ${error}`),
     checkReplies: true,
+    maxStreams: () => 10,
+    warn() {},
   })
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }

@@ -113,7 +113,14 @@ test('rubbish after a request does not get into the middle of its reply', async 
 test('who sends a head or a body too slowly gets 408, and holds up nobody', async () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-slow-'))
   const where = { socketPath: path.join(folder, 'slow.sock') }
-  const limits = { ...LIMITS, headersTimeout: 100, requestTimeout: 200, connectionsCheckingInterval: 20 }
+  const limits = {
+    ...LIMITS,
+    headersTimeout: 100,
+    requestTimeout: 200,
+    connectionsCheckingInterval: 20,
+    maxConnections: 100,
+    warn() {},
+  }
   const listener = await Listener.socket(
     where.socketPath,
     (_door, request, response) => {

@@ -77,6 +77,7 @@ function streaming(name: string, world: World): Plugin {
         headers: { 'Last-Event-ID': { required: false } },
         contentType: 'text/event-stream',
         replies: { 200: v.unknown() },
+        frames: v.looseObject({ data: v.optional(v.unknown()) }),
         handle: (_self, { headers, signal }) => streamed(source(world, signal, Number(headers['last-event-id'] ?? 0))),
       }),
     ),

@@ -245,8 +245,10 @@ test('a reader that does not read holds its source back, and is ended when it st
   await clock.advance(15_000)
   await ponged
   assert.equal(own.kernel.host.streams(), { talk: 3 })
-  // The answer to the ping is on its way.
-  await pause(20)
+  // What answers this one has had the answer to the other.
+  const heard = once(alive.socket, 'pong')
+  alive.socket.ping()
+  await heard
   await clock.advance(15_000)
   await until(() => own.kernel.host.streams().talk === 1)
   assert.is(await dead.closed, '1006')

@@ -68,7 +68,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const folders = [home, root]
 
   const until: Bench['until'] = async (look, what) => {
-    for (let tries = 0; tries < 2000; tries++) {
+    for (let tries = 0; tries < 8000; tries++) {
       const seen = await look()
       if (seen) return seen
       await new Promise(resolve => setTimeout(resolve, 5))

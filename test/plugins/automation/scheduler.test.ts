@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { turn } from '../../../kernel/plugin.js'
 import { bench, hourly, START } from './bench.js'
 import { completed } from './fake-sessions.js'
 
@@ -251,6 +252,36 @@ test('while the disk is full nothing is claimed, and what is due runs once there
     'it ran',
   )
   assert.is(runs.length, 1)
+  await b.end()
+})
+
+test('jobs that are due at one instant start a few in a turn of the event loop, not all in one', async () => {
+  const b = await bench({ config: { automation: { max_concurrent_jobs: 1000 } } })
+  b.sessions.answer = () => completed
+  const jobs = 100
+  const made: number[] = []
+  let now = 0
+  b.sessions.onCreate = () => {
+    made[now] = (made[now] ?? 0) + 1
+  }
+  for (let n = 0; n < jobs; n++) await b.put(`j${n}`, hourly({ name: `j${n}` }))
+  let watching = true
+  const watched = (async () => {
+    for (; watching; now++) await turn()
+  })()
+  await b.after(
+    HOUR,
+    async () => (await b.runs()).filter(({ status }) => status === 'completed').length === jobs,
+    'all completed',
+  )
+  watching = false
+  await watched
+  const counts = made.filter(count => count > 0)
+  assert.is(
+    counts.reduce((sum, count) => sum + count, 0),
+    jobs,
+  )
+  assert.ok(Math.max(...counts) <= 16, `${counts}`)
   await b.end()
 })
 
