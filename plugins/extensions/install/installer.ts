@@ -120,14 +120,12 @@ export class Installer {
           return this.#alone(async () => {
             const { name } = provenance
             const before = this.#provenance.get(name)
+            const isSame = before && addressOf(before.source) === addressOf(source)
             if (await isThere(this.folderOf(name)))
-              throw InstallErrors.extension_installed(`extension ${name} is there already, in ${this.folderOf(name)}`, {
-                // An update looks where the installed one came from, and nowhere else.
-                next:
-                  before && addressOf(before.source) === addressOf(source)
-                    ? `svc extension update ${name}`
-                    : `svc extension remove ${name}, which leaves its records and tables, then install this one`,
-              })
+              throw InstallErrors.extension_installed(
+                `extension ${name} is there already, in ${this.folderOf(name)}${isSame ? '' : OTHER_SOURCE}`,
+                { next: isSame ? `svc extension update ${name}` : `svc extension remove ${name}` },
+              )
             return this.#place(candidate, provenance, false, actor)
           })
         }),
@@ -159,8 +157,7 @@ export class Installer {
   }
 
   /**
-   * Removes an extension, also one that was put there by hand. Its records and tables stay, unless purged, which can be done
-   * later as well.
+   * Removes an extension, also one put there by hand. Its records and tables stay, unless purged, now or later.
    * @throws Fault `extension_not_installed` (404), and what others have against it (409)
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
@@ -294,6 +291,9 @@ function withVersion(source: Source, version: string | undefined): Source {
   if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
   throw InstallErrors.extension_source_invalid('only what came from a repository has versions to choose from')
 }
+
+/** An update looks where the installed one came from, and nowhere else. */
+const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'
 
 function isName(name: string): boolean {
   return /^[a-z0-9][a-z0-9.-]{0,128}$/.test(name)
