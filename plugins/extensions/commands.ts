@@ -1,2 +1,3 @@
 export { runBuild, runDev, runInit, runTest, runValidate } from './authoring/commands.js'
+export { runLogs } from './authoring/logs.js'
 export { runInstall, runRemove, runUpdate } from './install/commands.js'

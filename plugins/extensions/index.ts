@@ -313,17 +313,6 @@ export default definePlugin({
       query: ExtensionLogsQuery,
       replies: { 200: ExtensionLogsReply },
       errors: [400, 403, 404, 409, 503],
-      cli: {
-        path: 'extension logs',
-        view: {
-          rows: 'logs',
-          columns: [
-            { header: 'Time', path: 'timestamp', as: 'time' },
-            { header: 'Message', path: 'message', below: true },
-          ],
-          empty: 'nothing was written',
-        },
-      },
       handle: async (self, { params, query, signal }) =>
         ok(await self.views.logs(await self.choose(params.name, query.workspace), query, signal)),
     }),

@@ -1,15 +1,13 @@
 import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
-import type { DevExtensionReply, ExtensionLogsReply } from '../../../schemas/extensions.js'
+import type { DevExtensionReply } from '../../../schemas/extensions.js'
 import { hashTree } from '../code.js'
 import { EVERYWHERE, referenceOf } from '../identity.js'
+import { colored, followLogs, isGone } from './logs.js'
 
 /** Milliseconds without a write after which a change is taken to be whole. */
 const SETTLE_MS = 100
 /** Names below which nothing is watched. */
 const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
-/** What the daemon says of it that an author has to see. */
-const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
-
 /**
  * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C, at SIGTERM and when its
  * terminal or its reader is gone. Until then everything that its process and its code say is printed, and what becomes of each load.
@@ -35,7 +33,10 @@ export async function develop(
     try {
       isLinked = await Promise.race([
         aborted(stop.signal).then(() => true),
-        followLogs(context, query => at(`${own}/logs`, query), stop.signal),
+        followLogs(context, query => at(`${own}/logs`, query), stop.signal, entry => {
+          if (out.json) out.value({ what: 'log', ...entry })
+          else out.line(colored(out, entry.message))
+        }),
         ...(build ? [followSources(context, root, build, stop.signal)] : []),
       ])
     } finally {
@@ -76,8 +77,6 @@ async function unlink({ client, out }: CommandContext, name: string, workspace: 
   }
 }
 
-const isGone = (error: unknown): boolean => (error as { code?: unknown }).code === 'extension_not_found'
-
 /** Builds at each change, one time after the other; the daemon sees what comes of it, and what is wrong is printed. */
 async function followSources(
   { out }: CommandContext,
@@ -107,41 +106,6 @@ async function followSources(
   await line
   await watcher.close()
   return true
-}
-
-/**
- * Prints the log of the extension, which begins with how it was loaded.
- * @returns whether it is linked still
- */
-async function followLogs(
-  { client, out }: CommandContext,
-  at: (query: Readonly<Record<string, string>>) => string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  let after = 0
-  let epoch = ''
-  while (!signal.aborted) {
-    const query = { follow: 'true', after: String(after), ...(epoch ? { stream_epoch: epoch } : {}) }
-    const reply = await client.request('GET', at(query), undefined, { waits: true }).catch(error => {
-      if (!isGone(error)) throw error
-    })
-    if (reply === undefined) return false
-    const { logs, stream_epoch } = reply as ExtensionLogsReply
-    if (stream_epoch !== epoch) after = 0
-    epoch = stream_epoch
-    for (const entry of logs) {
-      after = Math.max(after, entry.sequence)
-      if (signal.aborted) continue
-      if (out.json) out.value({ what: 'log', ...entry })
-      else out.line(colored(out, entry.message))
-    }
-  }
-  return true
-}
-
-function colored(out: CommandContext['out'], message: string): string {
-  if (BAD.test(message)) return out.color('red', message)
-  return message.startsWith('[svc] ') ? out.color('cyan', message) : message
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

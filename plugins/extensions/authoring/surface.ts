@@ -2,7 +2,7 @@ import type { Command } from '../../../kernel/plugin.js'
 
 const dir = { name: 'dir', optional: true, summary: 'folder of the extension (default: this one)' }
 
-/** The commands for authors; all but `dev` work without a daemon, and all without a network. */
+/** The commands for authors; all but `dev` and `logs` work without a daemon, and all without a network. */
 export const authoringCommands: readonly Command[] = [
   {
     path: 'extension init',
@@ -46,5 +46,15 @@ export const authoringCommands: readonly Command[] = [
     summary: 'Hold an extension to what all have to keep to, and run its own *.test.mjs',
     args: [dir],
     load: () => import('../commands.js').then(module => ({ run: module.runTest })),
+  },
+  {
+    path: 'extension logs',
+    summary: 'What an extension wrote for people, and what happened to it',
+    args: [{ name: 'name', summary: 'name of the extension' }],
+    options: [
+      { name: 'follow', type: 'boolean', summary: 'go on with what comes, until Ctrl-C' },
+      { name: 'workspace', type: 'text', summary: 'the link of a developer to this workspace; * for that to all' },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runLogs })),
   },
 ]
