@@ -6,7 +6,7 @@ import { definePlugin, type PluginKernel, surfaceOf } from '../../../kernel/plug
 import { SessionBriefings } from '../../../plugins/sessions/api.js'
 import { Sidecars } from '../../../plugins/sidecars/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
-import { eventually, openWorld, said } from '../../fixtures/session-world.js'
+import { openWorld, said } from '../../fixtures/session-world.js'
 import { validateReply } from '../../harness/contract.js'
 
 const REFRESH = '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh'
