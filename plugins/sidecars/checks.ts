@@ -1,6 +1,7 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import { finding } from '../daemon/api.js'
+import { SIDECARS } from './places.js'
 
 /** Items of one report. */
 const LISTED = 50
@@ -33,13 +34,8 @@ export function brokenSidecars(all: readonly (Heartbeat | Soul)[]): DiagnosticIt
       severity: 'warning',
       title: `The ${which === 'soul' ? 'persona' : 'heartbeat policy'} of ${agent} is not valid`,
       message: `${path}${wrong?.line === undefined ? '' : `:${wrong.line}`}: ${wrong?.message}; ${effect}`,
-      suggested_command: inspectCommand(which, agent),
+      suggested_command: SIDECARS[which].inspect(agent),
       evidence: { path, code: wrong?.code ?? '' },
     })
   })
-}
-
-/** The command that shows a sidecar with all that is wrong in it. */
-export function inspectCommand(which: 'soul' | 'heartbeat', agent: string): string {
-  return which === 'soul' ? `svc agent soul inspect ${agent}` : `svc agent heartbeat inspect ${agent}`
 }

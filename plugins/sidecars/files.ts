@@ -3,7 +3,6 @@ import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'
-import { inspectCommand } from './checks.js'
 import { type Place, type Places, SIDECARS, type Which } from './places.js'
 import { actorOf, type Operation, type RevisionActor, type RevisionRow, type Revisions } from './revisions.js'
 import { MAX_SIDECAR_BYTES } from './settings.js'
@@ -35,7 +34,7 @@ export function checkDigest(which: Which, agent: string, digest = '', expected =
   const now = digest === '' ? `agent ${agent} has no ${file}` : `the digest of ${file} is ${digest}`
   throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
     details: { digest },
-    next: inspectCommand(which, agent),
+    next: SIDECARS[which].inspect(agent),
   })
 }
 
@@ -111,7 +110,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       const before = this.judge(source)
       if (!before.present) {
         throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`, {
-          next: `svc agent ${this.which} history ${agent}`,
+          next: SIDECARS[this.which].history(agent),
         })
       }
       checkDigest(this.which, agent, before.digest, condition.expected)

@@ -3,8 +3,8 @@ import type { RefreshSoulBody, Soul } from '../../schemas/sidecars.js'
 import { type Briefing, SessionErrors, type SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarErrors, SoulRefreshed } from './api.js'
-import { inspectCommand } from './checks.js'
 import { checkDigest, type SidecarFiles } from './files.js'
+import { SIDECARS } from './places.js'
 import { type SidecarsKernel, SoulSetting } from './settings.js'
 import { personaOf } from './soul.js'
 
@@ -36,7 +36,7 @@ export class Personas implements Briefing {
         `the persona of agent ${session.agentName} is not valid: ${wrong?.message}${line}`,
         {
           details: { ...(soul.source_path && { path: soul.source_path }), ...(wrong && { error_kind: wrong.code }) },
-          next: inspectCommand('soul', session.agentName),
+          next: SIDECARS.soul.inspect(session.agentName),
         },
       )
     }

@@ -7,10 +7,20 @@ import { SidecarErrors } from './api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from './kinds.js'
 import type { SidecarSource } from './source.js'
 
-/** What differs between the two sidecars. */
+/** What differs between the two sidecars, with the commands that show one with all that is wrong in it, and what stood there. */
 export const SIDECARS = {
-  soul: { file: 'SOUL.md', kind: AgentSoulKind },
-  heartbeat: { file: 'HEARTBEAT.md', kind: AgentHeartbeatKind },
+  soul: {
+    file: 'SOUL.md',
+    kind: AgentSoulKind,
+    inspect: (agent: string) => `svc agent soul inspect ${agent}`,
+    history: (agent: string) => `svc agent soul history ${agent}`,
+  },
+  heartbeat: {
+    file: 'HEARTBEAT.md',
+    kind: AgentHeartbeatKind,
+    inspect: (agent: string) => `svc agent heartbeat inspect ${agent}`,
+    history: (agent: string) => `svc agent heartbeat history ${agent}`,
+  },
 } as const
 export type Which = keyof typeof SIDECARS
 

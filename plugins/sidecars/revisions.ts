@@ -1,7 +1,7 @@
 import { type Actor, type Db, iso, type Tx } from '../../kernel/plugin.js'
 import type { HeartbeatRevision, SoulRevision } from '../../schemas/sidecars.js'
 import { SidecarErrors } from './api.js'
-import type { Which } from './places.js'
+import { SIDECARS, type Which } from './places.js'
 
 /** Revisions of one file that are kept, the newest. */
 const KEPT = 50
@@ -89,9 +89,7 @@ export class Revisions {
     if (!row) {
       throw SidecarErrors.sidecar_revision_not_found(
         `agent ${agent} has no revision ${by.id ?? by.digest} of this file`,
-        {
-          next: `svc agent ${which} history ${agent}`,
-        },
+        { next: SIDECARS[which].history(agent) },
       )
     }
     const { text } = row

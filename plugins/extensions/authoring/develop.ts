@@ -33,10 +33,15 @@ export async function develop(
     try {
       isLinked = await Promise.race([
         aborted(stop.signal).then(() => true),
-        followLogs(context, query => at(`${own}/logs`, query), stop.signal, entry => {
-          if (out.json) out.value({ what: 'log', ...entry })
-          else out.line(colored(out, entry.message))
-        }),
+        followLogs(
+          context,
+          query => at(`${own}/logs`, query),
+          stop.signal,
+          entry => {
+            if (out.json) out.value({ what: 'log', ...entry })
+            else out.line(colored(out, entry.message))
+          },
+        ),
         ...(build ? [followSources(context, root, build, stop.signal)] : []),
       ])
     } finally {
