@@ -1,3 +1,4 @@
+// proof, timeout: 180s: each plugin of the package alone, and all without each
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

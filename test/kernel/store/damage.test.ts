@@ -1,3 +1,4 @@
+// proof: files that are damaged, also at random
 import { execFileSync } from 'node:child_process'
 import { cp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'

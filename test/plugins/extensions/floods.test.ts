@@ -1,3 +1,4 @@
+// proof, timeout: 120s: plugins that ask for more than there is
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'

@@ -1,3 +1,4 @@
+// proof: a process that really stands still
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
