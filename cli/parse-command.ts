@@ -23,7 +23,7 @@ export function parseCommand(entry: Entry, rest: readonly string[]): Given {
   const words = entry.path.split(' ')
   const cli = new Cli({ binaryName: 'svc' })
   cli.register(commandClass(words, args.length, options))
-  const given = process(cli, [...words, ...rest], entry)
+  const given = process(cli, [...words, ...withValuesJoined(rest, options)], entry)
   const missing = args.find(({ required }, i) => required && given[`arg${i}`] === undefined)
   if (missing) throw usageFault(`${missing.name} is missing`, usageLine(entry))
   const pairs = <T>(names: readonly string[], prefix: string) =>
@@ -78,6 +78,17 @@ function optionsOf(entry: Entry): readonly OptionData[] {
     ...(entry.body === 'none' ? [] : [{ name: 'data', type: 'json' }]),
     ...(entry.follow ? [{ name: 'follow', type: 'boolean' }] : []),
   ]
+}
+
+/** `--order -3` is `--order=-3`: what begins with a dash and is no option is the value of the one before it. */
+function withValuesJoined(rest: readonly string[], options: readonly OptionData[]): string[] {
+  const valued = new Set(options.flatMap(({ name, type }) => (type === 'boolean' ? [] : [`--${name}`])))
+  const end = rest.indexOf('--')
+  const joins = (at: number) => {
+    const value = (end < 0 || at < end) && valued.has(rest[at - 1] ?? '') ? rest[at] : undefined
+    return value !== undefined && /^-(?!-?[a-z]|-$)/i.test(value)
+  }
+  return rest.flatMap((word, at) => (joins(at) ? [] : [joins(at + 1) ? `${word}=${rest[at + 1]}` : word]))
 }
 
 function process(cli: Cli, input: string[], entry: Entry): Record<string, unknown> {

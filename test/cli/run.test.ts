@@ -110,6 +110,11 @@ test('arguments and options become the body', async ({ daemon }) => {
   })
   assert.is((await runCli(daemon.home, ['thing', 'make', '--name', 'n', '--quiet'])).stdout, 'thg_9\n')
   assert.equal(daemon.asked[1]?.body, { root: daemon.home, name: 'n' })
+  // A value may begin with a dash; what looks like an option is one, and is missed as a value.
+  await runCli(daemon.home, ['thing', 'make', '--name', '- n', '--count', '-3'])
+  assert.equal(daemon.asked[2]?.body, { root: daemon.home, name: '- n', count: -3 })
+  assert.is((await runCli(daemon.home, ['thing', 'make', '--name', '--count', '3'])).code, 2)
+  assert.is(daemon.asked.length, 3)
 })
 
 test('the whole body can be given, and options go over it', async ({ daemon }) => {
