@@ -31,6 +31,8 @@ export class Fault extends Error {
 
   /** By its mark, never by the module: extensions have a copy of their own of this one. */
   static override [Symbol.hasInstance](thrown: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: what somebody derives from it is known by its class, as ever
+    if (this !== Fault) return super[Symbol.hasInstance](thrown)
     return typeof thrown === 'object' && thrown !== null && mark in thrown
   }
 }
