@@ -89,7 +89,11 @@ test('a session by workspace path, with the default agent and a first prompt', a
   const at = `/api/workspaces/${world.workspaceId}/sessions/${made.body.session.id}`
   await world.until(at, event => event.type === 'done')
   assert.is(said(await world.events(at)), 'hi\n')
-  assert.is((await world.row(made.body.session.id)).name, 'say hi', 'named after what it was asked')
+  const { name } = await eventually(async () => {
+    const row = await world.row(made.body.session.id)
+    return row.name !== undefined && row
+  }, 'a name')
+  assert.is(name, 'say hi', 'named after what it was asked')
   await stop(at)
 })
 
