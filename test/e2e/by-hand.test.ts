@@ -1,3 +1,4 @@
+// proof, timeout: 120s: the built program, as people use it
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'

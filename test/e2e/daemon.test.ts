@@ -1,3 +1,4 @@
+// proof, timeout: 120s: the built program, started and killed
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// proof, timeout: 120s: programs in other languages beside the daemon
 import { cp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'

@@ -1,3 +1,4 @@
+// proof, timeout: 120s: runs of the runner itself
 import { spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// proof, timeout: 120s: homes of killed daemons, and damaged ones
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'

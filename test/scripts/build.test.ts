@@ -1,3 +1,4 @@
+// proof, timeout: 120s: builds of a whole tree
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// proof, timeout: 120s: real repositories
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
