@@ -16,8 +16,7 @@ export function tcpRefusal(
   request: IncomingMessage,
   bound: { readonly host: string; readonly port: number },
 ): Fault | undefined {
-  const [host = '', ...more] = request.headersDistinct.host ?? []
-  if (more.length > 0) return KernelErrors.invalid_request('the request has more than one Host header')
+  const { host = '' } = request.headers
   if (!allowedHost(host, bound)) {
     return KernelErrors.misdirected(`this daemon does not answer for the host ${JSON.stringify(host.slice(0, 100))}`)
   }
@@ -27,6 +26,39 @@ export function tcpRefusal(
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return KernelErrors.cross_site()
   return undefined
 }
+
+/** Header fields of one request; a browser sends about 20. */
+export const MAX_FIELDS = 200
+
+/**
+ * Refuses a head that is read in part. Node drops fields behind `maxHeadersCount` without a word, and of a repeated field
+ * it keeps the first or joins all, depending on the name: a guard could judge by another value than a handler.
+ */
+export function headRefusal({ rawHeaders }: IncomingMessage): Fault | undefined {
+  if (rawHeaders.length > 2 * MAX_FIELDS) {
+    return KernelErrors.headers_too_large(`the request has more than ${MAX_FIELDS} header fields; send fewer`)
+  }
+  const seen = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] as string).toLowerCase()
+    if (!SINGLE_FIELDS.has(name)) continue
+    if (seen.has(name)) return KernelErrors.invalid_request(`the request has more than one ${name} header; send one`)
+    seen.add(name)
+  }
+  return undefined
+}
+
+/** Fields that decide whether and how a request is served; the parser itself refuses a second Content-Length. */
+const SINGLE_FIELDS = new Set([
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'host',
+  'origin',
+  'sec-fetch-site',
+  'sec-websocket-key',
+  'sec-websocket-version',
+])
 
 /** What stands before every request: an address that is a path, and a body, if any, that is JSON in plain UTF-8. */
 export function requestRefusal({ url = '', headers }: IncomingMessage): Fault | undefined {

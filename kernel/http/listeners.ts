@@ -5,6 +5,7 @@ import { Fault, KernelErrors } from '../errors.js'
 import type { ListenerInfo } from '../host/view.js'
 import type { Door } from '../route.js'
 import { errorBody } from './fault-reply.js'
+import { MAX_FIELDS } from './guards.js'
 
 /** Milliseconds and bytes that a request may take to arrive. */
 export const LIMITS = {
@@ -85,6 +86,8 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
     answering.set(request.socket, response)
     handler(door, request, response)
   })
+  // One more than is taken, so that a request with too many fields is seen to have them.
+  server.maxHeadersCount = MAX_FIELDS + 1
   boundConnections(server, door, limits)
   server.on('upgrade', (request, _socket, head) => {
     const isSocket = request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '')

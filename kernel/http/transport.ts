@@ -10,7 +10,7 @@ import type { Door, Route } from '../route.js'
 import { Admission } from './admission.js'
 import { errorBody } from './fault-reply.js'
 import { Generation, type GenerationContext, type InjectReply, type InjectRequest } from './generation.js'
-import { isLoopback, requestRefusal, tcpRefusal } from './guards.js'
+import { headRefusal, isLoopback, requestRefusal, tcpRefusal } from './guards.js'
 import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
 import { StreamHub } from './streams.js'
 
@@ -165,7 +165,7 @@ export class Transport {
       acting: this.#acting,
       guard: (request, door) => {
         const tcp = door === 'tcp' ? this.#tcp() : undefined
-        return (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)
+        return headRefusal(request) ?? (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)
       },
       privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
       durable: this.options.durable,

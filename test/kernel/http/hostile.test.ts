@@ -110,6 +110,58 @@ test('rubbish after a request does not get into the middle of its reply', async 
   }
 })
 
+/** A head with `count` header fields in all, the last of which says that the request comes from another site. */
+const manyFields = (first: string, host: string, count: number, ...more: string[]) => {
+  const lines = [first, host, 'connection: close', ...more]
+  while (lines.length < count) lines.push('a:')
+  return `${[...lines, 'origin: http://evil.example'].join('\r\n')}\r\n\r\n`
+}
+const UPGRADE = [
+  'connection: upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
+  'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+]
+
+for (const door of DOORS) {
+  test(`${door}: a request with more header fields than are read is refused`, async ({ doors }) => {
+    const host = `host: localhost:${doors.port}`
+    const crossSite = door === 'tcp' ? '403 cross_site' : '200'
+    const answer = async (first: string, count: number, ...more: string[]) => {
+      const { status, body } = parseReply(await send(doors.where[door], manyFields(first, host, count, ...more)))
+      return status === 200 ? '200' : `${status} ${(body as { code?: string }).code}`
+    }
+    assert.is(await answer(GET, 200), crossSite)
+    for (const count of [201, 217, 999, 1000, 1023, 2100, 3500])
+      assert.is(await answer(GET, count), '431 headers_too_large', `${count} fields`)
+    for (const count of [201, 1000, 3500]) {
+      assert.is(await answer(GET, count, ...UPGRADE), '431 headers_too_large', `a WebSocket with ${count} fields`)
+      assert.is(await answer(GET, count, 'upgrade: h2c'), '431 headers_too_large', `an upgrade with ${count} fields`)
+    }
+  })
+
+  test(`${door}: a header field that is read once and was sent twice is refused`, async ({ doors }) => {
+    const host = `host: localhost:${doors.port}`
+    const own = `http://localhost:${doors.port}`
+    const twice = [
+      host,
+      `origin: ${own}`,
+      'sec-fetch-site: none',
+      'content-type: application/json',
+      'content-encoding: identity',
+      'authorization: Bearer a',
+      'sec-websocket-version: 13',
+    ]
+    for (const line of twice) {
+      const lines = [GET, ...(line === host ? [] : [host]), line, line, 'connection: close']
+      const { status, body } = parseReply(await send(doors.where[door], `${lines.join('\r\n')}\r\n\r\n`))
+      assert.equal([status, (body as { code?: string }).code], [400, 'invalid_request'], line)
+    }
+    const handshake = [GET, host, ...UPGRADE, `origin: ${own}`, `origin: ${own}`, '', ''].join('\r\n')
+    assert.is(parseReply(await send(doors.where[door], handshake)).status, 400)
+  })
+}
+
 test('who sends a head or a body too slowly gets 408, and holds up nobody', async () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-slow-'))
   const where = { socketPath: path.join(folder, 'slow.sock') }
