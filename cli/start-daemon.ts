@@ -17,6 +17,7 @@ interface Identity {
     readonly pid: number
     readonly http_host: string
     readonly http_port: number
+    readonly http_off?: string
     readonly version: string
   }
 }
@@ -113,10 +114,11 @@ async function untilReady(
 }
 
 function report({ out, home }: LocalContext, status: 'started' | 'already_running', { daemon }: Identity): undefined {
-  const { pid, http_host, http_port } = daemon
-  const http = `http://${http_host}:${http_port}`
-  if (out.json) out.value({ status, pid, http, home, log: logPath(home) })
-  else if (status === 'started') out.line(`daemon started (pid ${pid}), ${http}`)
-  else out.line(`already running (pid ${pid}), ${http}`)
+  const { pid, http_host, http_port, http_off } = daemon
+  const http = http_port === 0 ? undefined : `http://${http_host}:${http_port}`
+  const where = http ?? `TCP is off: ${http_off ?? 'it does not listen'}`
+  const served = http ? { http } : { http_off: http_off ?? '' }
+  if (out.json) out.value({ status, pid, ...served, home, log: logPath(home) })
+  else out.line(`${status === 'started' ? 'daemon started' : 'already running'} (pid ${pid}), ${where}`)
   return undefined
 }

@@ -2294,6 +2294,7 @@ export interface Operations {
         readonly daemon: {
           readonly active_sessions: number
           readonly http_host: string
+          readonly http_off?: string | undefined
           readonly http_port: number
           readonly network?: {
             readonly channels?: number | undefined
@@ -2649,6 +2650,7 @@ export interface Operations {
       200: {
         readonly daemon: {
           readonly http_host: string
+          readonly http_off?: string | undefined
           readonly http_port: number
           readonly pid: number
           readonly started_at: string

@@ -76,6 +76,11 @@ export const KernelErrors = defineErrors({
   malformed_json: { status: 400, message: 'the body is not valid JSON' },
   invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
   invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
+  unauthorized_peer: {
+    status: 401,
+    message: 'over TCP the daemon answers only to the user that it runs as',
+    next: 'run svc as the user of the daemon, which uses its Unix socket',
+  },
   forbidden: { status: 403, message: 'this actor may not do that' },
   cross_site: {
     status: 403,

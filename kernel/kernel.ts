@@ -57,6 +57,8 @@ export interface KernelOptions {
   readonly freeBytes?: FreeBytes
   /** File calls of the database; tests delay them and let them fail. */
   readonly disk?: Disk
+  /** Where the system lists its TCP connections, default /proc/net; a folder without `tcp` is a system that does not. */
+  readonly connectionTables?: string
   /** Checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
 }
@@ -156,6 +158,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       checkReplies: options.checkReplies ?? false,
       maxStreams: () => config.get(KernelSettings.maxStreams),
       warn: text => say('warn', text),
+      ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })
     undo.push(() => transport.end())
     const startedAt = clock.now()
@@ -166,6 +169,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.slots.view() ?? [],
       listeners: () => transport.listeners(),
+      tcp: () => transport.tcpState(),
       streams: () => transport.streams.counts(),
       settings: () => host?.registries.settings.collect() ?? [],
       commands: () => host?.registries.commands.collect() ?? [],
@@ -228,8 +232,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const doors = options.listen ?? []
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
-    if (doors.includes('tcp'))
-      await transport.listenTcp(config.get(KernelSettings.host), config.get(KernelSettings.port))
+    if (doors.includes('tcp')) {
+      const { host, port, enabled } = KernelSettings
+      await transport.listenTcp(config.get(host), config.get(port), config.get(enabled))
+    }
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
       await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))

@@ -33,6 +33,7 @@ export {
   type PluginInfo,
   type PluginState,
   reasonOf,
+  type TcpState,
 } from './host/view.js'
 export type { InjectReply, InjectRequest } from './http/generation.js'
 export { encodeFrame } from './http/streams.js'

@@ -53,6 +53,8 @@ export type StatusReply = v.InferOutput<typeof StatusReply>
 /** Which daemon this is. */
 export const DaemonIdentity = v.object({
   http_host: v.string(),
+  /** Why TCP is not served; absent while it is. */
+  http_off: v.optional(v.string()),
   http_port: Integer,
   pid: Integer,
   started_at: Timestamp,

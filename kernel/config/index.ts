@@ -18,6 +18,8 @@ const LEVEL = v.picklist(['debug', 'info', 'warn', 'error'])
 /** The paths that the kernel itself owns. */
 export const KernelSettings = {
   socket: setting('daemon.socket', 'general', v.string(), ''),
+  /** `auto`: TCP is served where the system tells which local user is at the other end. */
+  enabled: setting<boolean | 'auto'>('http.enabled', 'general', v.union([v.boolean(), v.literal('auto')]), 'auto'),
   host: setting('http.host', 'general', HOST, 'localhost'),
   port: setting('http.port', 'general', integer(0, 65535), 2123),
   /** Streams that may be open through one door at a time. */

@@ -55,6 +55,14 @@ export type ListenerInfo =
   | { readonly door: 'tcp'; readonly host: string; readonly port: number }
   | { readonly door: 'socket'; readonly path: string }
 
+/**
+ * Whether TCP is served, and if not, why: `disabled` by a setting, `unsupported` because the system does not tell which local
+ * user connects. `unchecked` serves every local user, for the setting insists where the system does not tell.
+ */
+export type TcpState =
+  | { readonly status: 'on' }
+  | { readonly status: 'disabled' | 'unsupported' | 'unchecked'; readonly why: string }
+
 /** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
 export interface AttributedFault {
   /** Epoch milliseconds of the last time. */
@@ -75,6 +83,7 @@ export interface HostView {
   readonly userHome: string
   plugins(): PluginInfo[]
   listeners(): ListenerInfo[]
+  tcp(): TcpState
   /** Open event streams by plugin. */
   streams(): Readonly<Record<string, number>>
   settings(): { readonly owner: string; readonly entry: Setting }[]

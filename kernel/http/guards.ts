@@ -1,11 +1,26 @@
 import type { IncomingMessage } from 'node:http'
 import { type Fault, KernelErrors } from '../errors.js'
+import type { Peer } from './peers.js'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 /** Is a bind address reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/** Over TCP nobody but the daemon's own user is served, root included: any local user can connect to a loopback address. */
+export function peerRefusal(peer: Peer): Fault | undefined {
+  if (peer.status === 'unknown') {
+    return KernelErrors.unauthorized_peer(
+      'the user at the other end of this TCP connection cannot be determined: its socket is closed, half closed or ' +
+        'in another network namespace; keep it open until the reply, or use the Unix socket',
+    )
+  }
+  if (peer.uid === process.geteuid?.()) return undefined
+  return KernelErrors.unauthorized_peer(
+    `this TCP connection comes from user ${peer.uid}; the daemon answers only to the user that it runs as`,
+  )
 }
 
 /**

@@ -1,5 +1,6 @@
 import { chmod, readFile, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../errors.js'
 import type { ListenerInfo } from '../host/view.js'
@@ -47,9 +48,15 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  /** Listens on TCP; port 0 means any. Throws `http_port_in_use`. */
-  static async tcp(host: string, port: number, handler: Handler, limits: Limits): Promise<Listener> {
-    const server = makeServer('tcp', handler, limits)
+  /** Listens on TCP; port 0 means any. `accepted` is told of each connection first. Throws `http_port_in_use`. */
+  static async tcp(
+    host: string,
+    port: number,
+    handler: Handler,
+    limits: Limits,
+    accepted: (socket: Socket) => void = () => {},
+  ): Promise<Listener> {
+    const server = makeServer('tcp', handler, limits).on('connection', accepted)
     try {
       // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
       await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })

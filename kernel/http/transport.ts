@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Actor } from '../actor.js'
 import type { Clock } from '../clock.js'
 import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
-import type { ListenerInfo } from '../host/view.js'
+import type { ListenerInfo, TcpState } from '../host/view.js'
 import type { Ids } from '../ids.js'
 import type { Plugin } from '../plugin.js'
 import type { Door, Route } from '../route.js'
 import { Admission } from './admission.js'
 import { errorBody } from './fault-reply.js'
 import { Generation, type GenerationContext, type InjectReply, type InjectRequest } from './generation.js'
-import { headRefusal, isLoopback, requestRefusal, tcpRefusal } from './guards.js'
+import { headRefusal, isLoopback, peerRefusal, requestRefusal, tcpRefusal } from './guards.js'
 import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
+import { PeerTable } from './peers.js'
 import { StreamHub } from './streams.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
@@ -29,6 +31,8 @@ export interface TransportOptions {
   /** Streams of one door. */
   readonly maxStreams: () => number
   readonly warn: (text: string) => void
+  /** The folder of the system's connection tables; tests name one that is not there. */
+  readonly connectionTables?: string
 }
 
 /** Two listeners, one current generation, the stream hub. Publishing builds a generation beside the old one and swaps. */
@@ -40,6 +44,11 @@ export class Transport {
   readonly #heads = new WeakMap<IncomingMessage, Buffer>()
   readonly #acting = new Map<string, Actor>()
   readonly #ended = new AbortController()
+  /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
+  #peers: PeerTable | undefined
+  /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */
+  #bound = { host: 'localhost', port: 0 }
+  #tcpState: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   /** Connections that one listener takes. */
   #connections = Number.POSITIVE_INFINITY
   #current: Generation | undefined
@@ -55,6 +64,10 @@ export class Transport {
 
   listeners(): ListenerInfo[] {
     return this.#listeners.map(listener => listener.info)
+  }
+
+  tcpState(): TcpState {
+    return this.#tcpState
   }
 
   /**
@@ -96,7 +109,15 @@ export class Transport {
     this.#listeners.push(await Listener.socket(path, this.#handle, await this.#limits()))
   }
 
-  async listenTcp(host: string, port: number): Promise<void> {
+  /**
+   * Listens on TCP, where `enabled` and the system allow it: with `auto` only where the system tells which user is at the
+   * other end of a connection, for any local user can reach a loopback address.
+   */
+  async listenTcp(host: string, port: number, enabled: boolean | 'auto'): Promise<void> {
+    if (!enabled) {
+      this.#tcpState = { status: 'disabled', why: 'http.enabled is false in config.json' }
+      return
+    }
     if (!isLoopback(host)) {
       throw KernelErrors.forbidden(
         `http.host ${host} is reachable from other machines, which needs tokens; use localhost`,
@@ -105,7 +126,19 @@ export class Transport {
         },
       )
     }
-    this.#listeners.push(await Listener.tcp(host, port, this.#handle, await this.#limits()))
+    const peers = await PeerTable.open(this.options.connectionTables)
+    if (typeof peers === 'string') {
+      this.#tcpState = { status: enabled === 'auto' ? 'unsupported' : 'unchecked', why: peers }
+      this.options.warn(`TCP ${enabled === 'auto' ? 'is off' : 'serves every local user'}: ${peers}`)
+      if (enabled === 'auto') return
+    } else {
+      this.#peers = peers
+      this.#tcpState = { status: 'on' }
+    }
+    const accepted = (socket: Socket) => void this.#peers?.of(socket)
+    const listener = await Listener.tcp(host, port, this.#handle, await this.#limits(), accepted)
+    if (listener.info.door === 'tcp') this.#bound = listener.info
+    this.#listeners.push(listener)
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
@@ -128,6 +161,7 @@ export class Transport {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
     this.streams.end('shutdown')
+    await this.#peers?.close()
     this.#current = undefined
   }
 
@@ -164,10 +198,10 @@ export class Transport {
       headOf: request => this.#heads.get(request),
       acting: this.#acting,
       guard: (request, door) => {
-        const tcp = door === 'tcp' ? this.#tcp() : undefined
-        return headRefusal(request) ?? (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)
+        const site = () => (door === 'tcp' ? tcpRefusal(request, this.#bound) : undefined)
+        return this.#peerRefusal(request, door) ?? headRefusal(request) ?? site() ?? requestRefusal(request)
       },
-      privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
+      privilegedOverTcp: () => isLoopback(this.#bound.host),
       durable: this.options.durable,
       full: this.options.full,
       failed: this.options.failed,
@@ -180,15 +214,23 @@ export class Transport {
     return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn }
   }
 
-  #tcp() {
-    for (const { info } of this.#listeners) if (info.door === 'tcp') return info
-    return undefined
+  /** Refuses another user's request; asked only when the connection's lookup is over. */
+  #peerRefusal({ socket }: IncomingMessage, door: Door): Fault | undefined {
+    const peer = door === 'tcp' ? this.#peers?.of(socket) : undefined
+    return peer && peerRefusal(peer instanceof Promise ? { status: 'unknown' } : peer)
   }
 
   readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => {
     this.#doors.set(request, door)
     if (head) this.#heads.set(request, head)
-    this.#serve(request, response)
+    const peer = door === 'tcp' ? this.#peers?.of(request.socket) : undefined
+    const serve = () => {
+      // The connection is not kept: the next one is looked up anew.
+      if (this.#peerRefusal(request, door)) response.shouldKeepAlive = false
+      this.#serve(request, response)
+    }
+    if (peer instanceof Promise) void peer.then(serve)
+    else serve()
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {

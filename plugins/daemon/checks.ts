@@ -1,4 +1,11 @@
-import { type AttributedFault, type HostView, type KindHealth, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
+import {
+  type AttributedFault,
+  type HostView,
+  type KindHealth,
+  type PluginInfo,
+  reasonOf,
+  type TcpState,
+} from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 
@@ -21,6 +28,21 @@ export function daemonItems(status: string): DiagnosticItem[] {
       suggested_command: 'svc undrain',
     }),
   ]
+}
+
+/** Whether TCP is served, and to the daemon's own user alone. */
+export function tcpItems(tcp: TcpState): DiagnosticItem[] {
+  const common = { id: 'daemon.tcp', category: 'daemon', severity: 'warning' }
+  if (tcp.status === 'unsupported') {
+    const message = `${tcp.why}; clients use the Unix socket. To serve every local user over TCP, set http.enabled to true`
+    return [finding({ ...common, code: 'tcp_off', title: 'TCP is off', message })]
+  }
+  if (tcp.status === 'unchecked') {
+    const message = `${tcp.why}; http.enabled is true, so every local user can run programs as the daemon's user`
+    return [finding({ ...common, code: 'tcp_unchecked', title: 'TCP serves every local user', message })]
+  }
+  const message = tcp.status === 'on' ? "TCP serves the daemon's own user only" : `TCP is off: ${tcp.why}`
+  return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
 
 /** One item for every plugin that failed or waits for another. */

@@ -68,6 +68,7 @@ export default definePlugin({
             { header: 'Started', path: 'daemon.started_at', as: 'ago' },
             { header: 'HTTP host', path: 'daemon.http_host' },
             { header: 'HTTP port', path: 'daemon.http_port' },
+            { header: 'HTTP off', path: 'daemon.http_off' },
             { header: 'Socket', path: 'daemon.socket' },
             { header: 'Home', path: 'config.home_dir' },
             { header: 'Active sessions', path: 'daemon.active_sessions' },

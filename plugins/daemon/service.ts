@@ -34,7 +34,7 @@ import {
   StatusMembers,
   type StatusScope,
 } from './api.js'
-import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems } from './checks.js'
+import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems, tcpItems } from './checks.js'
 import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
@@ -95,7 +95,15 @@ export class DaemonService implements DaemonApi {
     const started_at = iso(startedAt)
     return {
       schema_version: '1',
-      daemon: { pid, version, started_at, http_host: http.host, http_port: http.port, user_home_dir: userHome },
+      daemon: {
+        pid,
+        version,
+        started_at,
+        http_host: http.host,
+        http_port: http.port,
+        ...(http.off === undefined ? {} : { http_off: http.off }),
+        user_home_dir: userHome,
+      },
     }
   }
 
@@ -164,6 +172,7 @@ export class DaemonService implements DaemonApi {
     const { host, home, reconcile, records } = this.kernel
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
+      { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(host.tcp()) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
       { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
       {
@@ -258,9 +267,11 @@ export class DaemonService implements DaemonApi {
     }
   }
 
-  #http(): { host: string; port: number } {
+  /** Where TCP is served; port 0 and why when it is not. */
+  #http(): { host: string; port: number; off?: string } {
     for (const listener of this.kernel.host.listeners()) if (listener.door === 'tcp') return listener
-    return { host: '', port: 0 }
+    const tcp = this.kernel.host.tcp()
+    return { host: '', port: 0, ...('why' in tcp ? { off: tcp.why } : {}) }
   }
 
   #socket(): string | undefined {

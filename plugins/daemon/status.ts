@@ -9,7 +9,7 @@ export interface StatusFacts {
   readonly version: string
   readonly pid: number
   readonly userHome: string
-  readonly http: { readonly host: string; readonly port: number }
+  readonly http: { readonly host: string; readonly port: number; readonly off?: string }
   /** Path of the socket that is listened on, empty when none is. */
   readonly socket: string
   readonly daemonStatus: string
@@ -48,6 +48,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       started_at: facts.startedAt,
       http_host: facts.http.host,
       http_port: facts.http.port,
+      ...(facts.http.off === undefined ? {} : { http_off: facts.http.off }),
       socket: facts.socket,
       user_home_dir: facts.userHome,
       active_sessions: 0,

@@ -19,6 +19,8 @@ export type SchemaStream = v.InferOutput<typeof SchemaStream>
 export const StatusDaemon = v.object({
   active_sessions: Integer,
   http_host: v.string(),
+  /** Why TCP is not served; absent while it is. */
+  http_off: v.optional(v.string()),
   http_port: Integer,
   network: v.nullish(NetworkStatus),
   pid: Integer,

@@ -28,6 +28,15 @@ test('start and stop, for programs', async ({ at }) => {
   for (const line of log(at).trim().split('\n')) assert.type(JSON.parse(line).msg, 'string')
 })
 
+test('a daemon without TCP says so, and why', async ({ at }) => {
+  at.writeHome('config.json', '{ "http": { "enabled": false } }')
+  assert.match((await at.run(['daemon', 'start'])).stdout, /TCP is off: http\.enabled is false/)
+  assert.is(at.discovery.port, 0)
+  assert.match((await at.run(['status'])).stdout, /HTTP off +http\.enabled is false/)
+  const again = await at.json<{ http?: string; http_off: string }>('daemon', 'start')
+  assert.equal([again.http, again.http_off], [undefined, 'http.enabled is false in config.json'])
+})
+
 test('several starts at once make one daemon, which alone rotates the log', async ({ at }) => {
   at.writeHome('config.json', JSON.stringify({ http: { port: 0 }, log: { max_size_mb: 1 } }))
   at.writeHome('logs/svc.log', `${'x'.repeat(2 ** 20)}\n`)
