@@ -23,6 +23,7 @@ const PROGRAMS = [
   'journal-process',
   'kernel-process',
   'echo',
+  'door-process',
   'body',
   'load',
   'daemon-gap',

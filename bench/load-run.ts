@@ -3,18 +3,24 @@ import { once } from 'node:events'
 
 /** What the load generator is told. */
 export interface Load {
-  readonly socket: string
+  readonly socket?: string
+  /** Instead of the socket: of 127.0.0.1. */
+  readonly port?: number
   readonly method: string
   /** `#` becomes a running number. */
   readonly url: string
   readonly clients: number
   readonly seconds: number
   readonly body: string
+  /** Opens a connection for each request. */
+  readonly fresh?: boolean
 }
 
 /** Runs the load generator as a process of its own: requests a second, and the median in milliseconds. */
 export async function runLoad(program: string, load: Load): Promise<{ p50: number; rate: number }> {
-  const args = [program, load.socket, load.method, load.url, String(load.clients), String(load.seconds), load.body]
+  const { socket, port, method, url, clients, seconds, body, fresh } = load
+  const numbers = [clients, seconds].map(String)
+  const args = [program, socket ?? String(port), method, url, ...numbers, body, ...(fresh ? ['fresh'] : [])]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   child.stdout.on('data', chunk => {

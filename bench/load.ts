@@ -1,9 +1,12 @@
-// Load generator, a process of its own: node load.ts SOCKET METHOD PATH-PREFIX CLIENTS SECONDS BODY
+// Load generator, a process of its own: node load.ts SOCKET METHOD PATH-PREFIX CLIENTS SECONDS BODY [fresh]
+// A number for SOCKET is a TCP port; `fresh` opens a connection for each request.
 // Prints {"requests", "seconds", "p50", "p99"} (milliseconds) as JSON. `#` in path and body becomes a running number.
 import http from 'node:http'
 
-const [socketPath, method = 'PUT', path = '/', clients = '1', seconds = '2', body = ''] = process.argv.slice(2)
-const agent = new http.Agent({ keepAlive: true, maxSockets: Number(clients) })
+const [socketPath, method = 'PUT', path = '/', clients = '1', seconds = '2', body = '', fresh = ''] =
+  process.argv.slice(2)
+const where = /^\d+$/.test(socketPath ?? '') ? { host: '127.0.0.1', port: Number(socketPath) } : { socketPath }
+const agent = new http.Agent({ keepAlive: fresh === '', maxSockets: Number(clients) })
 const times: number[] = []
 const until = performance.now() + Number(seconds) * 1000
 let n = 0
@@ -14,7 +17,7 @@ function request(): Promise<void> {
   const began = performance.now()
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }
-    const call = http.request({ socketPath, method, path: path.replaceAll('#', mark), agent, headers }, response => {
+    const call = http.request({ ...where, method, path: path.replaceAll('#', mark), agent, headers }, response => {
       response.resume()
       response.on('end', () => {
         if ((response.statusCode ?? 500) >= 300) reject(new Error(`status ${response.statusCode}`))

@@ -10,6 +10,7 @@ import { benchAutomation } from './automation.js'
 import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Context, temporaryFolder } from './context.js'
+import { benchDoor } from './door.js'
 import { benchExtensionHost } from './extension-life.js'
 import { benchExtensions } from './extensions.js'
 import { benchJournal } from './journal.js'
@@ -27,6 +28,7 @@ const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<
   store: [benchStore, benchRecovery],
   journal: [benchJournal],
   put: [benchPut],
+  tcp: [benchDoor],
   start: [benchStart],
   kernel: [benchKernel],
   agents: [benchAgents],

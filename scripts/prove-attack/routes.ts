@@ -1,0 +1,158 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Installed } from '../../test/e2e/installed.js'
+import { chance } from '../prove-store/chance.js'
+import type { Attack, AttackRun } from './attack.js'
+import { type Came, exchange } from './routes/exchange.js'
+import { Routes } from './routes/sample.js'
+import { type Door, type Target, type Variant, variants } from './routes/variants.js'
+
+const AGENT = fileURLToPath(new URL('../../test/fixtures/acp-agent.mjs', import.meta.url))
+const ATTACKED = '/tmp/svc-attacked'
+/** Requests that are under way at once, and those between two looks at what changed. */
+const CLIENTS = 8
+const BATCH = 64
+/** Refusals that a state of the daemon explains; each has a code that says so. */
+const DOCUMENTED = new Set([503, 507])
+
+export const attack: Attack = {
+  name: 'routes',
+  holds: 'no request makes a route fail, hang or change anything that it refuses',
+  size: { ci: 1500, full: 30_000, unit: 'requests' },
+  run,
+}
+
+async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> {
+  const at = new Installed()
+  const wrong: string[] = []
+  rmSync(ATTACKED, { force: true })
+  try {
+    const world = await begin(at)
+    const chosen = plan(world, seed, cases)
+    const statuses = new Map<string, number>()
+    let state = await stateOf(at, world)
+    for (let from = 0; from < chosen.length; from += BATCH) {
+      const batch = chosen.slice(from, from + BATCH)
+      let accepted = false
+      const strikes = batch.entries()
+      await Promise.all(
+        Array.from({ length: CLIENTS }, async () => {
+          for (const [, { variant, target }] of strikes) {
+            const came = await exchange(world.where[target.door], variant.make(target))
+            const what = came.kind === 'reply' ? String(came.status) : came.kind
+            statuses.set(what, (statuses.get(what) ?? 0) + 1)
+            if (came.kind === 'reply' && came.status < 300 && target.operation.method !== 'GET') accepted = true
+            const fault = faultOf(came, variant, target)
+            const { method, path: route } = target.operation
+            if (fault) wrong.push(`${target.door} ${method} ${route}, ${variant.name}: ${fault}`)
+          }
+        }),
+      )
+      // A drain that was let in would make every later refusal mean nothing.
+      await at.request('socket', 'POST', '/api/undrain')
+      const { pid } = await identityOf(at)
+      if (pid !== world.pid) return [...wrong, `the daemon ${world.pid} is gone, now it is ${pid}`]
+      const now = await stateOf(at, world)
+      if (!accepted && now !== state) {
+        const names = new Set(batch.map(({ target }) => `${target.operation.method} ${target.operation.path}`))
+        wrong.push(`requests that were refused changed something; one of ${[...names].join(', ')}`)
+      }
+      state = now
+    }
+    if (existsSync(ATTACKED)) wrong.push(`a shell ran what a request carried: ${ATTACKED} is there`)
+    say(
+      [...statuses]
+        .sort()
+        .map(([what, count]) => `${what}: ${count}`)
+        .join(', '),
+    )
+    return wrong
+  } finally {
+    await at.remove()
+  }
+}
+
+interface World {
+  readonly pid: number
+  readonly port: number
+  readonly where: Readonly<Record<Door, { path: string } | { host: string; port: number }>>
+  readonly routes: Routes
+  readonly known: Readonly<Record<string, string>>
+}
+
+/** Starts a daemon on a home that has one of everything that is made without much ado. */
+async function begin(at: Installed): Promise<World> {
+  const root = path.join(at.folder, 'work')
+  const agent = path.join(root, '.svc', 'agents', 'scripted')
+  mkdirSync(agent, { recursive: true })
+  writeFileSync(
+    path.join(agent, 'AGENT.md'),
+    `---\nname: scripted\ncommand: '${process.execPath} ${AGENT}'\n---\nGo.\n`,
+  )
+  const { pid } = await at.json<{ pid: number }>('daemon', 'start')
+  const ask = async (method: string, url: string, body?: unknown) =>
+    JSON.parse((await at.request('socket', method, url, body)).text)
+  const workspace = (await ask('POST', '/api/workspaces/resolve', { path: root })).workspace.id as string
+  const { session } = await ask('POST', '/api/sessions', { workspace, agent_name: 'scripted' })
+  const { port } = at.discovery
+  return {
+    pid,
+    port,
+    where: { socket: { path: path.join(at.home, 'daemon.sock') }, tcp: { host: '127.0.0.1', port } },
+    routes: new Routes(await ask('GET', '/api/openapi.json')),
+    known: { workspace_id: workspace, id: workspace, session_id: session.id, name: 'scripted', kind: 'agent' },
+  }
+}
+
+/** Every route by every variant through both doors, in an order of chance, as often as is needed. */
+function plan({ routes, known, port }: World, seed: number, cases: number): { variant: Variant; target: Target }[] {
+  const pairs = routes.operations.flatMap(operation => variants.map(variant => ({ operation, variant })))
+  const order = chance(seed, 'order')
+  for (let at = pairs.length - 1; at > 0; at--) {
+    const other = order.int(at + 1)
+    ;[pairs[at], pairs[other]] = [pairs[other] as (typeof pairs)[0], pairs[at] as (typeof pairs)[0]]
+  }
+  return Array.from({ length: cases }, (_, n) => {
+    const { operation, variant } = pairs[n % pairs.length] as (typeof pairs)[0]
+    const door: Door = order.int(2) === 0 ? 'socket' : 'tcp'
+    return { variant, target: { door, port, operation, routes, known, chance: chance(seed, n) } }
+  })
+}
+
+/** What is wrong with what came, if anything. */
+function faultOf(came: Came, { refused, bodied, name }: Variant, { door, operation }: Target): string | undefined {
+  if (came.kind === 'hangs') return 'no answer'
+  // Who hangs up gets no answer, and who sends more than is read may lose it to the reset of the connection.
+  if (came.kind === 'closed')
+    return /cut off|slowly|over every limit/.test(name) ? undefined : `closed without an answer: ${came.why}`
+  const { status, json, text } = came
+  if (status >= 500 && !DOCUMENTED.has(status)) return `${status} ${text}`
+  if (refused?.includes(door) && status < 400 && !(bodied && operation.method === 'GET')) return `let in with ${status}`
+  if (status < 400) return undefined
+  const { error, code } = (json ?? {}) as { error?: unknown; code?: unknown }
+  if (typeof error !== 'string' || typeof code !== 'string' || !/^[a-z][a-z0-9_]*$/.test(code))
+    return `${status} without error and code: ${text}`
+  return undefined
+}
+
+async function identityOf(at: Installed): Promise<{ pid: number }> {
+  return JSON.parse((await at.request('socket', 'GET', '/api/status/identity')).text).daemon
+}
+
+/** What requests can change, as text; times and counts of the clock are left out. */
+async function stateOf(at: Installed, { known }: World): Promise<string> {
+  const { workspace_id: workspace, session_id: session } = known
+  const lists = [
+    '/api/resources?limit=500',
+    `/api/agents?workspace=${workspace}`,
+    '/api/workspaces',
+    `/api/sessions/${session}`,
+    `/api/workspaces/${workspace}/sessions/${session}/events`,
+    `/api/workspaces/${workspace}/window-manager/layout`,
+    '/api/automation/jobs',
+    '/api/extensions',
+  ]
+  const replies = await Promise.all(lists.map(async url => (await at.request('socket', 'GET', url)).text))
+  return replies.join('\n').replace(/"[a-z_]*(?:_at|_seconds|_ms|activity[a-z_]*)":(?:"[^"]*"|[\d.]+|null),?/g, '')
+}
