@@ -262,11 +262,13 @@ onLinux('a connection that was reset is not its successor’s with the same port
   await withTable(async (port, say) => {
     const localPort = await freePort()
     // What the table says when another user's connection was reset and the daemon's user opened one from the same port.
-    await say(TABLE_HEAD + row(localPort, port).repeat(2000))
+    await say(TABLE_HEAD + row(localPort, port).repeat(8000))
     const socket = net.connect({ host: '127.0.0.1', port, localPort })
     await once(socket, 'connect')
     socket.write(head('PUT /api/do/reset', port))
     socket.resetAndDestroy()
+    // The system may deliver the reset late; meanwhile this thread, and with it the lookup, stands still.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
     await once(socket, 'close')
     await pause(100)
     assert.equal(done, [])
