@@ -29,7 +29,7 @@ export interface SpawnRequest {
   readonly argv: readonly string[]
   /** An existing folder. */
   readonly cwd: string
-  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`. */
+  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`, and where only a shell can mark it also `PWD`. */
   readonly env: Readonly<Record<string, string>>
   readonly stdio: 'pipe'
 }
@@ -109,8 +109,10 @@ export function createSpawner({ homeId, table, clock, durable, cgroup: place }: 
     }
     const mark = markFor(home, number)
     const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === processId(number)
+    // Elsewhere nothing tells what left the group, and a look at all processes starts one.
+    const look = platform === 'linux' ? system.look : async () => new Map()
     const endStrays = () =>
-      endLeft(system, { rows: [], isMarked, ownChildren: () => false, look: system.look, termMs: termMs.strays })
+      endLeft(system, { rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
     const handle = new ManagedProcess(child, startTime ?? 'unknown', system, isMarked, endStrays, clock, forget)
     running.set(number, handle)
     const recorded = startTime
@@ -126,10 +128,7 @@ export function createSpawner({ homeId, table, clock, durable, cgroup: place }: 
       const [command] = request.argv
       marking ??= findMarking(platform)
       const mark = await marking
-      if (mark && command)
-        await checkCommand(command, request.cwd, request.env.PATH).catch(error => {
-          throw failure(request, error)
-        })
+      if (mark && command) checkBefore(request, command)
       await enclosed
       await durable()
       refuseWhenClosed()
@@ -193,6 +192,15 @@ export function createSpawner({ homeId, table, clock, durable, cgroup: place }: 
       }
       return undefined
     },
+  }
+}
+
+/** Without a command Node itself refuses. */
+function checkBefore(request: SpawnRequest, command: string): void {
+  try {
+    checkCommand(command, request.cwd, request.env.PATH)
+  } catch (error) {
+    throw failure(request, error)
   }
 }
 
