@@ -111,6 +111,7 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     listen: ['socket', 'tcp'],
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,
+    cgroup: env.SVC_CGROUP !== 'off',
     ...(options.succeeds && { waitForLockMs: successionMs }),
     ...(suspect &&
       !critical.includes(suspect.owner) && { leftOut: [{ name: suspect.owner, why: describeSuspect(suspect) }] }),

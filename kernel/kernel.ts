@@ -19,7 +19,7 @@ import { acquireLock } from './lock.js'
 import type { LogLine } from './log.js'
 import type { Plugin } from './plugin.js'
 import type { Home, KernelStart } from './plugin-kernel.js'
-import { homeIdentity, processMigrations, processTable } from './processes.js'
+import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
 import type { Door } from './route.js'
@@ -61,6 +61,11 @@ export interface KernelOptions {
   readonly connectionTables?: string
   /** Checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
+  /**
+   * This program runs this home and nothing else, and may be moved into a cgroup of the home (Linux, where the system lets
+   * it make one): then even what forks faster than it can be found ends with the kernel.
+   */
+  readonly cgroup?: boolean
 }
 
 /** A running kernel. */
@@ -131,13 +136,19 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       table: processTable(db),
       clock,
       durable: () => db.durable(),
+      ...(options.cgroup ? { cgroup: cgroupPlace(db) } : {}),
     })
-    const left = await spawner.reap()
-    if (left.ended.length > 0) say('warn', `ended ${left.ended.length} processes that an earlier daemon left`)
+    const reap = async (whose: string) => {
+      const { ended, resisting } = await spawner.reap()
+      if (ended.length > 0) say('warn', `ended ${ended.length} processes that ${whose} left`)
+      const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
+      if (which) say('error', `processes that ${whose} left did not end: ${which}. Look at them: ps -fp <pid>`)
+    }
+    await reap('an earlier daemon')
+    // It takes 20 ms, and what is started waits for it.
+    void spawner.enclose()
     undo.push(async () => {
-      await spawner.stopAll()
-      // What left its group is found by its mark; nothing that was started here outlives the daemon.
-      await spawner.reap()
+      await spawner.stopAll().finally(() => reap('this daemon'))
     })
 
     let host: Host | undefined

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { ProcessRow, ProcessTable } from './spawn.js'
+import type { CgroupPlace, ProcessRow, ProcessTable } from './spawn.js'
 import type { Db, Migration } from './store/index.js'
 
 export const processMigrations: readonly Migration[] = [
@@ -53,4 +53,15 @@ export async function homeIdentity(db: Db, root: string, make: () => string): Pr
     t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
   })
   return `${value}.${place}`
+}
+
+/** The home's cgroup, in the catalog: the next start may happen in another one and finds by it what a crash left. */
+export function cgroupPlace(db: Db): CgroupPlace {
+  return {
+    get: () => db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'cgroup'")?.value,
+    set: dir =>
+      db.tx(t => {
+        t.run("INSERT OR REPLACE INTO kernel_meta (key, value) VALUES ('cgroup', ?)", [dir])
+      }),
+  }
 }

@@ -1,14 +1,19 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import { type Clock, systemClock } from './clock.js'
+import type { Clock } from './clock.js'
+import { Cgroup, type CgroupPlace } from './spawn/cgroup.js'
+import { checkCommand } from './spawn/command.js'
 import { SpawnError } from './spawn/error.js'
-import { environmentHas, inspectProcess, inspectProcesses, processesByEnvironment } from './spawn/inspect.js'
+import { hostSystem } from './spawn/host-system.js'
+import { idsOf, inspectProcess, type ProcessSeen } from './spawn/inspect.js'
 import { ManagedProcess, type ProcessHandle, type SpawnedChild, type StopOptions } from './spawn/managed-process.js'
+import { lastNumber, markFor, numberIn } from './spawn/mark.js'
+import { findMarking, homeNumber } from './spawn/marking.js'
 import type { ProcessTable } from './spawn/process-row.js'
 import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
-import type { ProcessSystem } from './spawn/system.js'
 
+export type { CgroupPlace } from './spawn/cgroup.js'
 export { SpawnError } from './spawn/error.js'
 export type { ProcessExit, ProcessHandle, StopOptions } from './spawn/managed-process.js'
 export type { ProcessRow, ProcessTable } from './spawn/process-row.js'
@@ -24,7 +29,7 @@ export interface SpawnRequest {
   readonly argv: readonly string[]
   /** An existing folder. */
   readonly cwd: string
-  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`. */
+  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`, and where only a shell can mark it also `PWD`. */
   readonly env: Readonly<Record<string, string>>
   readonly stdio: 'pipe'
 }
@@ -43,10 +48,15 @@ export interface Spawner {
   /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
   stopAll(options?: StopOptions): Promise<void>
   /**
-   * At boot, before anything is started: ends what an earlier daemon of this home left behind, by its rows and by the
-   * `SVC_HOME_ID` in the environment of processes; never on a pid alone. Rows of processes that are gone are removed.
+   * Ends what a daemon of this home started and left behind: at boot an earlier one, at the end this one. Known are they
+   * by their rows, by the mark that the spawner gave them, by `SVC_HOME_ID` in their environment, by the home's cgroup and
+   * by their parents; never by a pid alone. Rows of processes that are gone are removed.
    */
   reap(): Promise<ReapResult>
+  /** Moves this process into a cgroup of the home, where one is wanted and can be made; whatever starts then is in it. */
+  enclose(): Promise<void>
+  /** For which running process of this spawner this one was started, itself included; undefined when for none. */
+  originOf(pid: number): ProcessHandle | undefined
 }
 
 export interface SpawnerOptions {
@@ -56,34 +66,55 @@ export interface SpawnerOptions {
   readonly clock: Clock
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
+  /** This process may live in a cgroup of the home: only a program that runs one home and nothing else. */
+  readonly cgroup?: CgroupPlace
 }
 
-/** Milliseconds in which looks at the environments of all processes become one: hundreds may end at once. */
-const lookMs = 10
+/** Milliseconds between SIGTERM and SIGKILL for what a daemon left, and for what left the group of a process. */
+const termMs = { reap: 1000, strays: 500 }
 
-export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions): Spawner {
-  const system = processSystem(`SVC_HOME_ID=${homeId}`)
-  const byProcess = shared(() => processesByEnvironment('SVC_PROCESS_ID', process.platform))
-  const running = new Set<ManagedProcess>()
+export function createSpawner({ homeId, table, clock, durable, cgroup: place }: SpawnerOptions): Spawner {
+  const system = hostSystem()
+  const { platform } = process
+  const cgroup = place && platform === 'linux' ? new Cgroup(homeId, system.self, place) : undefined
+  const home = homeNumber(homeId)
+  /** Of this process, which another one of this home may have started. */
+  const ownNumber = numberIn(inspectProcess(system.self, platform)?.mark ?? 0, home)
+  const running = new Map<number, ManagedProcess>()
+  let marking: ReturnType<typeof findMarking> | undefined
+  let enclosed: Promise<unknown> | undefined
   let closed = false
-  let started = 0
+  let last = 0
 
   const refuseWhenClosed = () => {
     if (closed) throw new SpawnError('spawn_failed', 'processes are being stopped', 'start the daemon again first')
   }
 
-  const track = (child: SpawnedChild, request: SpawnRequest, id: string) => {
+  const processId = (number: number) => `${homeId}.${number}`
+
+  const nextNumber = () => {
+    do last = (last % lastNumber) + 1
+    while (running.has(last) || last === ownNumber)
+    return last
+  }
+
+  const track = (child: SpawnedChild, request: SpawnRequest, number: number) => {
     const { pid } = child
     // At once: Node cannot have waited for it yet, so this pid is this process.
-    const startTime = inspectProcess(pid, process.platform)?.startTime
+    const startTime = inspectProcess(pid, platform)?.startTime
     const forget = async () => {
-      running.delete(handle)
+      running.delete(number)
       // A row that stays is found stale at the next boot.
       await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
     }
-    const descendants = async () => (await byProcess()).get(id) ?? []
-    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, descendants, clock, forget)
-    running.add(handle)
+    const mark = markFor(home, number)
+    const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === processId(number)
+    // Elsewhere nothing tells what left the group, and a look at all processes starts one.
+    const look = platform === 'linux' ? system.look : async () => new Map()
+    const endStrays = () =>
+      endLeft(system, { rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
+    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, isMarked, endStrays, clock, forget)
+    running.set(number, handle)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
       : Promise.reject(new Error(`the start time of process ${pid} cannot be read`))
@@ -94,12 +125,18 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
     self: system.self,
     async spawn(request) {
       await checkFolder(request.cwd)
+      const [command] = request.argv
+      marking ??= findMarking(platform)
+      const mark = await marking
+      if (mark && command) checkBefore(request, command)
+      await enclosed
       await durable()
       refuseWhenClosed()
-      const id = `${homeId}.${++started}`
-      const child = start(request, { ...request.env, SVC_HOME_ID: homeId, SVC_PROCESS_ID: id })
+      const number = nextNumber()
+      const env = { ...request.env, SVC_HOME_ID: homeId, SVC_PROCESS_ID: processId(number) }
+      const child = start(request, command ? (mark?.(markFor(home, number)) ?? []) : [], env)
       if (!hasPid(child)) throw failure(request, (await once(child, 'error'))[0])
-      const { handle, recorded } = track(child, request, id)
+      const { handle, recorded } = track(child, request, number)
       try {
         await recorded
       } catch (error) {
@@ -109,51 +146,61 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       }
       return handle
     },
-    list: () => [...running],
+    list: () => [...running.values()],
     async stopAll(options) {
       closed = true
-      const ends = await Promise.allSettled([...running].map(handle => handle.stop(options)))
+      const ends = await Promise.allSettled([...running.values()].map(handle => handle.stop(options)))
       const errors = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
       if (errors.length > 0) throw new AggregateError(errors, `${errors.length} process groups could not be ended`)
     },
     async reap() {
+      await enclosed
+      await cgroup?.leave()
       const rows = table.list()
-      const result = await endLeft(system, rows, () => running.size > 0)
+      let members = new Set<number>()
+      const result = await endLeft(system, {
+        rows,
+        isMarked: seen => numberIn(seen.mark, home) > 0 || seen.homeId === homeId || members.has(seen.pid),
+        ownChildren: () => running.size > 0,
+        async look() {
+          const processes = await system.walk(() => {})
+          members = cgroup?.members() ?? members
+          return processes
+        },
+        killAll: spared => cgroup?.kill(spared),
+        termMs: termMs.reap,
+      })
+      cgroup?.remove()
       const over = new Set([...result.stale, ...result.ended].map(identityOf))
       for (const row of rows) if (over.has(identityOf(row))) await table.remove(row.pid, row.startTime)
       return result
     },
-  }
-}
-
-/** One look for all who ask until it is taken. They go on in the turn of that look: what it says is true for them still. */
-function shared<T>(look: () => T): () => Promise<T> {
-  const real = systemClock()
-  let next: Promise<T> | undefined
-  return () => {
-    next ??= real.sleep(lookMs).then(() => {
-      next = undefined
-      return look()
-    })
-    return next
-  }
-}
-
-function processSystem(mark: string): ProcessSystem {
-  const { pid: self, platform } = process
-  return {
-    self,
-    inspect: () => inspectProcesses(platform),
-    isMarked: pid => environmentHas(pid, mark, platform),
-    signal(target, name) {
-      // 0 is our own group, -1 everybody, 1 the system's first process.
-      if (!Number.isInteger(target) || Math.abs(target) <= 1) throw new RangeError(`never signals ${target}`)
-      try {
-        return process.kill(target, name)
-      } catch (error) {
-        return (error as NodeJS.ErrnoException).code === 'EPERM'
-      }
+    async enclose() {
+      enclosed = cgroup?.enter()
+      await enclosed
     },
+    originOf(pid) {
+      const handles = [...running.values()]
+      for (let at = inspectProcess(pid, platform); at && at.pid > 1; at = inspectProcess(at.parent, platform)) {
+        const { pid: one, group } = at
+        const number = numberIn(at.mark, home)
+        const found =
+          handles.find(handle => handle.pid === one || handle.pid === group) ??
+          running.get(number) ??
+          running.get(Number(idsOf(one, platform).processId.split(`${homeId}.`)[1]))
+        if (found || one === system.self) return found
+      }
+      return undefined
+    },
+  }
+}
+
+/** Without a command Node itself refuses. */
+function checkBefore(request: SpawnRequest, command: string): void {
+  try {
+    checkCommand(command, request.cwd, request.env.PATH)
+  } catch (error) {
+    throw failure(request, error)
   }
 }
 
@@ -163,8 +210,12 @@ async function checkFolder(cwd: string): Promise<void> {
     throw new SpawnError('spawn_failed', `the working folder ${cwd} does not exist`, 'create it or choose another')
 }
 
-function start(request: SpawnRequest, env: Record<string, string>): ChildProcessWithoutNullStreams {
-  const [command = '', ...args] = request.argv
+function start(
+  request: SpawnRequest,
+  marking: readonly string[],
+  env: Record<string, string>,
+): ChildProcessWithoutNullStreams {
+  const [command = '', ...args] = [...marking, ...request.argv]
   try {
     return spawnChild(command, args, { cwd: request.cwd, env, detached: true, shell: false, stdio: 'pipe' })
   } catch (error) {

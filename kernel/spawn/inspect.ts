@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { markOfLimit } from './mark.js'
 
 /** What the operating system tells of a process. */
 export interface ProcessInfo {
@@ -12,37 +14,69 @@ export interface ProcessInfo {
   readonly name: string
   /** True: it has ended, and only its parent has not taken notice (a zombie). */
   readonly ended: boolean
+  /** What a daemon marked it with, or something it descends from; 0 when none did (always, where it is not Linux). */
+  readonly mark: number
 }
+
+/** A process, and what its environment says of the daemon that started it. Empty where that is not ours to read. */
+export interface ProcessSeen extends ProcessInfo {
+  readonly homeId: string
+  readonly processId: string
+}
+
+/** Processes by their pid. */
+export type Processes = ReadonlyMap<number, ProcessSeen>
 
 /** One process, or undefined when there is none with this pid. */
 export function inspectProcess(pid: number, platform: NodeJS.Platform): ProcessInfo | undefined {
   if (!Number.isInteger(pid) || pid < 1) return undefined
-  return platform === 'linux' ? fromProc(pid, bootId()) : fromPs(['-p', String(pid)])[0]
+  return platform === 'linux' ? fromProc(pid) : fromPs(['-p', String(pid)])[0]
 }
 
-/** All processes that can be seen, by pid. Synchronous, so that what it says still holds when a signal is sent after it. */
+/** All processes that can be seen, by pid. */
 export function inspectProcesses(platform: NodeJS.Platform): Map<number, ProcessInfo> {
-  const found = platform === 'linux' ? everyProc() : fromPs(['-A'])
+  const found = platform === 'linux' ? everyPid().flatMap(pid => fromProc(pid) ?? []) : fromPs(['-A'])
   return new Map(found.map(info => [info.pid, info]))
 }
 
-/**
- * True when the process was started with this `NAME=value` in its environment. Linux only; false elsewhere, and where
- * the environment is not ours to read.
- */
-export function environmentHas(pid: number, entry: string, platform: NodeJS.Platform): boolean {
-  return platform === 'linux' && environmentOf(pid)?.includes(`\0${entry}\0`) === true
-}
+/** Processes that are looked at before others get their turn of the event loop: about a millisecond. */
+const chunk = 40
+/** How often a look goes back for processes that were born during it. */
+const returns = 3
 
-/** Living processes by what their environment gives this name. Empty where environments cannot be read (not Linux). */
-export function processesByEnvironment(name: string, platform: NodeJS.Platform): Map<string, number[]> {
-  const found = new Map<string, number[]>()
-  if (platform !== 'linux') return found
-  for (const pid of everyPid()) {
-    const value = environmentOf(pid)?.toString().split(`\0${name}=`)[1]?.split('\0')[0]
-    if (value !== undefined) found.set(value, [...(found.get(value) ?? []), pid])
+/**
+ * Looks at all processes, the newest first, and hands each over at the moment it has been read: a process that forks and
+ * ends again and again is found only while it is young.
+ */
+export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: ProcessSeen) => void): Promise<Processes> {
+  const found = new Map<number, ProcessSeen>()
+  const add = (info: ProcessInfo | undefined) => {
+    if (!info) return
+    const seen = { ...info, ...idsOf(info.pid, platform) }
+    found.set(info.pid, seen)
+    visit(seen)
+  }
+  if (platform !== 'linux') {
+    for (const info of fromPs(['-A'])) add(info)
+    return found
+  }
+  const looked = new Set<number>()
+  for (let round = 0; round <= returns; round++) {
+    const pids = everyPid().filter(pid => !looked.has(pid))
+    for (const [at, pid] of pids.reverse().entries()) {
+      if (at > 0 && at % chunk === 0) await turn()
+      looked.add(pid)
+      add(fromProc(pid))
+    }
   }
   return found
+}
+
+/** By the environment that the process was started with. Linux only. */
+export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessSeen, 'homeId' | 'processId'> {
+  const text = platform === 'linux' ? environmentOf(pid)?.toString('utf8') : undefined
+  const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
+  return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }
 }
 
 /** As the process was started, between zeros. A process that has ended has none. */
@@ -59,39 +93,41 @@ function everyPid(): number[] {
   return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
 }
 
-function everyProc(): ProcessInfo[] {
-  const boot = bootId()
-  return everyPid().flatMap(pid => fromProc(pid, boot) ?? [])
+/** What follows the name in /proc/<pid>/stat; the name stands in parentheses and may hold spaces and parentheses itself. */
+export function statFields(text: string): string[] {
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-function fromProc(pid: number, boot: string): ProcessInfo | undefined {
+function fromProc(pid: number): ProcessInfo | undefined {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'utf8')
   } catch {
     return undefined
   }
-  // The name stands in parentheses and may hold spaces and parentheses itself.
-  const nameEnd = text.lastIndexOf(')')
-  const fields = text.slice(nameEnd + 2).split(' ')
+  const fields = statFields(text)
   const [state = '', parent, group] = fields
   return {
     pid,
     parent: Number(parent),
     group: Number(group),
-    startTime: `${boot}:${fields[19]}`,
-    name: text.slice(text.indexOf('(') + 1, nameEnd),
+    startTime: `${bootId()}:${fields[19]}`,
+    name: text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')),
     // The main thread may end before the others: a zombie with threads is alive.
     ended: 'ZXx'.includes(state) && Number(fields[17]) <= 1,
+    mark: markOfLimit(fields[22]),
   }
 }
 
+let boot: string | undefined
+
 function bootId(): string {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    return 'unknown'
+    boot = 'unknown'
   }
+  return boot
 }
 
 function fromPs(which: readonly string[]): ProcessInfo[] {
@@ -112,7 +148,15 @@ function fromPs(which: readonly string[]): ProcessInfo[] {
     const startTime = rest.slice(0, 5).join(' ')
     const name = rest.slice(5).join(' ')
     return [
-      { pid: Number(pid), parent: Number(parent), group: Number(group), startTime, name, ended: state[0] === 'Z' },
+      {
+        pid: Number(pid),
+        parent: Number(parent),
+        group: Number(group),
+        startTime,
+        name,
+        ended: state[0] === 'Z',
+        mark: 0,
+      },
     ]
   })
 }

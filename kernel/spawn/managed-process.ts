@@ -2,7 +2,8 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { PassThrough, pipeline, type Readable, type Writable } from 'node:stream'
 import { type Clock, systemClock, type Timer } from '../clock.js'
 import { SpawnError } from './error.js'
-import type { ProcessInfo } from './inspect.js'
+import type { ProcessSeen } from './inspect.js'
+import type { ReapResult } from './reap.js'
 import type { ProcessSystem } from './system.js'
 
 /** How a process ended: one of the two is null. */
@@ -25,9 +26,9 @@ export interface ProcessHandle {
   readonly alive: boolean
   /**
    * Ends the group (Behaviour 6.6): closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
-   * SIGKILL. Also when the leader has ended and others of its group have not. What they started in groups of their own
-   * follows, where the system lets us read environments (Linux). Resolves when none is left; rejects with
-   * `process_not_ended` when some resist for 5 s more, and can be called again then.
+   * SIGKILL. Also when the leader has ended and others of its group have not. Then ends what they started in groups of
+   * their own (Linux): SIGTERM, after half a second SIGKILL. Resolves when none is left; rejects with `process_not_ended`
+   * when some resist for 5 s more, and can be called again then.
    */
   stop(options?: StopOptions): Promise<void>
   /** Sends SIGKILL to the group now. */
@@ -42,8 +43,6 @@ export interface StopOptions {
 }
 
 const killMs = 5000
-/** How long what has left the group may take after SIGTERM, and after SIGKILL. */
-const strayMs = 500
 /** How long others, outside the group, may hold the output of a stopped process open. */
 const drainMs = 1000
 const longestPauseMs = 1000
@@ -72,8 +71,10 @@ export class ManagedProcess implements ProcessHandle {
     private readonly child: SpawnedChild,
     readonly startTime: string,
     private readonly system: ProcessSystem,
-    /** Living processes that this one started, or what it started. */
-    private readonly descendants: () => Promise<readonly number[]>,
+    /** It was started for this process, or by one that was. */
+    private readonly isMarked: (seen: ProcessSeen) => boolean,
+    /** Ends what this one started and is not in its group: no signal to the group reaches it. */
+    private readonly endStrays: () => Promise<ReapResult>,
     /** For how long to wait. When to look is real time, for processes know no other. */
     private readonly clock: Clock,
     /** Called once, when the whole group is gone; `stop` waits for it. */
@@ -90,7 +91,7 @@ export class ManagedProcess implements ProcessHandle {
       child.once('exit', (code, signal) => {
         this.#leaderEnded = true
         resolve({ code, signal })
-        this.#watchGroup(1)
+        void this.#watchGroup(1)
       })
     })
     // A broken pipe is an end like any other, and `exited` tells of it.
@@ -122,7 +123,7 @@ export class ManagedProcess implements ProcessHandle {
   }
 
   kill(): void {
-    this.#signal('SIGKILL')
+    void this.#signal('SIGKILL')
   }
 
   async #end({ graceMs = 2000, termMs = 3000 }: StopOptions): Promise<void> {
@@ -131,34 +132,26 @@ export class ManagedProcess implements ProcessHandle {
       await this.#emptyWithin(graceMs)
     }
     if (this.#isLeft) {
-      this.#signal('SIGTERM')
+      await this.#signal('SIGTERM')
       await this.#emptyWithin(termMs)
     }
     if (this.#isLeft) {
-      this.#signal('SIGKILL')
+      await this.#signal('SIGKILL')
       await this.#emptyWithin(killMs)
     }
     if (this.#isLeft) {
       const left = `process group ${this.pid} did not end after SIGKILL`
       throw new SpawnError('process_not_ended', left, 'look at its state with ps; it may wait for a disk or a mount')
     }
-    await this.#endStrays()
+    const { resisting } = await this.endStrays()
+    if (resisting.length > 0) {
+      const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
+      const hint = 'look at them with ps; those of another user only that user or root can end'
+      throw new SpawnError('process_not_ended', `what process ${this.pid} started did not end: ${which}`, hint)
+    }
     const streams = [this.child.stdin, this.child.stdout, this.child.stderr]
     this.#real.timeout(drainMs, () => streams.forEach(stream => void stream.destroy()), { unref: true })
     await this.#gone
-  }
-
-  /** Ends what was started in groups of their own: no signal to this group reaches it. */
-  async #endStrays(): Promise<void> {
-    const strays = async () => (await this.descendants()).filter(pid => pid !== this.system.self)
-    for (const name of ['SIGTERM', 'SIGKILL'] as const) {
-      const found = await strays()
-      for (const pid of found) this.system.signal(pid, name)
-      for (let left = found.length, waited = 0; left > 0 && waited < strayMs; waited += strayMs / 10) {
-        await this.#real.sleep(strayMs / 10)
-        left = (await strays()).length
-      }
-    }
   }
 
   /** Some of the group may be there. */
@@ -171,37 +164,41 @@ export class ManagedProcess implements ProcessHandle {
     const over = this.clock.sleep(ms, done.signal).catch(() => {})
     await Promise.race([this.#empty, over])
     done.abort()
-    this.#inspectGroup()
+    await this.#inspectGroup()
   }
 
   /** Looks again and again, ever less often, until the group is empty. */
-  #watchGroup(pause: number): void {
-    this.#inspectGroup()
+  async #watchGroup(pause: number): Promise<void> {
+    await this.#inspectGroup()
     if (!this.#isLeft) return
-    const again = () => this.#watchGroup(Math.min(pause * 2, longestPauseMs))
+    this.#watch?.cancel()
+    const again = () => void this.#watchGroup(Math.min(pause * 2, longestPauseMs))
     this.#watch = this.#real.timeout(pause, again, { unref: true })
   }
 
-  #signal(name: NodeJS.Signals): void {
+  async #signal(name: NodeJS.Signals): Promise<void> {
     // Until Node has told of its end the leader's pid is not free, so the group's number is still ours.
-    if (this.#leaderEnded) this.#inspectGroup()
+    if (this.#leaderEnded) await this.#inspectGroup()
     if (!this.#isLeft) return
     this.system.signal(-this.pid, name)
-    if (!this.#leaderEnded) return
     // The end is near: look often again.
-    this.#watch?.cancel()
-    this.#watchGroup(1)
+    if (this.#leaderEnded) await this.#watchGroup(1)
   }
 
-  /** Finds out whether the group of a leader that has ended is empty, and that it still is the same group. */
-  #inspectGroup(): void {
+  /**
+   * Finds out whether the group of a leader that has ended is empty, and that it still is the same group. The number of an
+   * empty group is given out anew only after all others, which takes longer than a look.
+   */
+  async #inspectGroup(): Promise<void> {
     if (!this.#leaderEnded || !this.#isLeft) return
-    const members = this.system.signal(-this.pid, 0) ? this.#livingMembers() : []
-    // A group number is given out anew only after the group was empty: one known member proves that it was not. At the
-    // first look the leader has ended in this very turn of the event loop, too short a time for that.
+    let members: ProcessSeen[] = []
+    // A look takes time: a member that forks and ends during it can be missed once.
+    for (let looks = 0; looks < 2 && members.length === 0 && this.system.signal(-this.pid, 0); looks++)
+      members = await this.#livingMembers()
+    // One known member proves that the group was never empty. At the first look the leader has just ended.
     const same =
       this.#members === undefined ||
-      members.some(({ pid, startTime }) => this.#members?.get(pid) === startTime || this.system.isMarked(pid))
+      members.some(seen => this.#members?.get(seen.pid) === seen.startTime || this.isMarked(seen))
     if (members.length > 0 && same) {
       this.#members = new Map(members.map(({ pid, startTime }) => [pid, startTime]))
       return
@@ -211,7 +208,7 @@ export class ManagedProcess implements ProcessHandle {
     this.#settleEmpty = undefined
   }
 
-  #livingMembers(): ProcessInfo[] {
-    return [...this.system.inspect().values()].filter(({ group, ended }) => group === this.pid && !ended)
+  async #livingMembers(): Promise<ProcessSeen[]> {
+    return [...(await this.system.look()).values()].filter(({ group, ended }) => group === this.pid && !ended)
   }
 }

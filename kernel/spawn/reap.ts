@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.js'
-import type { ProcessInfo } from './inspect.js'
+import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
 import type { ProcessRow } from './process-row.js'
 import type { ProcessSystem } from './system.js'
 
@@ -9,7 +9,7 @@ export interface ReapFacts {
   readonly rows: readonly ProcessRow[]
   /** This process. */
   readonly self: number
-  /** The environment of this process carries the mark of the home. */
+  /** Something about this process says that it is to be ended: its mark, its environment, its cgroup. */
   isMarked(pid: number): boolean
   /** This process has started some itself already. */
   readonly ownChildren: boolean
@@ -30,19 +30,23 @@ export function identityOf({ pid, startTime }: { readonly pid: number; readonly 
 }
 
 /**
- * Decides what an earlier daemon of this home left. A process is its own when a row names its pid and start time or its
- * environment carries the home's mark; then its whole group is ended, unless that is led by somebody else or this
- * process is in it: then that process alone. This process and its ancestors are always spared.
+ * Decides what to end. A process is to be ended when a row names its pid and start time, when it is marked, or when its
+ * parent is to be ended: also a daemon of another home that it started. Then its whole group is ended, unless that is led
+ * by a process that is not, or this process is in it: then that process alone. This process and its ancestors are always
+ * spared.
  */
 export function planReap(facts: ReapFacts): ReapPlan {
   const { processes, rows } = facts
-  const spared = sparedBy(facts)
+  const { spared } = sparedBy(facts)
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)
   const rowOf = new Map(rows.map(row => [identityOf(row), row]))
   const isLeft = (info: ProcessInfo) =>
     !spared.has(info.pid) &&
     (rowOf.has(identityOf(info)) || facts.known?.has(identityOf(info)) === true || facts.isMarked(info.pid))
   const left = new Map(living.filter(isLeft).map(info => [info.pid, info]))
+  const isBelow = ({ pid, parent }: ProcessInfo) => left.has(parent) && !left.has(pid) && !spared.has(pid)
+  for (let found = living.filter(isBelow); found.length > 0; found = living.filter(isBelow))
+    for (const info of found) left.set(info.pid, info)
   const targets = new Map<number, readonly ProcessInfo[]>()
   for (const info of left.values()) {
     const leader = processes.get(info.group)
@@ -60,66 +64,102 @@ export function planReap(facts: ReapFacts): ReapPlan {
   }
 }
 
-function sparedBy({ processes, self, ownChildren, isMarked }: ReapFacts): Set<number> {
-  const spared = new Set<number>()
-  for (let at: number | undefined = self; at && !spared.has(at); at = processes.get(at)?.parent) spared.add(at)
+/** Spared are this process, its ancestors, and where it has children of its own all that is `below` it. */
+function sparedBy({ processes, self, ownChildren, isMarked }: ReapFacts) {
+  const ancestors = new Set<number>()
+  for (let at: number | undefined = self; at && !ancestors.has(at); at = processes.get(at)?.parent) ancestors.add(at)
   // Children of a marked process are marked as well; that tells nothing of who left them.
-  if (!ownChildren && !isMarked(self)) return spared
-  const below = new Set([self])
-  for (let grown = true; grown; ) {
+  const below = new Set(ownChildren || isMarked(self) ? [self] : [])
+  for (let grown = below.size > 0; grown; ) {
     const found = [...processes.values()].filter(({ pid, parent }) => below.has(parent) && !below.has(pid))
     for (const { pid } of found) below.add(pid)
     grown = found.length > 0
   }
-  return new Set([...spared, ...below])
+  return { spared: new Set([...ancestors, ...below]), below }
 }
 
 export interface ReapResult {
   /** Every process that was ended; owner and label are its group's row's, else `unknown` and the program's name. */
   readonly ended: ProcessRow[]
   readonly stale: ProcessRow[]
+  /** Those that were still there after SIGKILL, or that this user may not signal. */
+  readonly resisting: ProcessRow[]
 }
 
-const termMs = 1000
-const giveUpMs = 6000
+/** Which processes {@link endLeft} ends, and how. */
+export interface Hunt {
+  readonly rows: readonly ProcessRow[]
+  isMarked(seen: ProcessSeen): boolean
+  ownChildren(): boolean
+  /** Where not all of them have to be seen at once, looks may be shared with others. */
+  look(): Promise<Processes>
+  /** Ends what it can at once, beside the signals; told which processes are to be spared. */
+  readonly killAll?: (spared: ReadonlySet<number>) => void
+  /** Milliseconds between SIGTERM and SIGKILL. */
+  readonly termMs: number
+}
 
-/** Carries plans out until none is left: SIGTERM once to each, SIGKILL after a second, at most 6 s. */
-export async function endLeft(
-  system: ProcessSystem,
-  rows: readonly ProcessRow[],
-  ownChildren: () => boolean,
-): Promise<ReapResult> {
+const giveUpMs = 6000
+/** Looks in a row without any that say that none is left, before and after one was found: a look is not one moment. */
+const sureAfter = { none: 2, some: 4 }
+
+/**
+ * Ends them until none is left: SIGTERM once to each; after `termMs` all that can be found are stopped before they are
+ * killed, for what is stopped neither forks nor notices how others end. Gives up 6 s later.
+ */
+export async function endLeft(system: ProcessSystem, hunt: Hunt): Promise<ReapResult> {
   const { self } = system
+  const { rows } = hunt
   // Processes know no time but the real one.
   const clock = systemClock()
-  const seen = new Map<string, ProcessInfo>()
-  const plan = () => {
-    // One look at each environment a round is enough.
-    const marks = new Map<number, boolean>()
+  const known = new Map<string, ProcessInfo>()
+  const factsOf = (processes: Processes): ReapFacts => {
     const isMarked = (pid: number) => {
-      const mark = marks.get(pid) ?? system.isMarked(pid)
-      marks.set(pid, mark)
-      return mark
+      const seen = processes.get(pid)
+      return seen !== undefined && hunt.isMarked(seen)
     }
-    const processes = system.inspect()
-    return planReap({ processes, rows, self, isMarked, ownChildren: ownChildren(), known: new Set(seen.keys()) })
+    return { processes, rows, self, isMarked, ownChildren: hunt.ownChildren(), known: new Set(known.keys()) }
+  }
+  const send = ({ target, ends }: ReapPlan['targets'][number], name: NodeJS.Signals) => {
+    // Since the look the number may have become another's.
+    const isSame = (info: ProcessInfo) => {
+      const now = system.inspect(info.pid)
+      return now !== undefined && identityOf(now) === identityOf(info) && (target > 0 || now.group === -target)
+    }
+    if (ends.some(isSame)) system.signal(target, name)
   }
   const begun = clock.monotonic()
-  let { targets, stale } = plan()
-  for (let pause = 10; targets.length > 0 && clock.monotonic() - begun < giveUpMs; pause = Math.min(pause * 2, 100)) {
-    const late = clock.monotonic() - begun >= termMs
-    for (const { target, ends } of targets) {
-      const fresh = ends.some(info => !seen.has(identityOf(info)))
-      if (late) system.signal(target, 'SIGKILL')
-      else if (fresh) system.signal(target, 'SIGTERM')
-      for (const info of ends) seen.set(identityOf(info), info)
+  const waited = () => clock.monotonic() - begun
+  let facts = factsOf(await hunt.look())
+  let { targets, stale } = planReap(facts)
+  let empty = targets.length === 0 ? 1 : 0
+  const isSure = () => empty >= (known.size > 0 ? sureAfter.some : sureAfter.none)
+  for (let pause = 10; !isSure() && waited() < hunt.termMs + giveUpMs; pause = Math.min(pause * 2, 100)) {
+    const late = waited() >= hunt.termMs
+    if (late) {
+      const { spared, below } = sparedBy(facts)
+      const stop = (seen: ProcessSeen) => {
+        if (seen.ended || spared.has(seen.pid) || below.has(seen.parent)) return
+        if (known.has(identityOf(seen)) || hunt.isMarked(seen)) system.signal(seen.pid, 'SIGSTOP')
+      }
+      facts = factsOf(await system.walk(stop))
+      targets = planReap(facts).targets
+      hunt.killAll?.(spared)
     }
-    await clock.sleep(pause)
-    targets = plan().targets
+    for (const target of targets) {
+      if (late) send(target, 'SIGKILL')
+      else if (target.ends.some(info => !known.has(identityOf(info)))) send(target, 'SIGTERM')
+      for (const info of target.ends) known.set(identityOf(info), info)
+    }
+    if (targets.length > 0) await clock.sleep(pause)
+    facts = factsOf(await hunt.look())
+    targets = planReap(facts).targets
+    empty = targets.length > 0 ? 0 : empty + 1
   }
-  const resisting = new Set(targets.flatMap(({ ends }) => ends.map(identityOf)))
-  const ended = [...seen].flatMap(([identity, info]) => (resisting.has(identity) ? [] : rowFor(info, rows)))
-  return { ended, stale: [...stale] }
+  const resisting = new Map(targets.flatMap(({ ends }) => ends.map(info => [identityOf(info), info])))
+  const ended = [...known.values()].filter(info => !resisting.has(identityOf(info)))
+  const rowsOf = (infos: Iterable<ProcessInfo>) => [...infos].map(info => rowFor(info, rows))
+  return { ended: rowsOf(ended), stale: [...stale], resisting: rowsOf(resisting.values()) }
 }
 
 function rowFor({ pid, startTime, group, name }: ProcessInfo, rows: readonly ProcessRow[]): ProcessRow {

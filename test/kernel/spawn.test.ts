@@ -57,9 +57,9 @@ test('a process gets its pipes, its folder and exactly its environment', async (
   assert.equal(one.list(), [])
 })
 
-test('what has left the group ends with it, what another process started does not', async () => {
+test('what has left the group and shed its environment ends with it, what another process started does not', async () => {
   const one = spawner()
-  const apart = (ignore: string) => `setsid sh -c '${ignore} echo $$; while :; do sleep 1; done' & `
+  const apart = (ignore: string) => `env -i setsid sh -c '${ignore} echo $$; while :; do sleep 1; done' & `
   const [mine, other] = [
     await one.spawn(shell(`${apart('')}${apart('trap "" TERM;')}cat`)),
     await one.spawn(shell(`${apart('')}cat`)),
@@ -131,7 +131,9 @@ test('stop and kill end the group of a leader that is gone already', async () =>
 })
 
 test('a stopped process gives its output up, whoever else holds it', async () => {
-  const handle = await spawner().spawn(shell('setsid env -u SVC_PROCESS_ID sleep 1000 & echo $!; sleep 0.2; wait'))
+  // Without its mark and its environment it is nobody's.
+  const apart = `setsid env -i /bin/sh -c 'ulimit -S -m unlimited; echo $$; exec sleep 1000' &`
+  const handle = await spawner().spawn(shell(`${apart} sleep 0.2`))
   const [escaped] = await pidsFrom(handle.stdout, 1)
   await handle.stop(quick)
   if (!handle.stdout.destroyed) await once(handle.stdout, 'close')

@@ -5,12 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  environmentHas,
-  inspectProcess,
-  inspectProcesses,
-  processesByEnvironment,
-} from '../../../kernel/spawn/inspect.js'
+import { idsOf, inspectProcess, inspectProcesses, walkProcesses } from '../../../kernel/spawn/inspect.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-inspect-'))
 const children: ChildProcess[] = []
@@ -38,7 +33,7 @@ test('both ways to ask agree on a process, whatever its name', () => {
     const one = inspectProcess(pid, platform)
     assert.equal(
       { ...one, startTime: '', name: '' },
-      { pid, parent: process.pid, group: pid, startTime: '', name: '', ended: false },
+      { pid, parent: process.pid, group: pid, startTime: '', name: '', ended: false, mark: 0 },
     )
     assert.ok(one!.startTime.length > 0)
     assert.match(one!.name, 'a) Z 1 (b')
@@ -48,25 +43,37 @@ test('both ways to ask agree on a process, whatever its name', () => {
   }
 })
 
-test('an entry of the environment is found whole or not at all', () => {
+test('what the environment says of the daemon is found whole or not at all', () => {
   if (process.platform !== 'linux') return
-  const pid = start('/bin/sleep', { FIRST: 'x', SVC_HOME_ID: 'home-1', LAST: 'SVC_HOME_ID=home-2' })
-  const has = (entry: string) => environmentHas(pid, entry, 'linux')
-  assert.equal(['FIRST=x', 'SVC_HOME_ID=home-1', 'LAST=SVC_HOME_ID=home-2'].map(has), [true, true, true])
-  assert.equal(['SVC_HOME_ID=home-2', 'SVC_HOME_ID=home', 'HOME_ID=home-1'].map(has), [false, false, false])
-  assert.is(environmentHas(2 ** 30, 'FIRST=x', 'linux'), false)
-  assert.is(environmentHas(pid, 'FIRST=x', 'darwin'), false)
+  const pid = start('/bin/sleep', {
+    FIRST: 'x',
+    SVC_HOME_ID: 'home-1',
+    LAST: 'SVC_HOME_ID=home-2',
+    SVC_PROCESS_IDS: 'y',
+  })
+  assert.equal(idsOf(pid, 'linux'), { homeId: 'home-1', processId: '' })
+  assert.equal(idsOf(2 ** 30, 'linux'), { homeId: '', processId: '' })
+  assert.equal(idsOf(pid, 'darwin'), { homeId: '', processId: '' })
 })
 
-test('processes are found by what their environment gives a name', () => {
-  if (process.platform !== 'linux') return
-  const of = (value: string) => start('/bin/sleep', { SVC_LOOKED_FOR: value, OTHER: 'SVC_LOOKED_FOR=three' })
-  const [one, two, again] = [of('one'), of('two'), of('one')]
-  const found = processesByEnvironment('SVC_LOOKED_FOR', 'linux')
-  assert.equal(new Set(found.get('one')), new Set([one, again]))
-  assert.equal([found.get('two'), found.get('three')], [[two], undefined])
-  assert.is(processesByEnvironment('LOOKED_FOR', 'linux').size, 0)
-  assert.is(processesByEnvironment('SVC_LOOKED_FOR', 'darwin').size, 0)
+test('a walk over all processes has what is known of each, and others get their turns meanwhile', async () => {
+  const started = Array.from({ length: 100 }, (_, at) => start('/bin/sleep', { SVC_PROCESS_ID: `home.${at}` }))
+  for (const platform of ['linux', 'darwin'] as const) {
+    if (!existsSync(platform === 'linux' ? '/proc/self/stat' : '/bin/ps')) continue
+    let turns = 0
+    const count = setInterval(() => turns++, 0)
+    const visited = new Set<number>()
+    const found = await walkProcesses(platform, ({ pid }) => visited.add(pid))
+    clearInterval(count)
+    assert.equal(visited, new Set(found.keys()))
+    const again = inspectProcesses(platform)
+    for (const [at, pid] of started.entries()) {
+      const { homeId, processId, ...info } = found.get(pid)!
+      assert.equal(info, again.get(pid))
+      assert.equal([homeId, processId], ['', platform === 'linux' ? `home.${at}` : ''])
+    }
+    if (platform === 'linux') assert.ok(turns > 0)
+  }
 })
 
 test('a process that has ended and was not waited for is ended', async () => {

@@ -101,6 +101,7 @@ test('what a killed daemon left is ended by the next: groups, those without a le
   const second = spawner(table, undefined, id)
   const { ended, stale } = await second.reap()
   assert.equal(left.filter(isRunning), [])
+  console.error(ended, left, gone)
   assert.equal(new Set(ended.map(({ pid }) => pid)), new Set(left))
   assert.equal(
     stale.map(({ pid }) => pid),
@@ -112,7 +113,7 @@ test('what a killed daemon left is ended by the next: groups, those without a le
   )
   assert.equal(table.list(), [])
   assert.ok(other.alive)
-  assert.equal(await second.reap(), { ended: [], stale: [] })
+  assert.equal(await second.reap(), { ended: [], stale: [], resisting: [] })
 })
 
 test('a pid that is another process now is not touched, and its row goes', async () => {
@@ -123,7 +124,7 @@ test('a pid that is another process now is not touched, and its row goes', async
     return { pid: victim.pid!, startTime: other, group: victim.pid!, owner: 'p', label: 'l' }
   })
   const table = memoryTable(rows)
-  assert.equal(await spawner(table).reap(), { ended: [], stale: rows })
+  assert.equal(await spawner(table).reap(), { ended: [], stale: rows, resisting: [] })
   assert.equal(table.list(), [])
   assert.ok(isRunning(victim.pid!))
   // The same row with the true start time ends it: it was the difference that saved it.
@@ -154,7 +155,7 @@ test('what this process has started itself is spared', async () => {
   const one = spawner(table)
   const handle = await one.spawn(shell('sleep 1000 & echo $!; wait'))
   const [child] = await pidsFrom(handle.stdout, 1)
-  assert.equal(await one.reap(), { ended: [], stale: [] })
+  assert.equal(await one.reap(), { ended: [], stale: [], resisting: [] })
   assert.ok(handle.alive && isRunning(child!))
   assert.is(table.list().length, 1)
   await handle.stop(quick)

@@ -5,7 +5,7 @@ import { planReap, type ReapFacts } from '../../../kernel/spawn/reap.js'
 import type { ProcessRow } from '../../../kernel/spawn.js'
 
 function info(pid: number, parent: number, group: number, more: Partial<ProcessInfo> = {}): ProcessInfo {
-  return { pid, parent, group, startTime: `t${pid}`, name: `p${pid}`, ended: false, ...more }
+  return { pid, parent, group, startTime: `t${pid}`, name: `p${pid}`, ended: false, mark: 0, ...more }
 }
 
 function row(pid: number, startTime = `t${pid}`): ProcessRow {
@@ -51,6 +51,14 @@ test('without row and mark nothing is touched: another start time, an environmen
 
 test('in a group that somebody else leads, the marked process alone', () => {
   assert.equal(plan([info(100, 1, 100), info(101, 100, 100)], [101]), { targets: [[101, [101]]], stale: [] })
+})
+
+test('what a marked process started is ended with it, also in groups of its own', () => {
+  const found = [info(100, 1, 100), info(101, 100, 101), info(102, 101, 101), info(103, 1, 103)]
+  assert.equal(plan(found, [100]).targets, [
+    [-100, [100]],
+    [-101, [101, 102]],
+  ])
 })
 
 test('this process and its ancestors are spared, and their groups are not signalled as such', () => {

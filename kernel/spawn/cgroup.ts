@@ -1,0 +1,121 @@
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+/** Where the path of the cgroup is kept, so that the next daemon finds the one that this one leaves. */
+export interface CgroupPlace {
+  get(): string | undefined
+  /** Durable when it resolves. */
+  set(dir: string): Promise<void>
+}
+
+const prefix = 'svc-'
+
+/**
+ * A cgroup (v2) of the home below the one that the daemon was started in, where it may make one: as root, or in a unit of
+ * systemd with `Delegate=yes`. The daemon itself lives in it, so that all it starts is born in it and no descendant can
+ * leave it but by the right to write there. Before it ends what is in there, the daemon moves back out.
+ */
+export class Cgroup {
+  constructor(
+    private readonly homeId: string,
+    private readonly self: number,
+    private readonly place: CgroupPlace,
+  ) {}
+
+  /** Makes the cgroup and moves this process into it. False where that is not possible. */
+  async enter(): Promise<boolean> {
+    const own = ownCgroup()
+    if (own === undefined || this.#isInside(own)) return own !== undefined
+    const dir = join(own, `${prefix}${this.homeId}`)
+    try {
+      removeEmpty(own)
+      mkdirSync(dir, { recursive: true })
+      // Before it is used: a daemon that is killed in between leaves an empty one.
+      if (this.place.get() !== dir) await this.place.set(dir)
+      // Another daemon may have swept the empty one away.
+      mkdirSync(dir, { recursive: true })
+      // The system call may take 20 ms; it happens in another thread.
+      await writeFile(join(dir, 'cgroup.procs'), String(this.self))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Moves this process out of it, where it is in it and its parent takes it. */
+  async leave(): Promise<void> {
+    const dir = this.place.get()
+    if (dir === undefined || !this.#isInside(ownCgroup())) return
+    await writeFile(join(dirname(dir), 'cgroup.procs'), String(this.self)).catch(() => {})
+  }
+
+  /** Every process in it and below it. */
+  members(): Set<number> {
+    const dir = this.place.get()
+    return new Set(dir === undefined ? [] : pidsBelow(dir))
+  }
+
+  /** Ends all in it at once, however fast they fork, unless some of them are to be spared. */
+  kill(spared: ReadonlySet<number>): void {
+    const dir = this.place.get()
+    if (dir === undefined || pidsBelow(dir).some(pid => spared.has(pid))) return
+    try {
+      writeFileSync(join(dir, 'cgroup.kill'), '1')
+    } catch {
+      // Before Linux 5.14 there is none.
+    }
+  }
+
+  /** Removes it when it is empty. */
+  remove(): void {
+    const dir = this.place.get()
+    if (dir !== undefined) removeTree(dir)
+  }
+
+  #isInside(own: string | undefined): boolean {
+    const dir = this.place.get()
+    return dir !== undefined && own !== undefined && `${own}/`.startsWith(`${dir}/`)
+  }
+}
+
+/** The folder of the cgroup (v2) that this process is in, also where v1 is mounted beside it. */
+function ownCgroup(): string | undefined {
+  try {
+    const path = /^0::(\/.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1]
+    const mount = /^\S+ \S+ \S+ (\/\S*) (\/\S*) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'))
+    const [, root = '', point = ''] = mount ?? []
+    const shown = root === '/' ? '' : root
+    if (!mount || path === undefined || !`${path}/`.startsWith(`${shown}/`)) return undefined
+    return join(point, path.slice(shown.length))
+  } catch {
+    return undefined
+  }
+}
+
+function foldersIn(dir: string): string[] {
+  return readdirSync(dir, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? join(dir, entry.name) : []))
+}
+
+function pidsBelow(dir: string): number[] {
+  try {
+    const own = readFileSync(join(dir, 'cgroup.procs'), 'utf8').split('\n')
+    // 0 is a process that cannot be seen from here.
+    return [...own.map(Number).filter(pid => pid > 0), ...foldersIn(dir).flatMap(pidsBelow)]
+  } catch {
+    return []
+  }
+}
+
+/** The system refuses to remove what has processes. */
+function removeTree(dir: string): void {
+  try {
+    for (const below of foldersIn(dir)) removeTree(below)
+    rmdirSync(dir)
+  } catch {}
+}
+
+/** Daemons of homes that are gone left theirs empty at most. */
+function removeEmpty(parent: string): void {
+  for (const dir of foldersIn(parent)) if (dir.startsWith(join(parent, prefix))) removeTree(dir)
+}
