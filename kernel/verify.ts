@@ -1,5 +1,5 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { devNull, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from './clock.js'
 import { Fault, messageOf } from './errors.js'
@@ -20,6 +20,8 @@ export interface Checked {
 /** Folders below the home, and one level below these, can hold a journal. */
 const DEPTH = 2
 const BATCH = 1000
+/** Stands for a file that would be made. */
+const NO_FILE = -1
 
 /**
  * SQLite's integrity_check and foreign_key_check, table by table with its indexes, the event loop running in between.
@@ -115,7 +117,8 @@ function readOnlyDisk(): Disk {
   const nothing = async () => {}
   return {
     ...disk,
-    open: (file, mode) => disk.open(mode === 'read' || mode === 'update' ? file : devNull, 'read'),
+    open: (file, mode) => (mode === 'read' || mode === 'update' ? disk.open(file, 'read') : NO_FILE),
+    close: handle => (handle === NO_FILE ? undefined : disk.close(handle)),
     pwrite: (_handle, bytes) => bytes.length,
     truncate: nothing,
     fsync: nothing,
