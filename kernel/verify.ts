@@ -1,9 +1,11 @@
+import { closeSync } from 'node:fs'
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from './clock.js'
 import { Fault, messageOf } from './errors.js'
 import { openJournal } from './journal/index.js'
+import { openRegularFile } from './kit/read-file.js'
 import { acquireLock } from './lock.js'
 import { type Disk, openStore, type Reads, systemDisk } from './store/index.js'
 
@@ -78,7 +80,7 @@ async function verifyCopy(root: string): Promise<Checked[]> {
   const database = { kind: 'database', name: 'svc.db', entries: 0, problems: [] } as const
   try {
     for (const name of await namesIn(root))
-      if (/^svc\.db(-\w+)?$/.test(name)) await cp(path.join(root, name), path.join(copy, name))
+      if (/^svc\.db(-\w+)?$/.test(name)) await copyFile(path.join(root, name), path.join(copy, name))
     const store = await openStore({ path: path.join(copy, 'svc.db'), now: systemClock().now })
     const tables = await verifyDatabase(store.db)
     await store.close()
@@ -88,6 +90,12 @@ async function verifyCopy(root: string): Promise<Checked[]> {
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
+}
+
+/** A link is followed: through a copy of it the original would be written. */
+async function copyFile(from: string, to: string): Promise<void> {
+  closeSync(await openRegularFile(from))
+  await cp(from, to, { dereference: true })
 }
 
 async function journalsBelow(folder: string, depth: number): Promise<string[]> {

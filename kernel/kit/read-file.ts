@@ -195,9 +195,14 @@ const waited = (file: string) => (error: NodeJS.ErrnoException) => {
 function absentOrFault(file: string, error: unknown): undefined {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-  if (error instanceof Fault) throw error
+  throw unreadable(file, error)
+}
+
+/** What is told of a file that could not be opened or read: the fault that says why, else `file_unreadable`. */
+export function unreadable(file: string, error: unknown): Fault {
+  if (error instanceof Fault) return error
   const next = `check that ${file} is a file that you may read`
-  throw FileErrors.file_unreadable(`${file} cannot be read: ${messageOf(error)}`, { next, cause: error })
+  return FileErrors.file_unreadable(`${file} cannot be read: ${messageOf(error)}`, { next, cause: error })
 }
 
 function attempt<T, U>(fn: () => T, failed: (error: NodeJS.ErrnoException) => U): T | U {
