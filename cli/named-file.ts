@@ -1,7 +1,7 @@
-import { constants, openSync } from 'node:fs'
+import { constants, openSync, readSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { FileErrors, readRegularFile } from '../kernel/kit/read-file.js'
+import { FileErrors, readRegularFile, unreadable } from '../kernel/kit/read-file.js'
 
 /** Bytes of a text that is named on the command line. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -18,21 +18,29 @@ export async function readNamedFile(path: string): Promise<string> {
   return bytes.toString()
 }
 
-/** Opened without waiting: with no writer there is nothing to wait for, and nobody could interrupt the wait. */
+/** Opened without waiting: where nobody writes there is nothing to wait for. */
 async function readPipe(path: string): Promise<Buffer> {
-  const pipe = new Socket({
-    fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK),
-    readable: true,
-    writable: false,
-  })
-  const chunks: Buffer[] = []
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const chunks = [firstOf(fd, path)]
   let length = 0
-  for await (const chunk of pipe as AsyncIterable<Buffer>) {
+  for await (const chunk of new Socket({ fd, readable: true, writable: false }) as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > MAX_BYTES) throw FileErrors.file_too_large(`${path} gives more than ${MAX_BYTES} bytes`)
     chunks.push(chunk)
   }
-  if (length > 0) return Buffer.concat(chunks)
+  return Buffer.concat(chunks)
+}
+
+/** What is in a pipe by now: nothing while its writer is still busy. @throws Fault `file_unreadable` when it has no writer */
+function firstOf(fd: number, path: string): Buffer {
+  const chunk = Buffer.alloc(64 * 1024)
+  try {
+    const length = readSync(fd, chunk)
+    if (length > 0) return chunk.subarray(0, length)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return Buffer.alloc(0)
+    throw unreadable(path, error)
+  }
   const next = 'start what writes into it first, or name a file'
-  throw FileErrors.file_unreadable(`${path} is a pipe that nothing came out of`, { next })
+  throw FileErrors.file_unreadable(`${path} is a pipe that nothing comes out of`, { next })
 }

@@ -46,7 +46,7 @@ export async function filesOf(root: string, leftOut: readonly string[] = []): Pr
       files.push({ relative, absolute, mode: found.mode & 0o777 })
       if (files.length > MAX_FILES || bytes > MAX_BYTES) {
         throw ExtensionErrors.extension_too_large(
-          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB`,
+          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB, with ${relative}`,
         )
       }
     }
