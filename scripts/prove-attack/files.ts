@@ -26,9 +26,11 @@ function cells<P>(places: readonly P[], random: Chance): Cell<P>[] {
   return all
 }
 
-/** Two places at once, where both are of one daemon and are not the same file. */
+/** Two places at once, where neither hides the other. */
 async function attackTwo(scene: FileScene, [place, hostile]: Cell<LivePlace>, other: Cell<LivePlace> | undefined) {
-  if (!other || other[0].file(scene) === place.file(scene)) return attackLive(scene, place, hostile)
+  // Of two in one extension or one agent only the first that is read would be told of.
+  const owner = (file: string) => [scene.kit, scene.agent, scene.home()].find(folder => file.startsWith(folder)) ?? file
+  if (!other || owner(other[0].file(scene)) === owner(place.file(scene))) return attackLive(scene, place, hostile)
   return (await Promise.all([attackLive(scene, place, hostile), attackLive(scene, ...other)])).flat()
 }
 
