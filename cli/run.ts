@@ -83,10 +83,6 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
     if (error instanceof CliFault || error instanceof Fault || world.io.signal.aborted) throw error
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
-    // Errors of the lock and of the store say what helps in a member of their own.
-    const { code, message, hint } = (error ?? {}) as { code?: unknown; message?: string; hint?: unknown }
-    if (typeof code === 'string' && typeof hint === 'string')
-      return new CliFault(code, String(message), { exit, next: hint, cause: error })
   }
 }
 
@@ -230,6 +226,10 @@ function withHelp(fault: CliFault, { path }: Entry): CliFault {
 /** What the kernel's own code found wrong on this side; everything else is a mistake of ours. */
 function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
   if (error instanceof Fault) return new CliFault(error.code, error.message, { exit, next: error.next, cause: error })
+  // Errors of the lock and of the store say what helps in a member of their own.
+  const { code, message, hint } = (error ?? {}) as { code?: unknown; message?: string; hint?: unknown }
+  if (typeof code === 'string' && typeof hint === 'string')
+    return new CliFault(code, String(message), { exit, next: hint, cause: error })
   const text = error instanceof Error ? error.message : String(error)
   return new CliFault('internal', text, { cause: error })
 }
