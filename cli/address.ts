@@ -1,15 +1,22 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { Fault } from '../kernel/errors.js'
+import { readRegularFileSync } from '../kernel/kit/read-file.js'
 import { CliFault } from './fault.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
+
+/** The daemon takes no larger one. */
+const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
 /** Where the daemon of a home is reached. */
 export interface Address {
   readonly home: string
   readonly socket: string
+  /** Why config.json, which may name another socket, could not be read; a daemon may answer on this one all the same. */
+  readonly problem?: Fault
 }
 
 /** The home: `SVC_HOME`, else `~/.svc` (decision 1). Absolute. */
@@ -21,12 +28,18 @@ export function homeOfEnv(env: Env): string {
 export async function findAddress(env: Env): Promise<Address> {
   const home = homeOfEnv(env)
   if (env.SVC_SOCKET) return { home, socket: resolve(env.SVC_SOCKET) }
-  const configured = await configuredSocket(join(home, 'config.json'))
-  return { home, socket: configured === undefined ? join(home, 'daemon.sock') : resolve(home, configured) }
+  const usual = join(home, 'daemon.sock')
+  try {
+    const configured = await configuredSocket(join(home, 'config.json'))
+    return { home, socket: configured === undefined ? usual : resolve(home, configured) }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { home, socket: usual, problem: error }
+  }
 }
 
 async function configuredSocket(file: string): Promise<string | undefined> {
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const text = readRegularFileSync(file, { maxBytes: MAX_CONFIG_BYTES })?.toString() ?? ''
   // The parser that knows comments is loaded only when there can be something to find.
   if (!text.includes('"socket"')) return undefined
   const { parse } = await import('jsonc-parser')
@@ -48,7 +61,8 @@ export async function runningDaemon(home: string): Promise<number | undefined> {
 }
 
 /** The fault for a socket that nobody answers on; it says so when a daemon of this home is alive all the same. */
-export async function unreachableFault({ home, socket }: Address, cause: unknown): Promise<CliFault> {
+export async function unreachableFault({ home, socket, problem }: Address, cause: unknown): Promise<CliFault> {
+  if (problem) return new CliFault(problem.code, problem.message, { next: problem.next, cause })
   const code = (cause as NodeJS.ErrnoException).code
   if (code === 'EACCES' || code === 'EPERM') {
     const next = 'run svc as the user that started the daemon'

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
+import { readRegularFileSync } from '../kernel/kit/read-file.js'
 
 /** A file that was run. */
 export interface Loaded {
@@ -14,6 +15,8 @@ export interface Loaded {
 }
 
 const digestBytes = 32
+/** Many times what V8 makes of the daemon. */
+const MAX_CACHE_BYTES = 256 * 1024 * 1024
 
 /**
  * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. What V8 compiled of it
@@ -46,7 +49,8 @@ function digest(...parts: readonly (string | Uint8Array)[]): Buffer {
 
 function readCache(file: string): Buffer | undefined {
   try {
-    const bytes = readFileSync(file)
+    const bytes = readRegularFileSync(file, { maxBytes: MAX_CACHE_BYTES })
+    if (!bytes) return undefined
     const data = bytes.subarray(digestBytes)
     return digest(data).equals(bytes.subarray(0, digestBytes)) ? data : undefined
   } catch {
@@ -58,9 +62,10 @@ function readCache(file: string): Buffer | undefined {
 function writeCache(folder: string, name: string, data: Buffer): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    for (const other of readdirSync(folder)) if (other !== name) rmSync(join(folder, other), { force: true })
+    for (const other of readdirSync(folder))
+      if (other !== name) rmSync(join(folder, other), { recursive: true, force: true })
     const temporary = join(folder, `${name}.tmp`)
-    writeFileSync(temporary, Buffer.concat([digest(data), data]), { mode: 0o600 })
+    writeFileSync(temporary, Buffer.concat([digest(data), data]), { flag: 'wx', mode: 0o600 })
     renameSync(temporary, join(folder, name))
   } catch {}
 }

@@ -1,7 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularFileSync } from '../kernel/kit/read-file.js'
 import type { CliView, Method, RouteCli } from '../kernel/route.js'
 import type { CommandArgument, CommandOption } from '../kernel/surface.js'
+
+/** Many times what all commands need. */
+const MAX_BYTES = 16 * 1024 * 1024
 
 /** `commands.json`: everything that the command line knows without a daemon. */
 export interface CommandData {
@@ -77,9 +80,9 @@ export function loadCommandData(root: string, home: string): CommandData {
 }
 
 function readData(file: string): CommandData | undefined {
-  if (!existsSync(file)) return undefined
   try {
-    return JSON.parse(readFileSync(file, 'utf8'))
+    const bytes = readRegularFileSync(file, { maxBytes: MAX_BYTES })
+    return bytes && JSON.parse(bytes.toString())
   } catch {
     // A drop-in's data that is damaged must not take the commands of the package away.
     return undefined

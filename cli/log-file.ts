@@ -1,8 +1,9 @@
 import {
   closeSync,
+  constants,
   fstatSync,
+  lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readSync,
   renameSync,
@@ -11,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { openRegularFileSync } from '../kernel/kit/read-file.js'
 
 /** What is kept of a log (Behaviour 11.3): bytes of a file, rotated files, and milliseconds of age; 0: whatever its age. */
 export interface LogLimits {
@@ -30,13 +32,13 @@ export function logPath(home: string): string {
 /** A log and what was rotated out of it, as far as they are there, the newest first. */
 export function logFiles(path: string): string[] {
   const rotated = rotatedOf(path).map(number => `${path}.${number}`)
-  return statSync(path, { throwIfNoEntry: false }) ? [path, ...rotated] : rotated
+  return lstatSync(path, { throwIfNoEntry: false }) ? [path, ...rotated] : rotated
 }
 
-/** Opens a log for appending, 0600; returns the descriptor. */
+/** Opens a log for appending, 0600; returns the descriptor. @throws Fault `file_not_regular`; the system's error */
 export function openLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  return openSync(path, 'a', 0o600)
+  return openRegularFileSync(path, { flags: constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT })
 }
 
 /**
@@ -168,7 +170,7 @@ function rotatedOf(path: string): number[] {
 }
 
 function endsLine(path: string, size: number): boolean {
-  const file = openSync(path, 'r')
+  const file = openRegularFileSync(path)
   try {
     const last = Buffer.alloc(1)
     return readSync(file, last, 0, 1, size - 1) === 1 && last.toString() === '\n'
@@ -185,7 +187,7 @@ export function logTail(path: string, from: number, count: number): string[] {
   // Smaller than it was: it was rotated meanwhile.
   const start = Math.max(size < from ? 0 : from, size - 64 * 1024)
   const buffer = Buffer.alloc(size - start)
-  const file = openSync(path, 'r')
+  const file = openRegularFileSync(path)
   try {
     readSync(file, buffer, 0, buffer.length, start)
   } finally {

@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ColorName } from '../kernel/command.js'
+import { openRegularFileSync, unreadable } from '../kernel/kit/read-file.js'
 import { usageFault } from './fault.js'
 import type { LocalContext } from './local.js'
 import { logFiles, logPath } from './log-file.js'
@@ -16,6 +17,7 @@ const colors: Readonly<Record<Level, ColorName>> = { debug: 'dim', info: 'green'
 const defaultLines = 50
 const pollMs = 200
 const chunkBytes = 64 * 1024
+const lookBytes = 64 * 1024 * 1024
 
 interface Line {
   readonly level: Level
@@ -64,13 +66,36 @@ function lastLines(path: string, count: number, shown: (line: Line) => boolean, 
   let lines: Line[] = []
   for (const file of logFiles(path)) {
     if (lines.length >= count) break
-    const text = readFileSync(file)
-      .subarray(0, file === path ? end : undefined)
-      .toString('utf8')
-    const found = text.split('\n').filter(Boolean).map(parseLine).filter(shown)
+    const found = lastText(file, file === path ? end : undefined)
+      .split('\n')
+      .filter(Boolean)
+      .map(parseLine)
+      .filter(shown)
     lines = [...found.slice(-(count - lines.length)), ...lines]
   }
   return lines
+}
+
+function openLogToRead(path: string): number {
+  try {
+    return openRegularFileSync(path)
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+/** The end of a file up to a position, as whole lines: what lies further back than `lookBytes` is not looked at. */
+function lastText(path: string, end?: number): string {
+  const file = openLogToRead(path)
+  try {
+    const stop = end ?? fstatSync(file).size
+    const start = Math.max(0, stop - lookBytes)
+    const bytes = Buffer.alloc(stop - start)
+    const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, start))
+    return start === 0 ? text : text.slice(text.indexOf('\n') + 1 || text.length)
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** A line that is no JSON was written by what cannot log any more. */
@@ -144,8 +169,10 @@ class Tail {
 
   #open(): void {
     try {
-      this.#file = openSync(this.path, 'r')
-    } catch {}
+      this.#file = openRegularFileSync(this.path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(this.path, error)
+    }
   }
 
   #drain(file: number): void {

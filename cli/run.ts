@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { CommandContext } from '../kernel/command.js'
+import { Fault } from '../kernel/errors.js'
 import { findAddress, homeOfEnv } from './address.js'
 import { Client } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './command-data.js'
@@ -54,7 +54,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
-    const fault = error instanceof CliFault ? error : internalFault(error)
+    const fault = error instanceof CliFault ? error : givenFault(error)
     out.fault(called ? withHelp(fault, called) : fault)
     return fault.exit
   }
@@ -80,7 +80,7 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
   try {
     return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
   } catch (error) {
-    if (error instanceof CliFault || world.io.signal.aborted) throw error
+    if (error instanceof CliFault || error instanceof Fault || world.io.signal.aborted) throw error
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
   }
@@ -140,13 +140,11 @@ function optionValue({ name, type }: { name: string; type: string }, value: Give
 /** A text file named on the command line, `-` being standard input. */
 export async function readText(path: string, io: Pick<Io, 'cwd' | 'stdin'>): Promise<string> {
   if (path === '-') return io.stdin()
+  const { readNamedFile } = await import('./named-file.js')
   try {
-    return await readFile(resolve(io.cwd, path), 'utf8')
-  } catch (cause) {
-    throw new CliFault('file_unreadable', `cannot read ${path}: ${(cause as Error).message}`, {
-      exit: exitCodes.usage,
-      cause,
-    })
+    return await readNamedFile(resolve(io.cwd, path))
+  } catch (error) {
+    throw givenFault(error, exitCodes.usage)
   }
 }
 
@@ -225,7 +223,13 @@ function withHelp(fault: CliFault, { path }: Entry): CliFault {
   return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 
-function internalFault(error: unknown): CliFault {
+/** What the kernel's own code found wrong on this side; everything else is a mistake of ours. */
+function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
+  if (error instanceof Fault) return new CliFault(error.code, error.message, { exit, next: error.next, cause: error })
+  // Errors of the lock and of the store say what helps in a member of their own.
+  const { code, message, hint } = (error ?? {}) as { code?: unknown; message?: string; hint?: unknown }
+  if (typeof code === 'string' && typeof hint === 'string')
+    return new CliFault(code, String(message), { exit, next: hint, cause: error })
   const text = error instanceof Error ? error.message : String(error)
   return new CliFault('internal', text, { cause: error })
 }

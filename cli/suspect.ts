@@ -1,5 +1,9 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularFileSync } from '../kernel/kit/read-file.js'
+
+/** Many times what a suspect needs. */
+const MAX_BYTES = 64 * 1024
 
 /** Who held the main thread when the daemon had to be ended. Written by the watchdog, taken by the next start. */
 export interface Suspect {
@@ -18,7 +22,9 @@ const suspectPath = (home: string) => join(home, 'suspect.json')
 /** By file calls of its own, for the database belongs to the thread that is blocked; on the disk when it returns. */
 export function writeSuspect(home: string, suspect: Suspect): void {
   const path = suspectPath(home)
-  const file = openSync(`${path}.tmp`, 'w', 0o600)
+  // Whatever lies there goes: to open a pipe would be to wait for its reader.
+  rmSync(`${path}.tmp`, { recursive: true, force: true })
+  const file = openSync(`${path}.tmp`, 'wx', 0o600)
   try {
     writeSync(file, `${JSON.stringify(suspect)}\n`)
     fsyncSync(file)
@@ -37,7 +43,9 @@ export function writeSuspect(home: string, suspect: Suspect): void {
 /** The suspect of the daemon before, if it left one that can be read. */
 export function readSuspect(home: string): Suspect | undefined {
   try {
-    const { owner, where, at, pid, blocked_seconds } = JSON.parse(readFileSync(suspectPath(home), 'utf8'))
+    const { owner, where, at, pid, blocked_seconds } = JSON.parse(
+      String(readRegularFileSync(suspectPath(home), { maxBytes: MAX_BYTES })),
+    )
     if (typeof owner !== 'string' || typeof where !== 'string') return undefined
     return { owner, where, at: String(at), pid: Number(pid), blocked_seconds: Number(blocked_seconds) }
   } catch {

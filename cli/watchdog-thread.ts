@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
+import { openLog } from './log-file.js'
 import { writeSuspect } from './suspect.js'
 import type { WatchdogData } from './watchdog.js'
 
@@ -118,7 +119,7 @@ function end({ owner, where }: Culprit): void {
 /** Starts the next daemon, which waits for the lock of this one. */
 function succeed(args: readonly string[]): void {
   try {
-    const file = openSync(log, 'a', 0o600)
+    const file = openLog(log)
     spawn(process.execPath, args, { cwd: home, detached: true, stdio: ['ignore', file, file] }).unref()
     closeSync(file)
   } catch {}

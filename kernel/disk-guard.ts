@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { open, rm, stat, statfs } from 'node:fs/promises'
+import { lstat, open, rm, statfs } from 'node:fs/promises'
 import type { Clock, Timer } from './clock.js'
 import { type Fault, KernelErrors, messageOf } from './errors.js'
 import type { Home } from './plugin-kernel.js'
@@ -105,12 +105,14 @@ export class DiskGuard implements DiskRoom {
 
   /** Makes the reserve unless it is there. */
   async #take(): Promise<void> {
-    const found = await stat(this.#reserve).catch(() => undefined)
-    if (found && Math.min(found.size, found.blocks * 512) >= DiskLimits.reserve) return
+    const found = await lstat(this.#reserve).catch(() => undefined)
+    if (found?.isFile() && Math.min(found.size, found.blocks * 512) >= DiskLimits.reserve) return
     // Neither zeros nor short patterns: file systems that compress would keep no room for them.
     const block = randomBytes(MIB)
     try {
-      const file = await open(this.#reserve, 'w', 0o600)
+      // Whatever else is in its place goes: to open a pipe would be to wait for its reader.
+      await rm(this.#reserve, { force: true })
+      const file = await open(this.#reserve, 'wx', 0o600)
       try {
         for (let at = 0; at < DiskLimits.reserve; at += MIB) await file.write(block, 0, MIB, at)
       } finally {

@@ -5,7 +5,6 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -13,7 +12,9 @@ import {
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Clock, iso } from './clock.js'
+import { Fault } from './errors.js'
 import { systemIds } from './ids.js'
+import { openRegularFileSync, readRegularFileSync } from './kit/read-file.js'
 import { inspectProcess } from './spawn/inspect.js'
 
 /** The right to be the one daemon of a home. It goes with the process, however that ends. */
@@ -67,6 +68,8 @@ const nonceLength = 32
 /** Second line: the record, of a fixed length, so that it is rewritten in place. */
 const recordOffset = nonceLength + 1
 const recordLength = 160
+/** Many times what we write. */
+const largestLockFile = 4096
 /** Size of `sun_path`. Some versions of Node fill an abstract name up with zeros and some do not; a full one is one name. */
 const socketNameLength = 108
 /** O_EXLOCK of macOS and the BSDs, which Node does not name. */
@@ -220,26 +223,14 @@ function readRecord(home: string): LockRecord | undefined {
 
 function readLockFile(home: string): string | undefined {
   return attempt('read daemon.lock', () => {
-    let file: number
-    try {
-      file = openSync(lockPath(home), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined
-      throw error
-    }
-    try {
-      const buffer = Buffer.alloc(recordOffset + recordLength)
-      return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0))
-    } finally {
-      closeSync(file)
-    }
+    return readRegularFileSync(lockPath(home), { maxBytes: largestLockFile, links: 'refuse' })?.toString()
   })
 }
 
 /** Does nothing when the file is gone: it decides nothing. */
 function writeRecord(home: string, record: string): void {
   try {
-    const file = openSync(lockPath(home), constants.O_WRONLY | constants.O_NOFOLLOW)
+    const file = openRegularFileSync(lockPath(home), { flags: constants.O_WRONLY, links: 'refuse' })
     try {
       writeSync(file, recordLine(record), recordOffset)
     } finally {
@@ -256,6 +247,7 @@ function attempt<T>(what: string, fn: () => T): T {
   try {
     return fn()
   } catch (error) {
+    if (error instanceof Fault) throw new LockError('lock_failed', error.message, error.next ?? '', error)
     throw new LockError(
       'lock_failed',
       `cannot ${what}`,

@@ -40,6 +40,14 @@ export { encodeFrame } from './http/streams.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
+export {
+  FileErrors,
+  openRegularFile,
+  openRegularFileSync,
+  readBounded,
+  readRegularFile,
+  readRegularFileSync,
+} from './kit/read-file.js'
 export type { Contributed, Home, HookFactory, HookOptions, KernelStart, Log, PluginKernel } from './plugin-kernel.js'
 export * from './reconcile/types.js'
 export {

@@ -1,9 +1,11 @@
+import { closeSync } from 'node:fs'
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { devNull, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from './clock.js'
 import { Fault, messageOf } from './errors.js'
 import { openJournal } from './journal/index.js'
+import { openRegularFile } from './kit/read-file.js'
 import { acquireLock } from './lock.js'
 import { type Disk, openStore, type Reads, systemDisk } from './store/index.js'
 
@@ -20,6 +22,8 @@ export interface Checked {
 /** Folders below the home, and one level below these, can hold a journal. */
 const DEPTH = 2
 const BATCH = 1000
+/** Stands for a file that would be made. */
+const NO_FILE = -1
 
 /**
  * SQLite's integrity_check and foreign_key_check, table by table with its indexes, the event loop running in between.
@@ -76,7 +80,7 @@ async function verifyCopy(root: string): Promise<Checked[]> {
   const database = { kind: 'database', name: 'svc.db', entries: 0, problems: [] } as const
   try {
     for (const name of await namesIn(root))
-      if (/^svc\.db(-\w+)?$/.test(name)) await cp(path.join(root, name), path.join(copy, name))
+      if (/^svc\.db(-\w+)?$/.test(name)) await copyFile(path.join(root, name), path.join(copy, name))
     const store = await openStore({ path: path.join(copy, 'svc.db'), now: systemClock().now })
     const tables = await verifyDatabase(store.db)
     await store.close()
@@ -86,6 +90,12 @@ async function verifyCopy(root: string): Promise<Checked[]> {
   } finally {
     await rm(copy, { recursive: true, force: true })
   }
+}
+
+/** A link is followed: through a copy of it the original would be written. */
+async function copyFile(from: string, to: string): Promise<void> {
+  closeSync(await openRegularFile(from))
+  await cp(from, to, { dereference: true })
 }
 
 async function journalsBelow(folder: string, depth: number): Promise<string[]> {
@@ -115,7 +125,8 @@ function readOnlyDisk(): Disk {
   const nothing = async () => {}
   return {
     ...disk,
-    open: (file, mode) => disk.open(mode === 'read' || mode === 'update' ? file : devNull, 'read'),
+    open: (file, mode) => (mode === 'read' || mode === 'update' ? disk.open(file, 'read') : NO_FILE),
+    close: handle => (handle === NO_FILE ? undefined : disk.close(handle)),
     pwrite: (_handle, bytes) => bytes.length,
     truncate: nothing,
     fsync: nothing,

@@ -6,7 +6,10 @@ import { parseArgs } from 'node:util'
 import type { Attack } from './prove-attack/attack.js'
 import { firstSeed } from './seed.js'
 
-const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [() => import('./prove-attack/routes.js')]
+const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
+  () => import('./prove-attack/routes.js'),
+  () => import('./prove-attack/files.js'),
+]
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel, maybe, type PluginKernel } from '../kernel/index.js'
@@ -38,7 +38,7 @@ export class StartedExtension {
   #kernel: Kernel | undefined
 
   static async start(folder: string, options: StartOptions = {}): Promise<StartedExtension> {
-    const { name, replaces } = await readManifest(folder, file => readFile(file))
+    const { name, replaces } = await readManifest(folder)
     const home = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-')))
     const self = new StartedExtension(name, home)
     try {

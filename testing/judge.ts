@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel } from '../kernel/index.js'
@@ -15,7 +15,7 @@ import { probe } from './look.js'
  */
 export async function shippedProblems(folder: string): Promise<string[]> {
   const root = await realpath(folder)
-  const manifest = await readManifest(root, file => readFile(file))
+  const manifest = await readManifest(root)
   const { name, version } = manifest
   const digest = ''
   const extension = {

@@ -49,7 +49,7 @@ export class LiveConfig {
     this.#current = Config.parse('', options.path, [])
   }
 
-  /** @throws Fault `config_invalid`, StoreError `file_unreadable`, `file_too_large` */
+  /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
   static async read(options: LiveConfigOptions, known: readonly Setting[]): Promise<LiveConfig> {
     const config = new LiveConfig(options)
     config.#text = (await options.file.read()) ?? ''
@@ -105,7 +105,7 @@ export class LiveConfig {
     this.#later(WATCH_AFTER_MS, async () => {
       const { watch } = await import('chokidar')
       if (this.#closed) return
-      const watcher = watch(this.options.path, { ignoreInitial: true })
+      const watcher = watch(this.options.path, { ignoreInitial: true, depth: 0 })
       this.#unwatch = () => watcher.close()
       watcher.on('all', () => this.#later(SETTLE_MS, () => this.#reread()))
       watcher.on('ready', () => this.#later(0, () => this.#reread()))

@@ -13,11 +13,14 @@ export interface Mark {
   readonly last: number
 }
 
+/** Many times what the two notes of a mark have. */
+const MAX_BYTES = 64 * 1024
+
 export const markFile = (folder: string): string => path.join(folder, 'journal.json')
 
 /** The mark, or undefined when there is none. @throws StoreError `journal_damaged` */
 export async function readMark(disk: Disk, folder: string): Promise<Mark | undefined> {
-  const bytes = await readIfThere(disk, markFile(folder))
+  const bytes = await readIfThere(disk, markFile(folder), { maxBytes: MAX_BYTES })
   const mark = readNote<Mark>(bytes)
   if (bytes !== undefined && mark === undefined)
     throw journalDamaged(`${markFile(folder)} at offset 0: it is not readable`)

@@ -2,11 +2,13 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../awaitable.js'
+import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
 
 /**
  * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when
- * missing, content kept. `replace`: for writing, emptied; a symbolic link in its place is an error.
+ * missing, content kept. `replace`: for writing, emptied; a symbolic link in its place is an error. What is no regular file is
+ * refused without waiting for it.
  */
 export type OpenMode = 'read' | 'update' | 'create' | 'replace'
 
@@ -35,12 +37,12 @@ export interface Disk {
   fsyncDir(folder: string): Promise<void>
 }
 
-const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
-const FLAGS: Readonly<Record<OpenMode, number>> = {
-  read: O_RDONLY,
-  update: O_RDWR,
-  create: O_RDWR | O_CREAT,
-  replace: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+const { O_CREAT, O_DIRECTORY, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
+const HOW: Readonly<Record<OpenMode, OpenFileOptions>> = {
+  read: {},
+  update: { flags: O_RDWR },
+  create: { flags: O_RDWR | O_CREAT },
+  replace: { flags: O_WRONLY | O_CREAT | O_TRUNC, links: 'refuse' },
 }
 /** Up to this size a write goes into the page cache faster than it goes through the thread pool. */
 const SYNCHRONOUS_BYTES = 256 * 1024
@@ -50,7 +52,7 @@ const read = promisify(fs.read)
 const fdatasync = promisify(fs.fdatasync)
 
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await fs.promises.open(folder, O_RDONLY)
+  const handle = await fs.promises.open(folder, O_RDONLY | O_DIRECTORY)
   try {
     await handle.sync()
   } finally {
@@ -61,7 +63,8 @@ async function syncFolder(folder: string): Promise<void> {
 /** The file system of this machine. */
 export function systemDisk(): Disk {
   return {
-    open: (file, mode, permissions = 0o600) => promisify(fs.open)(file, FLAGS[mode], permissions),
+    open: (file, mode, permissions) =>
+      openRegularFile(file, { ...HOW[mode], ...(permissions && { mode: permissions }) }),
     read: async (handle, into, offset) => (await read(handle, into, 0, into.length, offset)).bytesRead,
     pwrite: (handle, bytes, offset) =>
       bytes.length <= SYNCHRONOUS_BYTES
@@ -122,22 +125,45 @@ export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
   }
 }
 
-/** The whole file; empty when there is none. `reserve` bytes of zeros follow in the same buffer. */
-export async function readWhole(disk: Disk, file: string, reserve = 0): Promise<Uint8Array> {
-  return (await readIfThere(disk, file, reserve)) ?? new Uint8Array(0)
+/** How a whole file is read; sizes in bytes. */
+export interface WholeOptions {
+  /** Zeros that follow in the same buffer. */
+  readonly reserve?: number
+  /** A file that is larger is refused unread, unless it begins with `begins`. */
+  readonly maxBytes: number
+  readonly begins?: Uint8Array
+}
+
+/** The whole file as large as it is when it is opened; empty when there is none. @throws Fault `file_not_regular`, `file_too_large` */
+export async function readWhole(disk: Disk, file: string, options: WholeOptions): Promise<Uint8Array> {
+  return (await readIfThere(disk, file, options)) ?? new Uint8Array(0)
 }
 
 /** The same, undefined when there is none. */
-export async function readIfThere(disk: Disk, file: string, reserve = 0): Promise<Uint8Array | undefined> {
+export async function readIfThere(
+  disk: Disk,
+  file: string,
+  { reserve = 0, maxBytes, begins }: WholeOptions,
+): Promise<Uint8Array | undefined> {
   const handle = await missing(Promise.resolve(disk.open(file, 'read')))
   if (handle === undefined) return undefined
   try {
     const { size } = await disk.stat(handle)
+    if (size > maxBytes && !(begins && (await beginsWith(disk, handle, begins)))) {
+      const what = begins ? ' and does not begin as one of ours' : `, at most ${maxBytes} are read`
+      const next = `move ${file} away, or restore it from a backup`
+      throw FileErrors.file_too_large(`${file} has ${size} bytes${what}`, { next })
+    }
     const buffer = new Uint8Array(size + reserve)
     return buffer.subarray(0, await readInto(disk, handle, buffer.subarray(0, size), 0))
   } finally {
     await disk.close(handle)
   }
+}
+
+async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promise<boolean> {
+  const found = new Uint8Array(bytes.length)
+  return (await readInto(disk, handle, found, 0)) === bytes.length && Buffer.compare(found, bytes) === 0
 }
 
 /**

@@ -1,6 +1,7 @@
 import path from 'node:path'
+import { Fault } from '../errors.js'
 import { Core, type Db, DbHandle } from './db.js'
-import { type Disk, readWhole, replaceFile, systemDisk, writeAll } from './disk.js'
+import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions, writeAll } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import type { Mark } from './mark.js'
@@ -63,6 +64,11 @@ export interface StoreOptions {
 
 /** Memory kept behind the image, so that the database grows without being copied; untouched pages cost nothing. */
 const RESERVE_BYTES = 128 * 1024 * 1024
+/** A file of this size that does not begin as SQLite writes it is nothing that SQLite could read. */
+const LARGE = 64 * 1024 * 1024
+const DATABASE: WholeOptions = { reserve: RESERVE_BYTES, maxBytes: LARGE, begins: Buffer.from('SQLite format 3\0') }
+const WAL: WholeOptions = { maxBytes: LARGE, begins: Buffer.of(0x37, 0x7f, 0x06) }
+const SMALL: WholeOptions = { maxBytes: LARGE / 1024 }
 
 /** Loads SQLite and tests it. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
@@ -109,7 +115,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       db.close()
     }
     for (const handle of handles) await disk.close(handle)
-    if (error instanceof StoreError) throw error
+    if (error instanceof StoreError || error instanceof Fault) throw error
     const hint = 'check that the folder exists, belongs to you and has free space'
     throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
@@ -117,11 +123,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 /** The files as they stand. */
 async function readFiles(disk: Disk, file: string): Promise<Image> {
-  const wal = await readWhole(disk, `${file}-wal`)
-  const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`))
-  const journal = await readWhole(disk, `${file}-journal`)
+  const wal = await readWhole(disk, `${file}-wal`, WAL)
+  const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`, SMALL))
+  const journal = await readWhole(disk, `${file}-journal`, SMALL)
   if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
-  return { image: await readWhole(disk, file, RESERVE_BYTES), wal, mark }
+  return { image: await readWhole(disk, file, DATABASE), wal, mark }
 }
 
 /** The same in WAL mode; an empty database in their place when there is none. */
@@ -130,7 +136,7 @@ async function usable(disk: Disk, engine: Engine, file: string, { wal, mark, ...
   if (image.length === 0) {
     if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
     await replaceFile(disk, file, seedImage(engine))
-    image = await readWhole(disk, file, RESERVE_BYTES)
+    image = await readWhole(disk, file, DATABASE)
   }
   const header = intoWalMode(image)
   if (header !== undefined) {

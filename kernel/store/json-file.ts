@@ -1,11 +1,12 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
-import { type Disk, missing, readIfThere, replaceFile, systemDisk } from './disk.js'
+import { Fault } from '../errors.js'
+import { type Disk, readIfThere, replaceFile, systemDisk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 
 /** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
 export interface TextFile {
-  /** The text; undefined when there is no file. @throws StoreError `file_unreadable`, `file_too_large` */
+  /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
   read(): Promise<string | undefined>
   /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `file_unwritable` */
   write(text: string): Promise<void>
@@ -16,8 +17,8 @@ const LARGEST_FILE = 16 * 1024 * 1024
 
 /**
  * A text file, through lowdb, written by temporary file, sync, rename and sync of the folder. Its permissions stay as they
- * are; a new one gets `mode`, default 0600. A symbolic link stays a link: what it points to is replaced. Writes of one handle
- * go one after the other.
+ * are; a new one gets `mode`, default 0600. A symbolic link to a file stays a link: what it points to is replaced; any other
+ * link, a pipe or a socket goes. Writes of one handle go one after the other.
  */
 export function textFile(
   path: string,
@@ -26,22 +27,19 @@ export function textFile(
   // lowdb takes an empty text for no data: the text travels in a box.
   const adapter: Adapter<{ text?: string | undefined }> = {
     async read() {
-      const size = (await missing(fs.stat(path)))?.size ?? 0
-      if (size > LARGEST_FILE) {
-        throw new StoreError('file_too_large', `${path} has ${size} bytes`, `the largest allowed is ${LARGEST_FILE}`)
-      }
-      const bytes = await readIfThere(disk, path)
+      const bytes = await readIfThere(disk, path, { maxBytes: LARGEST_FILE })
       return { text: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() }
     },
     async write({ text = '' }) {
-      const target = (await missing(fs.realpath(path))) ?? path
-      const stat = await missing(fs.stat(target))
-      await replaceFile(disk, target, Buffer.from(text), stat === undefined ? mode : stat.mode & 0o777)
+      const found = await fs.stat(path).catch(() => undefined)
+      // Through a link to a device the device itself would be replaced.
+      const target = found?.isFile() ? await fs.realpath(path) : path
+      await replaceFile(disk, target, Buffer.from(text), found?.isFile() ? found.mode & 0o777 : mode)
     },
   }
   let last: Promise<unknown> = Promise.resolve()
   const failed = (code: string, did: string, hint: string) => (error: unknown) => {
-    throw error instanceof StoreError
+    throw error instanceof StoreError || error instanceof Fault
       ? error
       : new StoreError(code, `${path} cannot be ${did}: ${reasonOf(error)}`, hint, error)
   }

@@ -14,7 +14,7 @@ import type { AgentFolder } from './files.js'
 import type { HookInput, McpServerInput } from './frontmatter.js'
 
 export { AgentKind, AgentSpec } from './agent-kind.js'
-export { type AgentFolder, readBounded } from './files.js'
+export { type AgentFolder, readDefinitionFile } from './files.js'
 export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'

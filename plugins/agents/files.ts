@@ -1,10 +1,9 @@
-import { constants } from 'node:fs'
-import { open, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf } from '../../kernel/plugin.js'
+import { messageOf, readRegularFile } from '../../kernel/plugin.js'
 import type { AgentDefinition } from './api.js'
 import { DefinitionError, MAX_DEFINITION_BYTES, type Place } from './definition.js'
-import { parseDefinition, tooLarge } from './definition-file.js'
+import { parseDefinition } from './definition-file.js'
 import { AGENT_NAME } from './frontmatter.js'
 
 /** A folder with one folder an agent. Links are followed as long as they stay inside `root`. */
@@ -57,7 +56,7 @@ export async function readDefinition(
     }
     const { origin, source, workspaceId } = where
     const place = { origin, source, path: file, ...(workspaceId === undefined ? {} : { workspaceId }) }
-    const definition = parseDefinition(name, await readBounded(real), place)
+    const definition = parseDefinition(name, await readDefinitionFile(real), place)
     return { stamp, found: { ok: true, name, path: file, definition } }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
@@ -77,23 +76,14 @@ export async function stampOf(file: string, now: number): Promise<string> {
   return now - Number(ctimeMs) > TICK_MS ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
 }
 
-/** The bytes of a regular file, bounded. The path is resolved already: a link that appears at its end now is refused. */
-export async function readBounded(real: string): Promise<Uint8Array> {
-  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const info = await handle.stat()
-    if (!info.isFile()) throw new DefinitionError('unreadable', 'it is not a regular file')
-    if (info.size > MAX_DEFINITION_BYTES) throw tooLarge(info.size)
-    // One byte more than it has, to see that it did not grow.
-    const buffer = Buffer.alloc(info.size + 1)
-    let length = 0
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
-      length += bytesRead
-      if (bytesRead === 0) return buffer.subarray(0, length)
-      if (length > info.size) throw new DefinitionError('unreadable', 'it changed while it was read')
-    }
-  } finally {
-    await handle.close()
-  }
+/**
+ * The bytes of a definition or sidecar file. The path is resolved already: a link that appears at its end now is refused.
+ * @throws DefinitionError `unreadable`, `too_large`; `ENOENT` when there is none
+ */
+export async function readDefinitionFile(real: string): Promise<Uint8Array> {
+  const bytes = await readRegularFile(real, { maxBytes: MAX_DEFINITION_BYTES, links: 'refuse' }).catch(error => {
+    throw new DefinitionError(error.code === 'file_too_large' ? 'too_large' : 'unreadable', messageOf(error))
+  })
+  if (bytes) return bytes
+  throw Object.assign(new Error(`${real} is not there any more`), { code: 'ENOENT' })
 }

@@ -6,7 +6,7 @@ import { isInside, syncFolder, writeWhole } from '../workspaces/api.js'
 import { AgentErrors } from './api.js'
 import { DefinitionError, digestOf } from './definition.js'
 import { parseDefinition, parseFile, renderDefinition } from './definition-file.js'
-import { type AgentFolder, definitionFile, readBounded } from './files.js'
+import { type AgentFolder, definitionFile, readDefinitionFile } from './files.js'
 import type { Frontmatter } from './frontmatter.js'
 
 /** What a definition file says besides what a request may write; it outlives an update. */
@@ -42,7 +42,7 @@ export class DefinitionWriter {
   replace(where: AgentFolder, input: AgentInput, expectedDigest: string | undefined): Promise<void> {
     return this.#alone(where, input.name, async file => {
       const real = await this.#inside(where, file)
-      const before = await readBounded(real)
+      const before = await readDefinitionFile(real)
       const digest = digestOf(before)
       if (digest !== expectedDigest) throw changed(input.name, digest, expectedDigest)
       const { fields, head } = parseFile(before)

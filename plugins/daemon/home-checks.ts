@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
-import { access, readFile, stat } from 'node:fs/promises'
-import type { Home } from '../../kernel/plugin.js'
+import { access, stat } from 'node:fs/promises'
+import { type Home, readRegularFile } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 import { fine } from './checks.js'
@@ -9,6 +9,9 @@ const GIB = 1024 ** 3
 /** Bytes of free space below which the home is low, and below which writes are about to fail. */
 const LOW = GIB
 const CRITICAL = GIB / 8
+
+/** As much of it is looked through as the daemon itself takes. */
+const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
 /** Names of configuration members that hold secrets, with a value that is not empty. */
 const SECRET = /"[^"\n]*(?:key|token|secret|password|credential)[^"\n]*"\s*:\s*"[^"]/i
@@ -34,8 +37,9 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   }
   judge(home.root, root, 0o700, 'home_perms_wrong')
   if (socket) judge(socket, await modeOf(socket), 0o600, 'home_perms_wrong')
-  const config = await readFile(home.config, 'utf8').catch(() => '')
-  if (SECRET.test(config)) judge(home.config, await modeOf(home.config), 0o600, 'secrets_perms_wrong')
+  // What cannot be read of it is told of by the configuration itself.
+  const config = await readRegularFile(home.config, { maxBytes: MAX_CONFIG_BYTES }).catch(() => undefined)
+  if (SECRET.test(config?.toString() ?? '')) judge(home.config, await modeOf(home.config), 0o600, 'secrets_perms_wrong')
   const vault = home.path('vault.key')
   judge(vault, await modeOf(vault), 0o600, 'secrets_perms_wrong')
   if (items.length > 0) return items

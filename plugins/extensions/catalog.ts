@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { type Fault, faultOf, messageOf } from '../../kernel/plugin.js'
 import { ExtensionErrors } from './errors.js'
@@ -66,7 +66,7 @@ export class Catalog {
       const stamp = await stampOf(root)
       const known = stamp && this.#entries.get(stamp.path)
       if (known && same(known.stamp, stamp)) return { folder, root, manifest: known.manifest, digest: known.digest }
-      const { manifest, path: at, text } = await readManifestFile(root, at => readFile(at))
+      const { manifest, path: at, text } = await readManifestFile(root)
       const digest = createHash('sha256').update(text).digest('hex')
       if (stamp?.path === at && this.now() - Number(BigInt(stamp.mtime) / 1_000_000n) > RACY_MS) {
         this.#entries.set(at, { stamp, manifest, digest })

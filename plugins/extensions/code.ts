@@ -1,21 +1,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import {
-  copyFile,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { Plugin } from '../../kernel/plugin.js'
+import { type Plugin, readRegularFile } from '../../kernel/plugin.js'
 import { ExtensionErrors } from './errors.js'
 import { importModule } from './import-module.js'
 import type { Manifest } from './manifest.js'
@@ -33,6 +21,8 @@ interface SourceFile {
   /** Below the root, with `/`. */
   readonly relative: string
   readonly absolute: string
+  /** Its permissions. */
+  readonly mode: number
 }
 
 /** The files of a folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
@@ -53,10 +43,10 @@ export async function filesOf(root: string, leftOut: readonly string[] = []): Pr
       }
       if (!found.isFile()) continue
       bytes += found.size
-      files.push({ relative, absolute })
+      files.push({ relative, absolute, mode: found.mode & 0o777 })
       if (files.length > MAX_FILES || bytes > MAX_BYTES) {
         throw ExtensionErrors.extension_too_large(
-          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB`,
+          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB, with ${relative}`,
         )
       }
     }
@@ -65,12 +55,19 @@ export async function filesOf(root: string, leftOut: readonly string[] = []): Pr
   return files
 }
 
+/** The bytes of a file that was looked at: nothing else may have taken its place since. */
+async function readPart(root: string, absolute: string): Promise<Buffer> {
+  const bytes = await readRegularFile(absolute, { maxBytes: MAX_BYTES, links: 'refuse' })
+  if (!bytes) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+  return bytes
+}
+
 /** SHA-256, hex, over the paths and bytes of a folder: another one is another generation of its code. */
 export async function hashTree(root: string, files?: readonly SourceFile[]): Promise<string> {
   const hash = createHash('sha256')
   for (const { relative, absolute } of files ?? (await filesOf(root))) {
     const content = createHash('sha256')
-      .update(await readFile(absolute))
+      .update(await readPart(root, absolute))
       .digest('hex')
     hash.update(`${relative}\n${content}\n`)
   }
@@ -112,10 +109,10 @@ export class CodeCache {
     this.keep(`.${unique}`)
     const fresh = path.join(staged, name)
     try {
-      for (const { relative, absolute } of files) {
+      for (const { relative, absolute, mode } of files) {
         const to = path.join(fresh, relative)
         await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
-        await copyFile(absolute, to)
+        await writeFile(to, await readPart(root, absolute), { flag: 'wx', mode })
       }
       if ((await hashTree(fresh)) !== hash) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
       await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
@@ -167,7 +164,9 @@ export class CodeCache {
     const folder = path.join(this.dir, 'node_modules')
     await mkdir(folder, { recursive: true, mode: 0o700 })
     // Without a package.json of its own an extension's main.js is a module all the same.
-    await writeFile(path.join(this.dir, 'package.json'), '{ "type": "module" }\n', { mode: 0o600 })
+    const about = path.join(this.dir, 'package.json')
+    await rm(about, { recursive: true, force: true })
+    await writeFile(about, '{ "type": "module" }\n', { flag: 'wx', mode: 0o600 })
     const own = packageRoot()
     for (const name of SHARED) {
       const target = name === 'svc' ? own : findPackage(own, name)
@@ -220,7 +219,7 @@ const NO_MODULE = 'it is a module, and package.json beside it does not say "type
 
 /** Without a package.json of its own code is a module; npm writes one that says otherwise. */
 async function isNoModule(folder: string, file: string): Promise<boolean> {
-  const text = await readFile(path.join(folder, 'package.json'), 'utf8').catch(() => undefined)
-  if (text === undefined || !file.endsWith('.js') || /"type"\s*:\s*"module"/.test(text)) return false
-  return /^\s*(?:import\s*[\w{*'"]|export\s)/m.test(await readFile(file, 'utf8'))
+  const text = await readRegularFile(path.join(folder, 'package.json'), { maxBytes: MAX_BYTES })
+  if (text === undefined || !file.endsWith('.js') || /"type"\s*:\s*"module"/.test(text.toString())) return false
+  return /^\s*(?:import\s*[\w{*'"]|export\s)/m.test((await readPart(folder, file)).toString())
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../kernel/plugin.js'
+import { issueText, readRegularFile } from '../../kernel/plugin.js'
 import { ExtensionErrors } from './errors.js'
 import { Manifest } from './manifest-schema.js'
 import { type ManifestSource, readSource } from './manifest-source.js'
@@ -17,20 +17,20 @@ export interface ManifestFile {
   readonly text: string
 }
 
-/** Reads one file as text; rejects with `ENOENT` when there is none. */
-export type ReadFile = (path: string) => Promise<string | Uint8Array>
+/** Reads one file; undefined when there is none. */
+export type ReadFile = (path: string) => Promise<string | Uint8Array | undefined>
+
+/** Reads files of this machine. @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable` */
+const onDisk: ReadFile = path => readRegularFile(path, { maxBytes: MAX_MANIFEST_BYTES })
 
 /**
  * Reads and checks the manifest of a folder, `extension.toml` before `extension.json`; the empty folder is left out of paths.
  * @throws Fault `extension_manifest_missing`, `extension_manifest_invalid` with file, line and key
  */
-export async function readManifestFile(folder: string, readFile: ReadFile): Promise<ManifestFile> {
+export async function readManifestFile(folder: string, readFile: ReadFile = onDisk): Promise<ManifestFile> {
   for (const name of manifestFileNames) {
     const path = folder === '' ? name : `${folder}/${name}`
-    const found = await readFile(path).catch(error => {
-      if ((error as { code?: string }).code === 'ENOENT') return undefined
-      throw error
-    })
+    const found = await readFile(path)
     if (found === undefined) continue
     const text = decode(found, path)
     return { manifest: parseManifest(text, path), path, text }
@@ -39,7 +39,7 @@ export async function readManifestFile(folder: string, readFile: ReadFile): Prom
 }
 
 /** Like {@link readManifestFile}, the manifest alone. */
-export async function readManifest(folder: string, readFile: ReadFile): Promise<Manifest> {
+export async function readManifest(folder: string, readFile: ReadFile = onDisk): Promise<Manifest> {
   return (await readManifestFile(folder, readFile)).manifest
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { open, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { readRegularFile } from '../../kernel/plugin.js'
 import type { InstalledExtension } from './api.js'
 import { ExtensionErrors } from './errors.js'
 
@@ -21,23 +21,17 @@ export async function resolveInside(root: string, relative: string): Promise<str
   throw ExtensionErrors.extension_path_escape(`${relative} of ${root} leads out of it`)
 }
 
-/** Bytes of a regular file of the extension, bounded. The path is resolved: a link that appears at its end now is refused. */
+/**
+ * Bytes of a regular file of the extension. The path is resolved: a link that appears at its end now is refused.
+ * @throws Fault `extension_path_escape`, `file_not_regular`, `file_too_large`, `file_unreadable`
+ */
 export async function readInside(root: string, relative: string, max: number): Promise<Uint8Array> {
-  const real = await resolveInside(root, relative)
-  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const info = await handle.stat()
-    if (!info.isFile()) throw new Error('it is not a regular file')
-    if (info.size > max) throw new Error(`it has ${info.size} bytes, at most ${max} are read`)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(info.size + 1), 0, info.size + 1, 0)
-    if (bytesRead > info.size) throw new Error('it changed while it was read')
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await handle.close()
-  }
+  const bytes = await readRegularFile(await resolveInside(root, relative), { maxBytes: max, links: 'refuse' })
+  if (!bytes) throw ExtensionErrors.extension_path_escape(`${relative} of ${root} does not exist`)
+  return bytes
 }
 
-/** A text file of the extension; undefined when there is none. Throws when it is not UTF-8. */
+/** A text file of the extension, read by {@link readInside}. Throws when it is not UTF-8. */
 export async function readText(root: string, relative: string, max: number): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(await readInside(root, relative, max))
 }

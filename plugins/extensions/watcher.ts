@@ -1,5 +1,7 @@
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock, Timer } from '../../kernel/plugin.js'
+import { manifestFileNames } from './manifest.js'
 
 /** A burst of writes is one change. Milliseconds after the last one, and at most after the first one. */
 const SETTLE_MS = 150
@@ -70,6 +72,25 @@ export class Watcher {
 
   #isLeftOut(at: string): boolean {
     const parts = path.relative(this.options.dir, at).split(path.sep)
-    return parts.some(part => part === 'node_modules' || (part.startsWith('.') && part !== '.'))
+    return parts.some(part => part === 'node_modules' || (part.startsWith('.') && part !== '.')) || this.#leadsAway(at)
+  }
+
+  /**
+   * A link to a folder can lead anywhere, into /proc for one, and no code is taken through one. Only an extension itself may be
+   * a link, with its manifest behind it.
+   */
+  #leadsAway(at: string): boolean {
+    const { dir, name } = this.options
+    if (at === dir || !isFolderLink(at)) return false
+    const isExtension = name === undefined && path.dirname(at) === dir
+    return !isExtension || !manifestFileNames.some(manifest => existsSync(path.join(at, manifest)))
+  }
+}
+
+function isFolderLink(at: string): boolean {
+  try {
+    return lstatSync(at).isSymbolicLink() && statSync(at).isDirectory()
+  } catch {
+    return false
   }
 }

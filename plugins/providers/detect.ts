@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
-import { access, open, realpath, stat } from 'node:fs/promises'
+import { access, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { readRegularFile } from '../../kernel/plugin.js'
 
 /** Absolute path of an executable file: the first one in `folders`, or `command` itself when it is absolute. Starts nothing. */
 export async function findExecutable(command: string, folders: readonly string[]): Promise<string | undefined> {
@@ -38,13 +39,8 @@ export async function packageVersion(executable: string): Promise<string | undef
 }
 
 async function readSmall(file: string): Promise<string | undefined> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
-  try {
-    const about = await handle?.stat()
-    return about?.isFile() && about.size <= SIZE_MAX ? await handle?.readFile('utf8') : undefined
-  } finally {
-    await handle?.close()
-  }
+  const bytes = await readRegularFile(file, { maxBytes: SIZE_MAX }).catch(() => undefined)
+  return bytes?.toString()
 }
 
 function versionIn(text: string): string | undefined {

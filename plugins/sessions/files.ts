@@ -1,4 +1,5 @@
 import { constants } from 'node:fs'
+import { Fault, readBounded } from '../../kernel/plugin.js'
 import { notPossible } from './acp-error.js'
 import { openInside } from './open-inside.js'
 
@@ -15,10 +16,10 @@ export async function readTextFile(canonical: string, line?: number | null, limi
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw notPossible('not_a_file', `${canonical} is not a regular file`)
-    if (stats.size > MAX_FILE_BYTES) {
-      throw notPossible('file_too_large', `${canonical} has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are read`)
-    }
-    const text = cut(await handle.readFile('utf8'), line ?? 1, limit ?? undefined)
+    const bytes = await readBounded(handle.fd, canonical, MAX_FILE_BYTES).catch(error => {
+      throw error instanceof Fault ? notPossible(error.code, error.message) : error
+    })
+    const text = cut(bytes.toString(), line ?? 1, limit ?? undefined)
     if (Buffer.byteLength(text) > MAX_REPLY_BYTES) {
       throw notPossible('file_too_large', `more than ${MAX_REPLY_BYTES} bytes; ask for a part with line and limit`)
     }

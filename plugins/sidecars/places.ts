@@ -1,7 +1,7 @@
 import { realpath, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import { Fault, KernelErrors, messageOf, type RecordScope, type Records } from '../../kernel/plugin.js'
-import { type AgentDefinition, type AgentFolder, type AgentsApi, readBounded } from '../agents/api.js'
+import { type AgentDefinition, type AgentFolder, type AgentsApi, readDefinitionFile } from '../agents/api.js'
 import { isInside, syncFolder, type Workspace, writeWhole } from '../workspaces/api.js'
 import { SidecarErrors } from './api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from './kinds.js'
@@ -62,7 +62,7 @@ export class Places {
     if (place.by === 'record') return { ...source, text: place.text, changedAt: place.changedAt }
     try {
       const real = await this.#resolve(place)
-      const bytes = await readBounded(real)
+      const bytes = await readDefinitionFile(real)
       const { mtimeMs } = await stat(real)
       return {
         ...source,

@@ -1,7 +1,6 @@
-import { constants } from 'node:fs'
-import { open, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import type { RecordScope } from '../../kernel/plugin.js'
+import { messageOf, type RecordScope, readRegularFile } from '../../kernel/plugin.js'
 import { isInside } from '../workspaces/api.js'
 import { type DecodedLayout, decodeLayout, MAX_LAYOUT_BYTES } from './layout-kind.js'
 
@@ -20,23 +19,11 @@ export async function readLayoutFile(root: string, relative: string, scope: Reco
   const file = top && (await realpath(path.resolve(top, relative)).catch(() => undefined))
   if (!top || !file) return invalid('path', 'there is no such file')
   if (!isInside(file, top) || file === top) return invalid('path', 'the file is outside the package')
-  const text = await readBounded(file)
-  if (text === undefined) return invalid('path', `it is not a file of at most ${MAX_LAYOUT_BYTES} bytes`)
+  const text = await readRegularFile(file, { maxBytes: MAX_LAYOUT_BYTES }).catch(messageOf)
+  if (typeof text !== 'object') return invalid('path', text ?? 'there is no such file')
   try {
-    return decodeLayout(JSON.parse(text), scope)
+    return decodeLayout(JSON.parse(text.toString()), scope)
   } catch (error) {
     return invalid('json', `not valid JSON: ${(error as Error).message}`)
-  }
-}
-
-/** Opened without waiting: the file may be a pipe that nobody writes to. */
-async function readBounded(file: string): Promise<string | undefined> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
-  try {
-    const facts = await handle?.stat()
-    if (!handle || !facts?.isFile() || facts.size > MAX_LAYOUT_BYTES) return undefined
-    return await handle.readFile('utf8')
-  } finally {
-    await handle?.close()
   }
 }

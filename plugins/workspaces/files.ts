@@ -33,7 +33,7 @@ export async function writeWhole(
 
 /** Puts on the disk which names a folder has. */
 export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY)
+  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
   await handle.sync().finally(() => handle.close())
 }
 

@@ -1,8 +1,7 @@
-import { constants } from 'node:fs'
-import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
+import { lstat, mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { parse, stringify } from 'smol-toml'
-import { iso } from '../../kernel/plugin.js'
+import { iso, readRegularFile } from '../../kernel/plugin.js'
 import { isInside, writeWhole } from './files.js'
 
 /** What `<root>/.svc/workspace.toml` says; it goes with the folder when that is moved (Behaviour 5.1). */
@@ -53,17 +52,12 @@ export async function ensureIdentity(
 
 /** The identity in a file, or nothing when there is none that can be used. A link or a pipe in its place is not followed. */
 export async function readIdentity(file: string): Promise<Identity | undefined> {
-  let handle: FileHandle | undefined
   try {
-    handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    const about = await handle.stat()
-    if (!about.isFile() || about.size > SIZE_MAX) return undefined
-    const { workspace_id: id } = parse(await handle.readFile('utf8'))
+    const bytes = await readRegularFile(file, { maxBytes: SIZE_MAX, links: 'refuse' })
+    const { workspace_id: id } = parse(String(bytes ?? ''))
     return typeof id === 'string' && ULID.test(id) ? { workspaceId: id } : undefined
   } catch {
     return undefined
-  } finally {
-    await handle?.close()
   }
 }
 

@@ -14,7 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { transformSync } from 'esbuild'
+import { fileURLToPath } from 'node:url'
+import { buildSync } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { LogFile, type LogLimits, logFiles, logPath, logTail, openLog } from '../../cli/log-file.js'
@@ -122,12 +123,13 @@ test('a log that cannot be written stops nobody, and says later what is missing'
 
 test('a daemon that is killed while it writes and rotates leaves every line once and in order', async ({ path }) => {
   const program = join(path, '..', '..', 'writer.mjs')
-  const source = readFileSync(new URL('../../cli/log-file.ts', import.meta.url), 'utf8')
+  const entryPoints = [fileURLToPath(new URL('../../cli/log-file.ts', import.meta.url))]
+  const [source] = buildSync({ entryPoints, bundle: true, platform: 'node', format: 'esm', write: false }).outputFiles
   const write = `
     const log = new LogFile(process.argv[2])
     log.rotate({ maxBytes: 300, backups: 9999, maxAgeMs: 0 })
     for (let n = Number(process.argv[3]); ; n++) log.write(n + ' '.repeat(20) + n + '\\n')`
-  writeFileSync(program, transformSync(source, { loader: 'ts', format: 'esm' }).code + write)
+  writeFileSync(program, `${source?.text}${write}`)
   let next = 0
   for (let kills = 1; kills <= 6; kills++) {
     const child = spawn(process.execPath, [program, path, String(next)], { stdio: 'inherit' })

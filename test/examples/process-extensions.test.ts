@@ -1,5 +1,5 @@
 // proof, timeout: 120s: programs in other languages beside the daemon
-import { cp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { cp, realpath, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -15,7 +15,7 @@ test('clock-node tells the time, is well, and ends when it is asked to', async (
   const world = await scene()
   const root = await realpath(await temporaryFolder('clock'))
   await cp(path.join(examples, 'clock-node'), root, { recursive: true })
-  const manifest = await readManifest(root, file => readFile(file, 'utf8'))
+  const manifest = await readManifest(root)
   const subprocess = manifest.subprocess && { ...manifest.subprocess, health_check_interval: '50ms' }
   const { runtime, said } = world.run(root, { ...manifest, subprocess })
   await runtime.start()

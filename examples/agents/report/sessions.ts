@@ -48,7 +48,8 @@ export class SessionStore {
     const file = this.#file(id)
     try {
       mkdirSync(this.directory, { recursive: true, mode: 0o700 })
-      writeFileSync(`${file}.tmp`, JSON.stringify({ id, cwd, turns, history }), { mode: 0o600 })
+      rmSync(`${file}.tmp`, { force: true })
+      writeFileSync(`${file}.tmp`, JSON.stringify({ id, cwd, turns, history }), { flag: 'wx', mode: 0o600 })
       renameSync(`${file}.tmp`, file)
       this.#removeOldest()
     } catch (error) {
@@ -61,7 +62,9 @@ export class SessionStore {
     // The id comes from the client and becomes part of a path.
     if (!ID.test(id)) return undefined
     try {
-      if (statSync(this.#file(id)).size > MAX_FILE_BYTES) throw new Error('the file is too large')
+      const found = statSync(this.#file(id))
+      if (!found.isFile()) throw new Error('it is not a regular file')
+      if (found.size > MAX_FILE_BYTES) throw new Error('the file is too large')
       const stored: unknown = JSON.parse(readFileSync(this.#file(id), 'utf8'))
       if (!isStored(stored)) throw new Error('the file does not hold a session')
       const history = stored.history.filter(update => REPLAYED.has(update?.sessionUpdate)).slice(-MAX_HISTORY)

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, opendir } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, opendir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   type AgentContext,
@@ -134,16 +134,23 @@ async function fileSize(absolute: string): Promise<number | undefined> {
   return stats?.isFile() ? stats.size : undefined
 }
 
-// O_NOFOLLOW: a link may have taken the file's place since it was looked at.
+// A link or a pipe may have taken the file's place since it was looked at: the one is refused, the other not waited for.
+async function openPlain(absolute: string, flags: number): Promise<FileHandle> {
+  const file = await open(absolute, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new Error(`${absolute} is not a regular file`)
+}
+
 async function readOwn(absolute: string): Promise<string> {
-  await using file = await open(absolute, constants.O_RDONLY | constants.O_NOFOLLOW)
+  await using file = await openPlain(absolute, constants.O_RDONLY)
   const { bytesRead, buffer } = await file.read(Buffer.alloc(LIMITS.fileSize), 0, LIMITS.fileSize, 0)
   return buffer.toString('utf8', 0, bytesRead)
 }
 
 async function writeOwn(absolute: string, content: string): Promise<void> {
   await mkdir(dirname(absolute), { recursive: true })
-  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
-  await using file = await open(absolute, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o644)
+  await using file = await openPlain(absolute, constants.O_WRONLY | constants.O_CREAT)
+  await file.truncate()
   await file.writeFile(content)
 }

@@ -98,6 +98,8 @@ async function followSources(
   }
   const watcher = watch(root, {
     ignoreInitial: true,
+    // A link can lead anywhere, into /proc for one; what belongs to the extension lies in its folder.
+    followSymlinks: false,
     ignored: at => LEFT_OUT.test(at.slice(root.length)),
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
   })

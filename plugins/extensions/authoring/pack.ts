@@ -1,15 +1,19 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { create } from 'tar'
+import { readRegularFile } from '../../../kernel/plugin.js'
 import { LEFT_OUT } from '../code.js'
 import { ExtensionErrors } from '../errors.js'
 import { importModule } from '../import-module.js'
 import { readArchive } from '../install/archive.js'
-import { readFolder } from '../install/folder.js'
+import { readFolder, readLocalArchive } from '../install/folder.js'
 import { sha256, treeDigest } from '../install/tree.js'
 import type { Manifest } from '../manifest.js'
+
+/** Of a source, and of what is bundled from it. */
+const MAX_SOURCE_BYTES = 16 * 1024 * 1024
 
 export interface Packed {
   /** Absolute. */
@@ -36,13 +40,15 @@ export async function packFolder(
   const all = await readFolder(root, [...LEFT_OUT, ...leftOut])
   const tree = all.filter(({ path: at }) => !stale.test(at))
   const part = `${file}.part`
+  // A pipe that somebody left in its place would be waited for.
+  await rm(part, { force: true })
   const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
   try {
     await create(
       options,
       tree.map(({ path: at }) => at),
     )
-    const bytes = await readFile(part)
+    const bytes = await readLocalArchive(part)
     const unpacked = await readArchive(bytes, at => at.startsWith('extension.'))
     if (treeDigest(unpacked) !== treeDigest(tree)) throw ExtensionErrors.extension_changing(`${root} changes meanwhile`)
     await rename(part, file)
@@ -61,7 +67,7 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
   const source = main?.replace(/\.m?js$/, '.ts')
   if (main === undefined || source === undefined || source === main) return undefined
   const entry = path.join(root, source)
-  if (!(await readFile(entry).catch(() => undefined))) return undefined
+  if (!(await readRegularFile(entry, { maxBytes: MAX_SOURCE_BYTES }))) return undefined
   const { build } = await bundlerOf(root, source)
   const file = path.join(root, main)
   const { outputFiles } = await build({
@@ -81,7 +87,8 @@ export async function bundleMain(root: string, { main }: Manifest): Promise<stri
   })
   const [{ text } = { text: '' }] = outputFiles
   // Whoever watches the folder is not woken for nothing.
-  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text)
+  const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
+  if (before?.toString() !== text) await writeFile(file, text)
   return source
 }
 

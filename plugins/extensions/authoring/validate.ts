@@ -1,4 +1,4 @@
-import { readFile, realpath, writeFile } from 'node:fs/promises'
+import { realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf } from '../../../kernel/plugin.js'
@@ -20,7 +20,7 @@ export interface Validation {
 
 /** The manifest of a folder, and where that really is. @throws Fault of the manifest, with file, line and key */
 export async function readFolderManifest(folder: string) {
-  const { manifest, text } = await readManifestFile(folder, file => readFile(file))
+  const { manifest, text } = await readManifestFile(folder)
   return { root: await realpath(folder), manifest, text }
 }
 

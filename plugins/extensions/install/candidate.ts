@@ -96,11 +96,7 @@ async function readContent(
 }
 
 async function manifestOf(tree: Tree): Promise<Manifest> {
-  return readManifest('', async path => {
-    const file = tree.find(file => file.path === path)
-    if (file === undefined) throw Object.assign(new Error(`${path} is not there`), { code: 'ENOENT' })
-    return file.bytes
-  }).catch(error => {
+  return readManifest('', async path => tree.find(file => file.path === path)?.bytes).catch(error => {
     if (error instanceof Fault && error.code === 'extension_manifest_missing')
       throw ExtensionErrors.extension_manifest_missing('there is no extension.toml and no extension.json in it')
     throw error

@@ -16,7 +16,7 @@ export interface Files {
   remove(path: string): Promise<void>
 }
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
 
 /** The disk of this machine. */
 export const systemFiles: Files = {
@@ -31,7 +31,7 @@ export const systemFiles: Files = {
     }
   },
   async syncFolder(folder) {
-    const handle = await open(folder, O_RDONLY)
+    const handle = await open(folder, O_RDONLY | O_DIRECTORY)
     await handle.sync().finally(() => handle.close())
   },
   rename,

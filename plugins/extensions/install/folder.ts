@@ -1,7 +1,7 @@
-import { constants } from 'node:fs'
-import { lstat, open, opendir, realpath } from 'node:fs/promises'
+import { closeSync, fstatSync } from 'node:fs'
+import { lstat, opendir, realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf } from '../../../kernel/plugin.js'
+import { messageOf, openRegularFile, readBounded, readRegularFile } from '../../../kernel/plugin.js'
 import { InstallErrors, refused } from './errors.js'
 import { limits } from './limits.js'
 import { partsOf, type Tree, TreeBuilder } from './tree.js'
@@ -44,34 +44,26 @@ async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut:
 /** Reads a file that is still where it was looked at; a folder above it may have become a link meanwhile. */
 async function readPlain(root: string, relative: string, size: number): Promise<Buffer> {
   const file = path.join(root, relative)
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const handle = await open(file, flags).catch(unreadable(relative))
+  const changing = () => refused('changing', 'it is being changed; try again', relative)
+  const handle = await openRegularFile(file, { links: 'refuse' }).catch(unreadable(relative))
   try {
-    const [opened, real] = [await handle.stat(), await realpath(file).catch(() => undefined)]
-    if (!opened.isFile() || opened.nlink !== 1 || opened.size !== size || real !== file)
-      throw refused('changing', 'it is being changed; try again', relative)
-    const bytes = Buffer.alloc(size)
-    const { bytesRead } = await handle.read(bytes, 0, size, 0)
-    if (bytesRead !== size) throw refused('changing', 'it is being changed; try again', relative)
+    const [opened, real] = [fstatSync(handle), await realpath(file).catch(() => undefined)]
+    if (opened.nlink !== 1 || opened.size !== size || real !== file) throw changing()
+    const bytes = await readBounded(handle, file, size).catch(() => Buffer.alloc(0))
+    if (bytes.length !== size) throw changing()
     return bytes
   } finally {
-    await handle.close()
+    closeSync(handle)
   }
 }
 
 /** Bytes of a local archive, no more than an archive may have. */
 export async function readLocalArchive(file: string): Promise<Buffer> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(unreadable(file))
-  try {
-    const { size } = await handle.stat()
-    if (size > limits.archiveBytes)
-      throw refused('too_large', `the archive has ${size} bytes, at most ${limits.archiveBytes} are taken`)
-    const bytes = Buffer.alloc(size)
-    const { bytesRead } = await handle.read(bytes, 0, size, 0)
-    return bytes.subarray(0, bytesRead)
-  } finally {
-    await handle.close()
-  }
+  const bytes = await readRegularFile(file, { maxBytes: limits.archiveBytes }).catch(error => {
+    if (error.code === 'file_too_large') throw refused('too_large', `the archive ${messageOf(error)}`)
+    return unreadable(file)(error)
+  })
+  return bytes ?? unreadable(file)('there is no such file')
 }
 
 function unreadable(what: string) {

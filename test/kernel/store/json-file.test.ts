@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { textFile } from '../../../kernel/store/json-file.js'
+import { hostileFiles } from '../../fixtures/hostile-files.js'
 import { codeOf, inFolder } from './harness.js'
 
 test('a text file is read whole and replaced whole, leaving nothing beside it', () =>
@@ -42,12 +43,31 @@ test('permissions and links stay, a leftover of a crash is no hindrance', () =>
 
 test('what cannot be read or written is told, and the next write is not held up', () =>
   inFolder(async folder => {
-    assert.is(await codeOf(() => textFile(folder).read()), 'file_unreadable')
+    assert.is(await codeOf(() => textFile(folder).read()), 'file_not_regular')
     const file = textFile(path.join(folder, 'sub', 'a'))
     assert.is(await codeOf(() => file.write('x')), 'file_unwritable')
     await mkdir(path.join(folder, 'sub'))
     await file.write('x')
     assert.is(await file.read(), 'x')
   }))
+
+test('what is no file is told of when it is read and replaced when it is written, a device behind a link never', async () => {
+  for (const { name, refused, put } of hostileFiles.filter(({ refused }) => refused !== 'none')) {
+    await inFolder(async folder => {
+      const at = path.join(folder, 'file')
+      const end = await put(at)
+      const file = textFile(at)
+      if (refused === 'missing') assert.is(await file.read(), undefined)
+      else assert.is(await codeOf(() => file.read()), refused, name)
+      if (name === 'a folder') assert.is(await codeOf(() => file.write('x')), 'file_unwritable')
+      else {
+        await file.write('x')
+        assert.is(await file.read(), 'x', name)
+      }
+      end()
+    })
+  }
+  assert.ok((await stat('/dev/zero')).isCharacterDevice())
+})
 
 test.run()

@@ -1,4 +1,4 @@
-import { readFile, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { definePlugin, type Fault, type Gate, type Notify, type PluginKernel } from '../../../kernel/plugin.js'
 import {
   Extensions,
@@ -46,7 +46,7 @@ export function fakeExtensions() {
 
     async load(folder: string) {
       const root = await realpath(folder)
-      const manifest = await readManifest(root, path => readFile(path))
+      const manifest = await readManifest(root)
       const { name, version } = manifest
       const state = 'active' as const
       const extension = {

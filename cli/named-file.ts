@@ -1,0 +1,46 @@
+import { constants, openSync, readSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { FileErrors, readRegularFile, unreadable } from '../kernel/kit/read-file.js'
+
+/** Bytes of a text that is named on the command line. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/**
+ * The text of a file that a person named on the command line, or of a pipe, such as `<(command)` makes one.
+ * @param path absolute
+ * @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable`
+ */
+export async function readNamedFile(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined)
+  const bytes = found?.isFIFO() ? await readPipe(path) : await readRegularFile(path, { maxBytes: MAX_BYTES })
+  if (!bytes) throw FileErrors.file_unreadable(`there is no file ${path}`, { next: 'name a file that is there' })
+  return bytes.toString()
+}
+
+/** Opened without waiting: where nobody writes there is nothing to wait for. */
+async function readPipe(path: string): Promise<Buffer> {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const chunks = [firstOf(fd, path)]
+  let length = 0
+  for await (const chunk of new Socket({ fd, readable: true, writable: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_BYTES) throw FileErrors.file_too_large(`${path} gives more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** What is in a pipe by now: nothing while its writer is still busy. @throws Fault `file_unreadable` when it has no writer */
+function firstOf(fd: number, path: string): Buffer {
+  const chunk = Buffer.alloc(64 * 1024)
+  try {
+    const length = readSync(fd, chunk)
+    if (length > 0) return chunk.subarray(0, length)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return Buffer.alloc(0)
+    throw unreadable(path, error)
+  }
+  const next = 'start what writes into it first, or name a file'
+  throw FileErrors.file_unreadable(`${path} is a pipe that nothing comes out of`, { next })
+}

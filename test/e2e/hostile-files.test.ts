@@ -1,0 +1,37 @@
+// proof, timeout: 600s: every place that reads a file, with every kind of file that is none
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { attackLive, attackStart, FileScene, livePlaces, startPlaces } from '../fixtures/file-places.js'
+import { hostileFiles } from '../fixtures/hostile-files.js'
+
+const scene = new FileScene()
+const test = suite('hostile files')
+test.before(() => scene.open())
+test.after(() => scene.close())
+
+for (const place of livePlaces) {
+  test(`${place.name}: whatever lies there is answered for, and nobody else waits for it`, async () => {
+    const wrong: string[] = []
+    for (const hostile of hostileFiles) wrong.push(...(await attackLive(scene, place, hostile)))
+    assert.equal(wrong, [])
+  })
+}
+
+test('the daemon stops', async () => {
+  assert.ok((await scene.svc('daemon', 'stop')).ok)
+})
+
+/** A start takes a while: the others have their turn in `npm run prove:attack -- files`. */
+const started = hostileFiles.filter(({ name }) =>
+  ['a named pipe', 'a socket', 'a link to /dev/zero', 'a folder', 'a sparse file of 1 GB'].includes(name),
+)
+
+for (const place of startPlaces) {
+  test(`a start with something else as ${place.name} never hangs and says what is wrong`, async () => {
+    const wrong: string[] = []
+    for (const hostile of started) wrong.push(...(await attackStart(scene, place, hostile)))
+    assert.equal(wrong, [])
+  })
+}
+
+test.run()
