@@ -39,7 +39,9 @@ export { encodeFrame } from './http/streams.js'
 export type { Ids } from './ids.js'
 export { issueText } from './issue-text.js'
 export type { Journal, JournalRecord } from './journal/index.js'
+export { onBehalfOf } from './on-behalf.js'
 export type { Contributed, Home, HookFactory, HookOptions, KernelStart, Log, PluginKernel } from './plugin-kernel.js'
+export { type Rate, TokenBucket } from './rate.js'
 export * from './reconcile/types.js'
 export {
   canonicalJson,

@@ -2,6 +2,8 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnC
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { type Clock, systemClock } from './clock.js'
+import type { Report } from './hooks/index.js'
+import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './spawn/bounded-output.js'
 import { SpawnError } from './spawn/error.js'
 import { environmentHas, inspectProcess, inspectProcesses, processesByEnvironment } from './spawn/inspect.js'
 import { ManagedProcess, type ProcessHandle, type SpawnedChild, type StopOptions } from './spawn/managed-process.js'
@@ -18,6 +20,8 @@ export type { ReapResult } from './spawn/reap.js'
 export interface SpawnRequest {
   /** The plugin it is for. */
   readonly owner: string
+  /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
+  readonly onBehalfOf?: string
   /** What it is, for people. */
   readonly label: string
   /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
@@ -56,12 +60,17 @@ export interface SpawnerOptions {
   readonly clock: Clock
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
+  /** Told when a process floods one of its streams. */
+  readonly report?: Report
+  /** Of each output stream of each process. */
+  readonly limits?: OutputLimits
 }
 
 /** Milliseconds in which looks at the environments of all processes become one: hundreds may end at once. */
 const lookMs = 10
 
-export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions): Spawner {
+export function createSpawner(options: SpawnerOptions): Spawner {
+  const { homeId, table, clock, durable, report, limits = OUTPUT_LIMITS } = options
   const system = processSystem(`SVC_HOME_ID=${homeId}`)
   const byProcess = shared(() => processesByEnvironment('SVC_PROCESS_ID', process.platform))
   const running = new Set<ManagedProcess>()
@@ -82,7 +91,17 @@ export function createSpawner({ homeId, table, clock, durable }: SpawnerOptions)
       await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
     }
     const descendants = async () => (await byProcess()).get(id) ?? []
-    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, descendants, clock, forget)
+    const owner = request.onBehalfOf ?? request.owner
+    const bounded = (stream: string, kill: () => void) =>
+      new BoundedOutput(owner, limits, (verdict, text) => {
+        report?.({
+          owner,
+          hook: request.onBehalfOf === undefined ? `${stream} of ${request.label}` : stream,
+          error: new Error(text),
+        })
+        if (verdict === 'flooded') kill()
+      })
+    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, descendants, clock, forget, bounded)
     running.add(handle)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
