@@ -23,6 +23,22 @@ export function daemonItems(status: string): DiagnosticItem[] {
   ]
 }
 
+/** @param why no extension runs; undefined when they do */
+export function safeModeItems(why: string | undefined): DiagnosticItem[] {
+  if (why === undefined) return []
+  return [
+    finding({
+      id: 'daemon.safe_mode',
+      code: 'daemon_safe_mode',
+      category: 'daemon',
+      severity: 'warning',
+      title: 'Safe mode: no extension runs',
+      message: `${why}; disable what is to blame, then restart the daemon to leave safe mode`,
+      suggested_command: 'svc daemon stop && svc daemon start',
+    }),
+  ]
+}
+
 /** One item for every plugin that failed or waits for another. */
 export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
   const items = plugins.flatMap(({ name, state }) => {
