@@ -14,11 +14,11 @@ export interface OutputLimits {
 }
 
 /**
- * Reading 32 MiB a second takes a few percent of the event loop, and a small burst keeps one turn of it short. A process that
- * always has that much to say is ended after some nine seconds; one that prints a large file is not.
+ * Reading 16 MiB a second takes a few percent of the event loop, and a small burst keeps one turn of it short. A process that
+ * always has that much to say is ended after some twenty seconds; one that prints a large file is not.
  */
 export const OUTPUT_LIMITS: OutputLimits = {
-  read: { burst: 4 * MIB, perSecond: 32 * MIB },
+  read: { burst: 4 * MIB, perSecond: 16 * MIB },
   tolerated: { burst: 256 * MIB, perSecond: 4 * MIB },
 }
 

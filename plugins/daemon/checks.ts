@@ -33,7 +33,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
       category: 'daemon',
       severity: 'warning',
       title: 'Safe mode: no extension runs',
-      message: `${why}; disable what is to blame, then restart the daemon to leave safe mode`,
+      message: `the daemon is in safe mode and runs no extension: ${why}; disable what is to blame, then start it again`,
       suggested_command: 'svc daemon stop && svc daemon start',
     }),
   ]
