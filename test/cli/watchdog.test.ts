@@ -13,7 +13,10 @@ const holder = fileURLToPath(new URL('../fixtures/watchdog-holder.ts', import.me
 test('work of the kernel on behalf of an extension is blamed on the extension, also once it is optimized', () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-watchdog-'))
   try {
-    const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], { encoding: 'utf8', timeout: 60_000 })
+    const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
     assert.match(stdout, /^acme\.loud: (spin|onBehalfOf|a function)/, stderr)
   } finally {
     rmSync(home, { recursive: true, force: true })

@@ -82,7 +82,10 @@ test('after three successors the daemon starts in safe mode, and says so; a rest
   assert.match(doctor, 'the daemon is in safe mode and runs no extension')
   assert.match(doctor, 'svc daemon stop && svc daemon start')
   assert.match(log(at), 'safe mode, no extension runs')
-  const { extensions } = await at.json<{ extensions: { name: string; state: string; pid?: number }[] }>('extension', 'list')
+  const { extensions } = await at.json<{ extensions: { name: string; state: string; pid?: number }[] }>(
+    'extension',
+    'list',
+  )
   for (const { name, state, pid } of extensions) assert.equal([name, state, pid], [name, 'registered', undefined])
 
   for (let n = 0; n < 4; n++) await at.svc('extension', 'disable', `acme.hold${n}`)
@@ -130,7 +133,11 @@ test('a stop that is asked for after the kill, before the successor has the lock
   assert.match(await at.svc('daemon', 'stop'), 'no daemon is running')
   const { spawnSync } = await import('node:child_process')
   const program = new URL('../../dist/daemon.cjs', import.meta.url).pathname
-  const successor = spawnSync(process.execPath, [program, '--successor'], { cwd: at.home, env: at.env, timeout: 30_000 })
+  const successor = spawnSync(process.execPath, [program, '--successor'], {
+    cwd: at.home,
+    env: at.env,
+    timeout: 30_000,
+  })
   assert.is(successor.status, 0)
   assert.match(log(at), 'svc daemon stop was asked for')
   await at.svc('daemon', 'start')
