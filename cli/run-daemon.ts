@@ -130,7 +130,7 @@ async function startKernel(
   for (const name of options.succeeds ? recentCulprits(home) : []) {
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
-  const safeMode = options.safeMode ? 'svc daemon start --safe-mode asked for it' : whySafeMode(home)
+  const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
   const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
   kernel = await createKernel({
     home,
