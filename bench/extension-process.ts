@@ -67,7 +67,7 @@ const handlers = {
       digest: '',
     } as const
     runtime = new SubprocessRuntime(subprocessHost(own as unknown as PluginKernel), extension, {
-      logs: new LogRing('epoch', Date.now),
+      logs: new LogRing('epoch', (own as unknown as PluginKernel).clock),
     })
     await runtime.start()
   },

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { homeOfEnv } from './address.js'
+import { SAFE_MODE } from './daemon-arguments.js'
 import { loadDaemon } from './load-daemon.js'
 
 // What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
@@ -8,8 +9,9 @@ const exit = process.exit.bind(process)
 const root = dirname(fileURLToPath(import.meta.url))
 const follows = '--successor'
 const succeeds = process.argv.includes(follows)
-const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows]
+const safeMode = process.argv.includes(SAFE_MODE)
+const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows, ...(safeMode ? [SAFE_MODE] : [])]
 const home = homeOfEnv(process.env)
 loadDaemon(root, home)
-  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds }))
+  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode }))
   .then(exit)

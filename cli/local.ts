@@ -33,7 +33,10 @@ export const localCommands: readonly LocalCommand[] = [
     path: 'daemon start',
     summary: 'Start the daemon of this home and wait until it is ready',
     args: [],
-    options: [{ name: 'foreground', type: 'boolean', summary: 'stay in this process and log to standard output' }],
+    options: [
+      { name: 'foreground', type: 'boolean', summary: 'stay in this process and log to standard output' },
+      { name: 'safe-mode', type: 'boolean', summary: 'run no extension' },
+    ],
     load: () => import('./start-daemon.js').then(module => module.startDaemon),
   },
   {

@@ -4,9 +4,11 @@ import type { Kernel } from '../kernel/index.js'
 import type { Env } from './address.js'
 import { type Blame, containFailures } from './containment.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
+import { isStopAsked } from './home-notes.js'
 import { LogFile, logPath } from './log-file.js'
+import { forgetEnds, recentCulprits, whySafeMode } from './restart-limit.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
-import type { Blocked } from './watchdog.js'
+import type { Blocked, Watchdog } from './watchdog.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
@@ -26,9 +28,14 @@ export interface DaemonOptions {
   readonly successor?: readonly string[]
   /** It follows one that is being ended and waits for its lock. */
   readonly succeeds?: boolean
+  /** No extension is to run. */
+  readonly safeMode?: boolean
   /** Called once, when it serves. */
   readonly onReady?: () => void
 }
+
+/** A successor must not start once a person has stopped the daemon that it follows. */
+class StopAsked extends Error {}
 
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
 export async function runDaemon(options: DaemonOptions): Promise<number> {
@@ -42,18 +49,23 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   try {
     const code = loadCode()
     log = await openDaemonLog(file, foreground)
-    kernel = await startKernel(options, log, code)
+    kernel = await startKernel(options, log, code, stopped)
     rotateLog(file, kernel, (await code).settings)
   } catch (error) {
-    return refuse(error, foreground, log)
+    if (!(error instanceof StopAsked)) return refuse(error, foreground, log)
+    log?.({ level: 'info', msg: 'not started after the daemon before: svc daemon stop was asked for' })
+    return 0
   }
   const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
   options.onReady?.()
+  const { safeMode } = kernel.host
+  if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
   const clean = await close(kernel, log)
+  if (typeof why === 'string') forgetEnds(home)
   return typeof why === 'string' && clean ? 0 : 1
 }
 
@@ -84,7 +96,12 @@ function loadCode() {
 type Code = ReturnType<typeof loadCode>
 
 /** The kernel, watched and contained, without the plugin that held the daemon before. */
-async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): Promise<Kernel> {
+async function startKernel(
+  options: DaemonOptions,
+  log: DaemonLog,
+  code: Code,
+  stopped: Promise<string>,
+): Promise<Kernel> {
   const { root, home, env, successor } = options
   let kernel: Kernel | undefined
   const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
@@ -93,14 +110,27 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
   }
+  let watchdog: Watchdog | undefined
+  let isStopping = false
+  void stopped.then(() => {
+    isStopping = true
+    watchdog?.stopping()
+  })
   const watch = async () => {
     const { startWatchdog } = await import('./watchdog.js')
-    startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+    watchdog = startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+    if (isStopping) watchdog.stopping()
   }
   // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
   const early = hasDropIns(home)
   if (early) await watch()
   const suspect = readSuspect(home)
+  const leftOut = new Map(suspect && [[suspect.owner, describeSuspect(suspect)]])
+  // Two that hold it in turns would never be left out together.
+  for (const name of options.succeeds ? recentCulprits(home) : []) {
+    if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
+  }
+  const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
   const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
   kernel = await createKernel({
     home,
@@ -112,9 +142,15 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,
     cgroup: env.SVC_CGROUP !== 'off',
-    ...(options.succeeds && { waitForLockMs: successionMs }),
-    ...(suspect &&
-      !critical.includes(suspect.owner) && { leftOut: [{ name: suspect.owner, why: describeSuspect(suspect) }] }),
+    ...(safeMode !== undefined && { safeMode }),
+    ...(options.succeeds && {
+      waitForLockMs: successionMs,
+      // Whoever asks for a stop says so before looking who holds the lock: one of the two sees the other.
+      locked: () => {
+        if (isStopAsked(home)) throw new StopAsked()
+      },
+    }),
+    leftOut: [...leftOut].flatMap(([name, why]) => (critical.includes(name) ? [] : { name, why })),
   })
   if (suspect) {
     forgetSuspect(home)

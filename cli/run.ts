@@ -72,7 +72,9 @@ interface World {
 async function execute(entry: Entry, given: Given, world: World): Promise<number> {
   if (entry.kind === 'route') {
     const { runRoute } = await import('./run-route.js')
-    await runRoute(entry, given, world)
+    const ask = () => runRoute(entry, given, world)
+    if (entry.path === 'extension disable') await disableSurely(ask, given, world)
+    else await ask()
     return exitCodes.done
   }
   const context = contextOf(entry, await withWorkspace(entry, given, world), world)
@@ -83,6 +85,18 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
     if (error instanceof CliFault || error instanceof Fault || world.io.signal.aborted) throw error
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
+  }
+}
+
+/** What holds the daemon must not be what keeps it from being switched off. A link to one workspace is no note's business. */
+async function disableSurely(ask: () => Promise<void>, given: Given, { io, home, out }: World): Promise<void> {
+  const [name = ''] = Object.values(given.args).flat()
+  try {
+    await ask()
+  } catch (unreached) {
+    const { disableLater, isUnreached } = await import('./disable-later.js')
+    if (!isUnreached(unreached) || given.options.workspace !== undefined) throw unreached
+    await disableLater({ home, name, out, signal: io.signal, unreached, ask })
   }
 }
 

@@ -3,7 +3,9 @@ import { closeSync, fstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runningDaemon } from './address.js'
+import { SAFE_MODE } from './daemon-arguments.js'
 import { CliFault } from './fault.js'
+import { forgetStop } from './home-notes.js'
 import type { LocalContext } from './local.js'
 import { logPath, logTail, openLog } from './log-file.js'
 
@@ -25,14 +27,23 @@ interface Identity {
 /** `daemon start`: detached, or in this process. A daemon that runs already is no failure. */
 export async function startDaemon(context: LocalContext): Promise<number | undefined> {
   const { io, home } = context
+  const safeMode = context.options['safe-mode'] === true
   if (context.options.foreground === true) {
+    forgetStop(home)
     const { loadDaemon } = await import('./load-daemon.js')
     const runDaemon = await loadDaemon(io.root, home)
-    return runDaemon({ root: io.root, home, env: io.env, foreground: true })
+    return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode })
   }
   const other = await runningDaemon(home)
   if (other !== undefined) {
     const identity = await waitReady(context, async () => (await runningDaemon(home)) !== other)
+    if (identity && safeMode) {
+      const text = `a daemon holds ${home} already (pid ${other}), with its extensions unless svc status says otherwise`
+      throw new CliFault('daemon_already_running', text, {
+        exit: 5,
+        next: 'svc daemon stop && svc daemon start --safe-mode',
+      })
+    }
     if (identity) return report(context, 'already_running', identity)
     if ((await runningDaemon(home)) === other) {
       const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
@@ -42,12 +53,18 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
   const log = logPath(home)
   const file = openLogFile(log)
   const begin = file === undefined ? 0 : fstatSync(file).size
-  const child = spawn(process.execPath, [...process.execArgv, join(io.root, daemonFile())], {
-    cwd: home,
-    detached: true,
-    env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
-    stdio: file === undefined ? 'ignore' : ['ignore', file, file],
-  })
+  // Before anything is started: what was asked of the daemon before is over.
+  forgetStop(home)
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, join(io.root, daemonFile()), ...(safeMode ? [SAFE_MODE] : [])],
+    {
+      cwd: home,
+      detached: true,
+      env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
+      stdio: file === undefined ? 'ignore' : ['ignore', file, file],
+    },
+  )
   if (file !== undefined) closeSync(file)
   const ended = endOf(child)
   // A start at the same time may have won: then ours ends and the other one is waited for.

@@ -1,13 +1,9 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { readRegularFileSync } from '../kernel/kit/read-file.js'
-
-/** Many times what a suspect needs. */
-const MAX_BYTES = 64 * 1024
+import { readNote, removeNote, writeNote } from './home-notes.js'
 
 /** Who held the main thread when the daemon had to be ended. Written by the watchdog, taken by the next start. */
 export interface Suspect {
-  /** Name of a plugin; `unknown` when nothing showed whose the code was. */
+  /** Name of a plugin or of whom it works for; `unknown` when nothing showed whose the code was. */
   readonly owner: string
   /** The function and where it stands, for people. */
   readonly where: string
@@ -21,41 +17,19 @@ const suspectPath = (home: string) => join(home, 'suspect.json')
 
 /** By file calls of its own, for the database belongs to the thread that is blocked; on the disk when it returns. */
 export function writeSuspect(home: string, suspect: Suspect): void {
-  const path = suspectPath(home)
-  // Whatever lies there goes: to open a pipe would be to wait for its reader.
-  rmSync(`${path}.tmp`, { recursive: true, force: true })
-  const file = openSync(`${path}.tmp`, 'wx', 0o600)
-  try {
-    writeSync(file, `${JSON.stringify(suspect)}\n`)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  renameSync(`${path}.tmp`, path)
-  const folder = openSync(home, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
+  writeNote(suspectPath(home), suspect)
 }
 
 /** The suspect of the daemon before, if it left one that can be read. */
 export function readSuspect(home: string): Suspect | undefined {
-  try {
-    const { owner, where, at, pid, blocked_seconds } = JSON.parse(
-      String(readRegularFileSync(suspectPath(home), { maxBytes: MAX_BYTES })),
-    )
-    if (typeof owner !== 'string' || typeof where !== 'string') return undefined
-    return { owner, where, at: String(at), pid: Number(pid), blocked_seconds: Number(blocked_seconds) }
-  } catch {
-    return undefined
-  }
+  const { owner, where, at, pid, blocked_seconds } = (readNote(suspectPath(home)) ?? {}) as Partial<Suspect>
+  if (typeof owner !== 'string' || typeof where !== 'string') return undefined
+  return { owner, where, at: String(at), pid: Number(pid), blocked_seconds: Number(blocked_seconds) }
 }
 
 /** It is left out once: the start after this one tries it again. */
 export function forgetSuspect(home: string): void {
-  rmSync(suspectPath(home), { force: true })
+  removeNote(suspectPath(home))
 }
 
 /** What happened, for the log and doctor. */

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process'
 import { closeSync, writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isStopAsked } from './home-notes.js'
 import { openLog } from './log-file.js'
+import { noteEnd, type Succession } from './restart-limit.js'
 import { writeSuspect } from './suspect.js'
-import type { WatchdogData } from './watchdog.js'
+import { BEATS, STOPPING, type WatchdogData } from './watchdog-data.js'
 
 /** Who holds the main thread. */
 export interface Culprit {
@@ -22,7 +24,7 @@ const endedAfter = 5
 const pauseMs = 1000
 
 const { beats, home, successor, log } = workerData as WatchdogData
-const count = new Int32Array(beats)
+const shared = new Int32Array(beats)
 
 let seen = -1
 let missed = 0
@@ -30,7 +32,7 @@ let culprit: Culprit | undefined
 let looking = false
 
 setInterval(async () => {
-  const beat = Atomics.load(count, 0)
+  const beat = Atomics.load(shared, BEATS)
   if (beat !== seen) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: missed })
     seen = beat
@@ -44,7 +46,7 @@ setInterval(async () => {
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
   // It may have come back while it was looked at.
-  if (missed >= endedAfter && Atomics.load(count, 0) === seen) end(culprit)
+  if (missed >= endedAfter && Atomics.load(shared, BEATS) === seen) end(culprit)
 }, tickMs)
 
 /** Pauses the main thread for a moment and reads its stack; undefined when it does not stop. */
@@ -95,7 +97,7 @@ async function nameOf(
 const placeOf = ({ functionName, location }: Debugger.CallFrame, url: string) =>
   `${functionName || 'a function'} (${url.replace(/^.*\/(?=[^/]+\/[^/]+$)/, '')}:${location.lineNumber + 1})`
 
-/** The kernel's guarded calls know for whom they run as `owner` or `cell.owner`. */
+/** The kernel's guarded calls, and work that is done on behalf of somebody, know for whom they run as `owner` or `cell.owner`. */
 function guardedBy(session: Session, { callFrameId }: Debugger.CallFrame): Promise<string | undefined> {
   const expression = "typeof cell === 'object' ? cell.owner : typeof owner === 'string' ? owner : undefined"
   return new Promise(resolve => {
@@ -107,13 +109,28 @@ function guardedBy(session: Session, { callFrameId }: Debugger.CallFrame): Promi
 
 /** Only a signal ends the process: `process.exit` in a worker ends the worker. */
 function end({ owner, where }: Culprit): void {
+  let succession: Succession = 'none'
   try {
     writeSuspect(home, { owner, where, at: new Date().toISOString(), pid: process.pid, blocked_seconds: missed })
-  } catch {}
-  const text = `the daemon does not come back from ${where} of ${owner}: it is ended, and ${owner} left out of the next start\n`
-  if (successor) succeed(successor)
-  else writeSync(2, `error: ${text}`)
-  process.kill(process.pid, 'SIGKILL')
+    succession = noteEnd(home, owner)
+  } catch {
+    // A successor that nothing counts could be followed by others for ever.
+  }
+  const isStopping = Atomics.load(shared, STOPPING) === 1 || isStopAsked(home)
+  const text = `the daemon does not come back from ${where} of ${owner}: it is ended, and ${follows(succession, isStopping, owner)}`
+  try {
+    if (successor && succession !== 'none' && !isStopping) succeed(successor)
+    else writeSync(2, `error: ${text}\n`)
+  } finally {
+    process.kill(process.pid, 'SIGKILL')
+  }
+}
+
+function follows(succession: Succession, isStopping: boolean, owner: string): string {
+  if (isStopping) return 'no other is started, for it was told to stop'
+  if (succession === 'normal') return `${owner} left out of the next start`
+  if (succession === 'safe mode') return 'the next start is in safe mode'
+  return 'no other is started, for that happened too often; svc daemon start --safe-mode'
 }
 
 /** Starts the next daemon, which waits for the lock of this one. */

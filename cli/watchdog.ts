@@ -1,32 +1,30 @@
 import { url as inspectorUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { BEATS, STOPPING, type WatchdogData } from './watchdog-data.js'
 import type { Culprit } from './watchdog-thread.js'
 
 const beatMs = 1000
 
-/** What the thread of the watchdog is given. */
-export interface WatchdogData {
-  readonly beats: SharedArrayBuffer
-  readonly home: string
-  /** Arguments of Node that start the daemon anew; absent in the foreground, where a person does it. */
-  readonly successor?: readonly string[]
-  /** The log, for what the successor prints. */
-  readonly log: string
-}
-
 /** Told when the main thread goes on after it was held for seconds, and by whom it was. */
 export type Blocked = (culprit: Culprit, seconds: number) => void
+
+/** What the thread is told later. */
+export interface Watchdog {
+  /** The daemon was told to stop: should it be ended on the way, none follows it. */
+  stopping(): void
+}
 
 /**
  * A thread that ends the process when the main thread does not come back to its loop for five seconds, and leaves the name
  * of who holds it to the next start. Nothing is watched under a debugger, which stops the thread itself.
  */
-export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, blocked: Blocked): void {
-  if (inspectorUrl() !== undefined) return
-  const beats = new SharedArrayBuffer(4)
-  const count = new Int32Array(beats)
-  setInterval(() => Atomics.add(count, 0, 1), beatMs).unref()
+export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, blocked: Blocked): Watchdog {
+  const beats = new SharedArrayBuffer(8)
+  const shared = new Int32Array(beats)
+  const watchdog = { stopping: () => void Atomics.store(shared, STOPPING, 1) }
+  if (inspectorUrl() !== undefined) return watchdog
+  setInterval(() => Atomics.add(shared, BEATS, 1), beatMs).unref()
   const name = import.meta.url.endsWith('.ts') ? 'watchdog-thread.ts' : 'watchdog-thread.cjs'
   const thread = new Worker(join(root, name), {
     workerData: { ...data, beats } satisfies WatchdogData,
@@ -36,4 +34,5 @@ export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, b
   // Without a watchdog the daemon is as good as before.
   thread.on('error', () => {})
   thread.unref()
+  return watchdog
 }

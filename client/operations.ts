@@ -2332,6 +2332,7 @@ export interface Operations {
             readonly workflow_tagged_events?: number | undefined
           } | null | undefined
           readonly pid: number
+          readonly safe_mode?: string | undefined
           readonly schema_streams: readonly SchemaStream[]
           readonly socket: string
           readonly started_at: string

@@ -75,6 +75,7 @@ export function bindKernel(
       void handle.exited.then(release, () => {})
       return handle
     },
+    report: (owner, hook, error) => report({ owner, hook, error }),
     journal: async (...path) => {
       const { openJournal } = await import('./journal/index.js')
       const timers = {

@@ -43,6 +43,10 @@ export interface KernelOptions {
   readonly replacements?: (names: readonly string[], start: KernelStart) => Promise<readonly Plugin[]>
   /** Plugins that do not run this time, and why, for people. */
   readonly leftOut?: readonly { readonly name: string; readonly why: string }[]
+  /** Why no drop-in runs, and no plugin that takes the place of another; absent when they do. */
+  readonly safeMode?: string
+  /** Called once the home is this kernel's alone, before anything of it is opened; a throw undoes the start. */
+  readonly locked?: () => void
   /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
   readonly quiesceOrder?: readonly string[]
   /** Doors to open; default none, `inject` alone. */
@@ -110,7 +114,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     )
     undo.push(() => config.close())
     const disabled = config.get(KernelSettings.disabled)
-    const replace = [...config.get(KernelSettings.replace), ...(options.replace ?? [])]
+    const { safeMode } = options
+    const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
     const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const write = (line: LogLine) => {
@@ -118,6 +123,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
     undo.push(() => lock.release())
+    options.locked?.()
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
     undo.push(() => disk.close())
@@ -131,12 +137,15 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(() => store.close())
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db
+    let host: Host | undefined
+    const report: Report = fault => host?.report(fault)
     const spawner = createSpawner({
       homeId: await homeIdentity(db, home.root, () => ids.hex(16)),
       table: processTable(db),
       clock,
       durable: () => db.durable(),
       ...(options.cgroup ? { cgroup: cgroupPlace(db) } : {}),
+      report,
     })
     const reap = async (whose: string) => {
       const { ended, resisting } = await spawner.reap()
@@ -151,8 +160,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await spawner.stopAll().finally(() => reap('this daemon'))
     })
 
-    let host: Host | undefined
-    const report: Report = fault => host?.report(fault)
     const events = new EventLog(db, clock, ids, report, { dir: home.path('events') }, eventLimits(config))
     undo.push(() => events.close())
     const records = new RecordStore(db, clock, events, report)
@@ -176,6 +183,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const hostView: HostView = {
       version,
       startedAt,
+      ...(safeMode === undefined ? {} : { safeMode }),
       pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host?.slots.view() ?? [],
@@ -218,6 +226,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       transport,
       disabled,
       leftOut,
+      ...(safeMode === undefined ? {} : { safeMode }),
       replace,
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {

@@ -70,6 +70,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   request(request: InjectRequest, as: Actor): Promise<InjectReply>
   /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
+  /** Attributes a fault to somebody this plugin works for, an extension say; doctor shows it. */
+  report(owner: string, where: string, error: unknown): void
   /** Opens a journal below the home; closed with the scope unless closed before. */
   journal(...path: string[]): Promise<Journal>
   /** A small text file below the home, written durably and atomically. */

@@ -48,7 +48,9 @@ export {
   readRegularFile,
   readRegularFileSync,
 } from './kit/read-file.js'
+export { onBehalfOf } from './on-behalf.js'
 export type { Contributed, Home, HookFactory, HookOptions, KernelStart, Log, PluginKernel } from './plugin-kernel.js'
+export { type Rate, TokenBucket } from './rate.js'
 export * from './reconcile/types.js'
 export {
   canonicalJson,

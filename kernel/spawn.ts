@@ -2,6 +2,8 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnC
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import type { Clock } from './clock.js'
+import type { Report } from './hooks/index.js'
+import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './spawn/bounded-output.js'
 import { Cgroup, type CgroupPlace } from './spawn/cgroup.js'
 import { checkCommand } from './spawn/command.js'
 import { SpawnError } from './spawn/error.js'
@@ -23,6 +25,8 @@ export type { ReapResult } from './spawn/reap.js'
 export interface SpawnRequest {
   /** The plugin it is for. */
   readonly owner: string
+  /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
+  readonly onBehalfOf?: string
   /** What it is, for people. */
   readonly label: string
   /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
@@ -68,12 +72,17 @@ export interface SpawnerOptions {
   durable(): Promise<void>
   /** This process may live in a cgroup of the home: only a program that runs one home and nothing else. */
   readonly cgroup?: CgroupPlace
+  /** Told when a process floods one of its streams. */
+  readonly report?: Report
+  /** Of each output stream of each process. */
+  readonly limits?: OutputLimits
 }
 
 /** Milliseconds between SIGTERM and SIGKILL for what a daemon left, and for what left the group of a process. */
 const termMs = { reap: 1000, strays: 500 }
 
-export function createSpawner({ homeId, table, clock, durable, cgroup: place }: SpawnerOptions): Spawner {
+export function createSpawner(options: SpawnerOptions): Spawner {
+  const { homeId, table, clock, durable, cgroup: place, report, limits = OUTPUT_LIMITS } = options
   const system = hostSystem()
   const { platform } = process
   const cgroup = place && platform === 'linux' ? new Cgroup(homeId, system.self, place) : undefined
@@ -113,7 +122,26 @@ export function createSpawner({ homeId, table, clock, durable, cgroup: place }: 
     const look = platform === 'linux' ? system.look : async () => new Map()
     const endStrays = () =>
       endLeft(system, { rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
-    const handle = new ManagedProcess(child, startTime ?? 'unknown', system, isMarked, endStrays, clock, forget)
+    const owner = request.onBehalfOf ?? request.owner
+    const bounded = (stream: string, kill: () => void) =>
+      new BoundedOutput(owner, limits, (verdict, text) => {
+        report?.({
+          owner,
+          hook: request.onBehalfOf === undefined ? `${stream} of ${request.label}` : stream,
+          error: new Error(text),
+        })
+        if (verdict === 'flooded') kill()
+      })
+    const handle = new ManagedProcess(
+      child,
+      startTime ?? 'unknown',
+      system,
+      isMarked,
+      endStrays,
+      clock,
+      forget,
+      bounded,
+    )
     running.set(number, handle)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })

@@ -9,6 +9,7 @@ import { firstSeed } from './seed.js'
 const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/routes.js'),
   () => import('./prove-attack/files.js'),
+  () => import('./prove-attack/floods.js'),
 ]
 
 async function main(): Promise<number> {

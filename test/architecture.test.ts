@@ -22,7 +22,10 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/verify.ts': 'copies what was opened as a regular file before',
   'kernel/spawn/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
+  'kernel/http/peers.ts': 'reads /proc',
+  'kernel/spawn/cgroup.ts': 'reads /proc and writes the files of a cgroup',
   'plugins/extensions/code.ts': 'makes new files with O_EXCL',
+  'plugins/extensions/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/test.ts': 'writes into a new folder of its own',
@@ -36,7 +39,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
   'cli/build-data.ts': 'writes the build',
   'cli/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
-  'cli/suspect.ts': 'makes a new file with O_EXCL',
+  'cli/home-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'examples/agents/report/sessions.ts': 'reads what it has looked at, makes new files with O_EXCL',
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
@@ -75,7 +78,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 9280
+const STANDS_AT = 9415
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>

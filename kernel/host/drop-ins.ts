@@ -16,7 +16,7 @@ export function dropInsFor(host: Host, owner: string): DropIns {
   return {
     put: plugin => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
     remove: own => change(own, name => host.unload(name ?? own)),
-    whyNot: own => host.slots.whyNot(own),
+    whyNot: own => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
     // Nothing is waited for, so that it can be done while the caller starts as well.
     async purge(own) {
       checkName(own)

@@ -22,6 +22,8 @@ export interface SlotOptions {
   readonly disabled: readonly string[]
   /** Names of plugins that do not run this time, and why. */
   readonly leftOut: ReadonlyMap<string, string>
+  /** Why no drop-in runs. */
+  readonly safeMode?: string
   /** Names of plugins that may take the place of those which they replace. */
   readonly replace: readonly string[]
   /** Says that a plugin changed state, for the event log. */
@@ -116,7 +118,13 @@ export class Slots {
   }
 
   whyNot(name: string): string | undefined {
-    return this.options.disabled.includes(name) ? 'plugins.disabled names it' : this.options.leftOut.get(name)
+    if (this.options.disabled.includes(name)) return 'plugins.disabled names it'
+    return this.options.leftOut.get(name) ?? (name.includes('.') ? this.whyNoDropIn() : undefined)
+  }
+
+  whyNoDropIn(): string | undefined {
+    const { safeMode } = this.options
+    return safeMode === undefined ? undefined : `safe mode: ${safeMode}`
   }
 
   restore(slot: Slot): void {

@@ -79,6 +79,8 @@ export interface HostView {
   readonly version: string
   /** Epoch milliseconds. */
   readonly startedAt: number
+  /** Why no drop-in runs; absent when they do. */
+  readonly safeMode?: string
   readonly pid: number
   readonly userHome: string
   plugins(): PluginInfo[]

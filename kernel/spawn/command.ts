@@ -1,5 +1,6 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { openRegularFileSync } from '../kit/read-file.js'
 
 const defaultPath = '/usr/local/bin:/bin:/usr/bin'
 const firstLineBytes = 256
@@ -31,7 +32,7 @@ function checkInterpreter(file: string, cwd: string): void {
   const start = Buffer.alloc(firstLineBytes)
   let opened: number
   try {
-    opened = openSync(file, 'r')
+    opened = openRegularFileSync(file)
   } catch {
     // A program that may be run and not read is no script.
     return

@@ -1,6 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { PassThrough, pipeline, type Readable, type Writable } from 'node:stream'
+import { pipeline, type Readable, type Writable } from 'node:stream'
 import { type Clock, systemClock, type Timer } from '../clock.js'
+import type { BoundedOutput } from './bounded-output.js'
 import { SpawnError } from './error.js'
 import type { ProcessSeen } from './inspect.js'
 import type { ReapResult } from './reap.js'
@@ -79,10 +80,17 @@ export class ManagedProcess implements ProcessHandle {
     private readonly clock: Clock,
     /** Called once, when the whole group is gone; `stop` waits for it. */
     forget: () => Promise<void>,
+    bounded: (stream: 'stdout' | 'stderr', kill: () => void) => BoundedOutput,
   ) {
     this.pid = child.pid
     // Node throws unread output away when a process ends, and one may end before anybody was handed this.
-    for (const name of ['stdout', 'stderr'] as const) child[name] = pipeline(child[name], new PassThrough(), () => {})
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name] = pipeline(
+        child[name],
+        bounded(name, () => this.kill()),
+        () => {},
+      )
+    }
     this.#empty = new Promise(resolve => {
       this.#settleEmpty = resolve
     })

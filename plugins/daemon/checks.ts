@@ -45,6 +45,22 @@ export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
 
+/** @param why no extension runs; undefined when they do */
+export function safeModeItems(why: string | undefined): DiagnosticItem[] {
+  if (why === undefined) return []
+  return [
+    finding({
+      id: 'daemon.safe_mode',
+      code: 'daemon_safe_mode',
+      category: 'daemon',
+      severity: 'warning',
+      title: 'Safe mode: no extension runs',
+      message: `the daemon is in safe mode and runs no extension: ${why}; disable what is to blame, then start it again`,
+      suggested_command: 'svc daemon stop && svc daemon start',
+    }),
+  ]
+}
+
 /** One item for every plugin that failed or waits for another. */
 export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
   const items = plugins.flatMap(({ name, state }) => {

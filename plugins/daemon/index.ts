@@ -63,6 +63,7 @@ export default definePlugin({
           item: '',
           fields: [
             { header: 'Status', path: 'daemon.status' },
+            { header: 'Safe mode', path: 'daemon.safe_mode' },
             { header: 'Version', path: 'daemon.version' },
             { header: 'PID', path: 'daemon.pid' },
             { header: 'Started', path: 'daemon.started_at', as: 'ago' },

@@ -34,7 +34,16 @@ import {
   StatusMembers,
   type StatusScope,
 } from './api.js'
-import { configItems, daemonItems, faultItems, pluginItems, reconcileItems, storeItems, tcpItems } from './checks.js'
+import {
+  configItems,
+  daemonItems,
+  faultItems,
+  pluginItems,
+  reconcileItems,
+  safeModeItems,
+  storeItems,
+  tcpItems,
+} from './checks.js'
 import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
@@ -173,6 +182,7 @@ export class DaemonService implements DaemonApi {
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
       { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(host.tcp()) },
+      { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(host.safeMode) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
       { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
       {
@@ -214,6 +224,7 @@ export class DaemonService implements DaemonApi {
       uptimeSeconds: Math.max(0, Math.floor((clock.now() - host.startedAt) / 1000)),
       version: host.version,
       pid: host.pid,
+      safeMode: host.safeMode,
       userHome: host.userHome,
       http: this.#http(),
       socket: this.#socket() ?? '',
@@ -247,6 +258,7 @@ export class DaemonService implements DaemonApi {
     const { host, reconcile } = this.kernel
     if (this.#admission !== 'active') return 'draining'
     const troubled =
+      host.safeMode !== undefined ||
       host.store().failed !== undefined ||
       !this.kernel.disk.writable ||
       host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||

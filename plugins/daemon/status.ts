@@ -8,6 +8,8 @@ export interface StatusFacts {
   readonly uptimeSeconds: number
   readonly version: string
   readonly pid: number
+  /** Why no extension runs. */
+  readonly safeMode: string | undefined
   readonly userHome: string
   readonly http: { readonly host: string; readonly port: number; readonly off?: string }
   /** Path of the socket that is listened on, empty when none is. */
@@ -45,6 +47,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       status: facts.daemonStatus,
       version: facts.version,
       pid: facts.pid,
+      ...(facts.safeMode === undefined ? {} : { safe_mode: facts.safeMode }),
       started_at: facts.startedAt,
       http_host: facts.http.host,
       http_port: facts.http.port,

@@ -48,6 +48,11 @@ export function itemsOf({
     const why = health.message ?? 'its health check fails'
     return [item('extension_unhealthy', 'warning', `${key} is not well`, why, undefined)]
   }
+  const { muted } = log
+  if (muted) {
+    const told = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
+    return [item('extension_muted', 'warning', `${key} floods its log`, told, undefined)]
+  }
   if (link && !log.isFollowed) {
     const told = `it runs from ${found.root}, and no svc extension dev follows it any more`
     return [

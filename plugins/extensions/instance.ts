@@ -42,7 +42,7 @@ export class Instance {
     this.#status = enabled ? 'enabled' : 'disabled'
     // What the boot began with has a log already, and faults since then are its own.
     const begun = host.begun(this)
-    this.log = begun?.log ?? new LogRing(host.unique(), () => host.clock.now())
+    this.log = begun?.log ?? new LogRing(host.unique(), host.clock)
     this.#faultsUntil = begun ? 0 : host.clock.now()
     this.#loader = new Loader(host, this, seen => this.#view(seen))
   }

@@ -5,6 +5,7 @@ import { checkAgreed } from './agreement.js'
 import { type BegunCode, BegunCodes } from './begun.js'
 import { Catalog } from './catalog.js'
 import { CodeCache, importPlugin } from './code.js'
+import { disableNotes } from './disable-notes.js'
 import { keyOf } from './identity.js'
 import { guarded, overheard } from './in-process.js'
 import { ProvenanceTable } from './install/provenance.js'
@@ -47,7 +48,7 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
-  const log = new LogRing(ids.hex(16), () => clock.now())
+  const log = new LogRing(ids.hex(16), clock)
   const where = { folder, root: found.root }
   return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }
 }
@@ -63,7 +64,8 @@ function placeOf(
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
   )
-  const isOn = (key: string) => !tables.has('extensions_flag') || flags.enabled(key)
+  const noted = disableNotes(home.root)
+  const isOn = (key: string) => !noted.includes(key) && (!tables.has('extensions_flag') || flags.enabled(key))
   const folder = home.path('extensions', name)
   if (existsSync(folder) && isOn(name)) {
     const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined

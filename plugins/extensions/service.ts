@@ -24,6 +24,7 @@ import { extensionItems } from './checks.js'
 import { Claims } from './claims.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type ExtensionNeeds } from './dev.js'
+import { disableNotes, removeDisableNote } from './disable-notes.js'
 import { Families } from './families.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
@@ -117,11 +118,25 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
+    await this.#honourNotes()
     const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
     for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
     return this.#installer.start()
+  }
+
+  /** What a person switched off while no daemon could be asked. */
+  async #honourNotes(): Promise<void> {
+    const { db, clock, events, home, log } = this.kernel
+    for (const name of disableNotes(home.root)) {
+      await db.tx(t => {
+        this.#flags.set(t, name, false, clock.now())
+        events.emit(t, ExtensionDisabled, { name }, { subject: name })
+      })
+      removeDisableNote(home.root, name)
+      log.info('an extension was switched off while the daemon could not be asked', { extension: name })
+    }
   }
 
   #begun() {

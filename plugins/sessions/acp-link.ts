@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { type AnyMessage, RequestError, type Stream } from '@agentclientprotocol/sdk'
-import { messageOf } from '../../kernel/plugin.js'
+import { messageOf, onBehalfOf, turn } from '../../kernel/plugin.js'
 import { LineSplitter } from './stdout-lines.js'
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -8,9 +8,15 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024
 const MAX_JUNK = 1000
 /** Requests of the agent that are answered at the same time. */
 const MAX_INCOMING = 64
+/** Messages that are handled before the event loop turns: a chunk may hold hundreds, and each takes a while. */
+const LINES_A_TURN = 8
+/** Bytes written to the agent that it has not read; beyond them it is taken to read nothing. */
+const MAX_UNREAD = 16 * 1024 * 1024
 
 /** What comes over a link beside what the SDK handles. */
 export interface LinkHandlers {
+  /** Whose process it is, for people: what its messages cost is attributed to it. */
+  readonly owner: string
   /** The parameters of a `session/update`, in the order they came; nothing after them is looked at before this returns. */
   update(params: unknown): void
   /** Waits while what came so far is not digested. */
@@ -43,10 +49,9 @@ export function linkOf(
 
   /** The message of a line for the SDK; undefined for what is dealt with. Throws when there is too much junk. */
   const take = (line: string): AnyMessage | undefined => {
-    if (line === '') return undefined
     const message = parse(line)
     if (!message || !isExpected(message, asked)) {
-      handlers.junk(line)
+      if (line !== '') handlers.junk(line)
       if (++junk > MAX_JUNK) throw new Error(`${junk} lines in a row that are no message of the protocol`)
       return undefined
     }
@@ -55,6 +60,7 @@ export function linkOf(
       asked.delete(message.id)
     } else if ('id' in message) {
       if (answering.has(message.id) || answering.size >= MAX_INCOMING) {
+        if (stdin.writableLength > MAX_UNREAD) throw new Error('it does not read what it is sent')
         const refusal = new RequestError(-32005, 'too many requests at once').toErrorResponse()
         send({ jsonrpc: '2.0', id: message.id, error: refusal } as AnyMessage).catch(() => {})
         return undefined
@@ -77,10 +83,15 @@ export function linkOf(
       try {
         for await (const chunk of stdout) {
           handlers.activity()
-          for (const line of lines.push(chunk as Buffer)) pass(line)
+          let passed = 0
+          for (const line of lines.push(chunk as Buffer)) {
+            onBehalfOf(handlers.owner, () => pass(line))
+            if (++passed % LINES_A_TURN === 0) await turn()
+          }
           await handlers.room()
         }
-        pass(lines.rest())
+        const rest = lines.rest()
+        if (rest !== '') pass(rest)
         controller.close()
       } catch (error) {
         failure = new Error(messageOf(error), { cause: error })

@@ -26,6 +26,8 @@ const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
 
 /** What a process is started with, once it is spawned. */
 export interface AgentStart {
+  /** Whose process it is, for people. */
+  readonly owner: string
   readonly handle: ProcessHandle
   readonly clock: Clock
   readonly cwd: string
@@ -43,6 +45,8 @@ export interface AgentStart {
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
+  /** The agent broke the protocol, or flooded it. */
+  fault(error: Error): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void
 }
 
@@ -75,6 +79,7 @@ export class AgentProcess {
       start.activity()
     })
     const link = linkOf(handle.stdout, handle.stdin, {
+      owner: start.owner,
       update: params => {
         if (!this.#silent) start.update(params)
       },
@@ -242,7 +247,10 @@ export class AgentProcess {
       // A process that ends closes its pipes a moment before it is gone.
       const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
       const failure = linkFailure()
-      if (failure) return this.#failure('protocol_failure', failure.message)
+      if (failure) {
+        this.start.fault(failure)
+        return this.#failure('protocol_failure', failure.message)
+      }
       return gone ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
     })
     return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])

@@ -78,6 +78,7 @@ export async function launch(
   const { kernel, limits } = context
   const { clock, ids } = kernel
   const cwd = territory.roots[0]!
+  const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
   const base = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
   const start: SessionStart = await context.prepare.run(
@@ -105,12 +106,12 @@ export async function launch(
     clock,
     ids,
     env: start.env,
-    spawn: request => kernel.spawn({ ...request, label: `${row.id} ${request.label}` }),
+    spawn: request => kernel.spawn({ ...request, label: `${row.id} ${request.label}`, onBehalfOf: owner }),
   })
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
     const handle = await kernel
-      .spawn({ label: `${row.id} ${row.agent_name}`, argv: plan.argv, cwd, env: start.env, stdio: 'pipe' })
+      .spawn({ label: owner, argv: plan.argv, cwd, env: start.env, stdio: 'pipe', onBehalfOf: owner })
       .catch(error => {
         throw new AgentFailure('startup_failure', messageOf(error), error)
       })
@@ -124,6 +125,7 @@ export async function launch(
         import('./client-methods.js'),
       ])
       return await AgentProcess.connect({
+        owner,
         handle,
         clock,
         cwd,
@@ -138,6 +140,7 @@ export async function launch(
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),
+        fault: error => kernel.report(owner, 'stdout', error),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
       })
     } finally {

@@ -24,6 +24,8 @@ export const StatusDaemon = v.object({
   http_port: Integer,
   network: v.nullish(NetworkStatus),
   pid: Integer,
+  /** Why no extension runs; absent when they do. */
+  safe_mode: v.optional(v.string()),
   schema_streams: v.array(SchemaStream),
   socket: v.string(),
   started_at: Timestamp,

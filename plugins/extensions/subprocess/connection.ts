@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { type Clock, messageOf } from '../../../kernel/plugin.js'
+import { type Clock, messageOf, onBehalfOf } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
 import { LineSplitter } from '../../sessions/api.js'
 import { RpcError, rpcError } from './rpc-error.js'
@@ -21,6 +21,8 @@ export const BOUNDS = {
 
 /** What the other side asks for, and what it says that is no message. */
 export interface ConnectionHandlers {
+  /** Whose process it is: what its messages cost is attributed to it. */
+  readonly owner: string
   /** The answer to a request; a throw is its error, an {@link RpcError} as it is and anything else without its text. */
   answer(method: string, params: unknown): Promise<unknown>
   junk(line: string): void
@@ -113,7 +115,7 @@ export class Connection {
     try {
       for await (const chunk of this.pipes.stdout) {
         for (const line of lines.push(chunk as Buffer)) {
-          if (line !== '') this.#take(line)
+          onBehalfOf(this.handlers.owner, () => this.#take(line))
           // Who waited for an answer goes on before the next message is looked at.
           await undefined
           if (this.#over !== undefined) return
@@ -129,7 +131,7 @@ export class Connection {
   #take(line: string): void {
     const message = parse(line)
     if (message === undefined || !(isRequest(message) || this.#settle(message))) {
-      this.handlers.junk(line)
+      if (line !== '') this.handlers.junk(line)
       if (++this.#junk >= BOUNDS.junk) throw new Error(`${this.#junk} lines in a row that are no message`)
       return
     }

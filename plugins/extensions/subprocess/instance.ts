@@ -1,4 +1,4 @@
-import { messageOf, type ProcessHandle, within } from '../../../kernel/plugin.js'
+import { messageOf, onBehalfOf, type ProcessHandle, turn, within } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { LogRing } from '../log-ring.js'
 import { Connection } from './connection.js'
@@ -11,8 +11,9 @@ import type { Place, SubprocessHost } from './runtime.js'
 
 /** Milliseconds for what a process said last to come through its pipes. */
 const DRAIN_MS = 500
-/** Characters of log after which a process has to wait for a second: it is held up by its pipe, and nobody else is. */
-const LOG_A_SECOND = 1024 * 1024
+const FLOODS = 'it floods its standard error'
+/** Bytes of log that are handled before the event loop turns. */
+const LOG_A_TURN = 4096
 
 /** What an instance is started with. */
 export interface InstanceStart {
@@ -31,7 +32,7 @@ export class Instance {
   readonly over: Promise<string>
   readonly #connection: Connection
   readonly #ending = new AbortController()
-  readonly #logged: Promise<void>
+  #logged: Promise<void> = Promise.resolve()
   #handshake: Handshake | undefined
 
   private constructor(
@@ -39,9 +40,12 @@ export class Instance {
     private readonly nonce: string,
     private readonly handle: ProcessHandle,
   ) {
-    const { logs, host } = start
-    this.#logged = this.#readLog()
+    const { logs, host, extension } = start
+    const flooded = new Promise<string>(resolve => {
+      this.#logged = this.#readLog(() => resolve(FLOODS))
+    })
     this.#connection = new Connection(handle, host.clock, {
+      owner: extension.name,
       answer: (method, params) => this.#answer(method, params),
       junk: line => logs.note(`not a message: ${line.slice(0, 500)}`),
     })
@@ -50,6 +54,7 @@ export class Instance {
     )
     this.over = Promise.race([
       ended,
+      flooded,
       // A process that ends closes its pipes a moment before it is gone, and its end says more.
       this.#connection.closed.then(({ why, hungUp }) =>
         hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
@@ -74,6 +79,7 @@ export class Instance {
       cwd: extension.root,
       env: launch.env,
       stdio: 'pipe',
+      onBehalfOf: extension.name,
     })
     const instance = new Instance(start, nonce, handle)
     begun(instance)
@@ -130,16 +136,19 @@ export class Instance {
     this.start.logs.flush()
   }
 
-  async #readLog(): Promise<void> {
-    const { logs, host } = this.start
-    let said = 0
+  async #readLog(flooded: () => void): Promise<void> {
+    const { logs, extension } = this.start
     try {
-      for await (const text of this.handle.stderr.setEncoding('utf8')) {
-        logs.push(text as string)
-        said += (text as string).length
-        if (said < LOG_A_SECOND) continue
-        said = 0
-        await host.clock.sleep(1000, this.#ending.signal).catch(() => {})
+      for await (const chunk of this.handle.stderr) {
+        for (let rest = chunk as Buffer; rest.length > 0; ) {
+          const part = logs.isMuted ? rest : rest.subarray(0, LOG_A_TURN)
+          if (!onBehalfOf(extension.name, () => logs.push(part))) {
+            flooded()
+            return
+          }
+          rest = rest.subarray(part.length)
+          if (rest.length > 0) await turn()
+        }
       }
     } catch {
       // Its pipe was destroyed, which is an end like any other.

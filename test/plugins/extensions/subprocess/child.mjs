@@ -23,6 +23,7 @@ const doings = {
   environment: () => process.env,
   greeting: () => greeting,
   garbage: () => flood('no message\n'),
+  blank: () => flood('\n'),
   strangers: () => flood('{"jsonrpc":"2.0","id":"nobody asked","result":1}\n'),
   notifications: () => flood('{"jsonrpc":"2.0","method":"hello"}\n'),
   line: ({ bytes }) => process.stdout.write('x'.repeat(bytes)),

@@ -209,22 +209,26 @@ test('five failures in a row disable it; a health check that succeeds begins ane
   await works()
 })
 
-test('a process that shouts is held up by its own pipe, and goes on when time does', async () => {
-  const { runtime, logs, tell } = await world.make()
+test('a process that floods its log is muted, ended, and started again after a while', async () => {
+  const { runtime, logs, said, tell } = await world.make()
   await runtime.start()
+  const first = runtime.health().pid
   await tell('shout')
-  const last = () => logs.entries().at(-1)?.sequence ?? 0
-  let before = 0
-  const stands = () => {
-    const same = before > 10_000 && last() === before
-    before = last()
-    return same
-  }
-  await until(stands, () => new Promise(resolve => setTimeout(resolve, 50)))
-  // A MiB in lines of a hundred characters, and what one read may bring beyond it.
-  assert.ok(before < 12_000, `${before} lines`)
+  await until(() => runtime.health().restartBackoffMs > 0)
+  assert.is(runtime.health().message, 'it floods its standard error')
+  assert.is(said().match(/muted: it writes more/g)?.length, 1)
+  assert.ok((logs.muted?.dropped ?? 0) > 2 ** 20, 'what was dropped is counted')
   await clock.advance(1000)
-  await until(() => last() > before)
+  await until(() => (runtime.health().pid ?? first) !== first)
+  await runtime.stop({ deadlineMs: 0 })
+})
+
+test('a process that floods its output with empty lines is ended', async () => {
+  const { runtime, tell } = await world.make()
+  await runtime.start()
+  await tell('blank').catch(() => {})
+  await until(() => runtime.health().restartBackoffMs > 0)
+  assert.match(runtime.health().message ?? '', 'lines in a row that are no message')
   await runtime.stop({ deadlineMs: 0 })
 })
 

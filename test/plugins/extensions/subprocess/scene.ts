@@ -96,8 +96,8 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       digest: '',
       ...(workspace ? { workspace } : {}),
     }
-    const logs = new LogRing('epoch', () => base.clock.now())
     const base = subprocessHost(kernel as unknown as PluginKernel)
+    const logs = new LogRing('epoch', base.clock)
     const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
     made.push(runtime)
     const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })

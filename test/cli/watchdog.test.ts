@@ -1,0 +1,26 @@
+// proof: a thread that is really held, for some seconds
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { typescript } from '../harness/run-typescript.js'
+
+const holder = fileURLToPath(new URL('../fixtures/watchdog-holder.ts', import.meta.url))
+
+test('work of the kernel on behalf of an extension is blamed on the extension, also once it is optimized', () => {
+  const home = mkdtempSync(join(tmpdir(), 'svc-watchdog-'))
+  try {
+    const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    assert.match(stdout, /^acme\.loud: (spin|onBehalfOf|a function)/, stderr)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+})
+
+test.run()
