@@ -212,7 +212,7 @@ export class AgentBinding implements Watched {
   }
 
   async #firstWords(running: RunningAgent, again: boolean): Promise<string> {
-    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS) : ''
+    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS, this.owner.turn?.sequence) : ''
     if (summary === '') return running.preamble
     return `${running.preamble}\n\nThis session was interrupted. The conversation so far, shortened:\n\n${summary}`
   }
