@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { type AnyMessage, RequestError, type Stream } from '@agentclientprotocol/sdk'
-import { messageOf } from '../../kernel/plugin.js'
+import { messageOf, turn } from '../../kernel/plugin.js'
 import { LineSplitter } from './stdout-lines.js'
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -19,6 +19,8 @@ export interface LinkHandlers {
   activity(): void
   /** A line that is no message. */
   junk(line: string): void
+  /** A request was refused, for too many are being answered. */
+  refused(why: string): void
 }
 
 /**
@@ -57,6 +59,7 @@ export function linkOf(
       if (answering.has(message.id) || answering.size >= MAX_INCOMING) {
         const refusal = new RequestError(-32005, 'too many requests at once').toErrorResponse()
         send({ jsonrpc: '2.0', id: message.id, error: refusal } as AnyMessage).catch(() => {})
+        handlers.refused(`${MAX_INCOMING} requests are being answered already`)
         return undefined
       }
       answering.add(message.id)
@@ -79,6 +82,8 @@ export function linkOf(
           handlers.activity()
           for (const line of lines.push(chunk as Buffer)) pass(line)
           await handlers.room()
+          // A pipe that is never empty is read again and again before anything else has its turn.
+          if (answering.size >= MAX_INCOMING) await turn()
         }
         pass(lines.rest())
         controller.close()
@@ -96,11 +101,9 @@ export function linkOf(
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
       if ('method' in message && 'id' in message) asked.add(message.id)
-      try {
-        await send(message)
-      } finally {
-        if (!('method' in message) && 'id' in message) answering.delete(message.id)
-      }
+      // Before it is sent: whoever has his answer may ask again.
+      if (!('method' in message) && 'id' in message) answering.delete(message.id)
+      await send(message)
     },
   })
   return { readable, writable, failure: () => failure }

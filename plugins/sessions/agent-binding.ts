@@ -146,6 +146,7 @@ export class AgentBinding implements Watched {
         owner.log.append({ type: 'permission', turnId, content }, { sync: true })
         owner.turn?.touch('permission')
       },
+      warn: (turnId, content) => void owner.log.append({ type: 'runtime_warning', turnId, content }),
       update: params => this.#take(params),
       room: () => owner.log.room(),
       activity: () => owner.turn?.touch(),

@@ -43,6 +43,8 @@ export interface AgentStart {
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
+  /** A request was refused unseen. */
+  refused(why: string): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void
 }
 
@@ -81,6 +83,7 @@ export class AgentProcess {
       room: start.room,
       activity: start.activity,
       junk: line => this.#takeJunk(line),
+      refused: start.refused,
     })
     this.#connection = start.methods.register(client({ name: 'svc' })).connect(link)
     this.ended = this.#watch(() => link.failure())
