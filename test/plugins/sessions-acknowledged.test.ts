@@ -1,10 +1,12 @@
-// proof: kills a daemon that has answered prompts
+// proof, timeout: 180s: kills daemons that have answered prompts
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Installed, processesWith, until } from '../e2e/installed.js'
+import { killedDaemon } from '../fixtures/session-daemon.js'
+import { openWorld, type World } from '../fixtures/session-world.js'
 import type { Reply } from '../harness/kernel.js'
 
 const AGENT = fileURLToPath(new URL('../fixtures/acp-agent.mjs', import.meta.url))
@@ -57,6 +59,7 @@ async function session(name: string, more: object = {}): Promise<{ id: string; b
   return { id, base: `/api/workspaces/${workspace}/sessions/${id}` }
 }
 
+const typesOf = (events: readonly Reply[]) => events.map(({ type }) => type)
 const eventsOf = async (base: string): Promise<Reply[]> => (await ask('GET', `${base}/events?limit=1000`)).events
 const ended = (base: string, turn: string) =>
   until(
@@ -143,6 +146,58 @@ test('a session that is stopped says what became of the prompts that waited', as
   assert.equal([dropped?.type, dropped?.content.note], ['system', 'prompt_dropped'])
   const again = await send('POST', `${base}/prompt`, second)
   assert.equal([again.status, again.body.prompt.status], [202, 'canceled'])
+})
+
+test('a prompt that only the journal has, only the table has, or that only the journal knows the end of', async () => {
+  const killed = await killedDaemon(async (world, sabotage) => {
+    await world.agent('slow', { flags: '--load --slow-init=60000' })
+    await world.agent('plain', { flags: '--load' })
+    const send = async (at: string, text: string) =>
+      (await world.kernel.request('POST', `${at}/prompt`, { text, idempotency_key: 'key' })).body.prompt.new_turn_id
+    const table = await world.session('slow')
+    const ended = await world.session('plain')
+    sabotage.loseEnds()
+    const done: string = await send(ended.at, 'say done')
+    await world.until(ended.at, event => event.type === 'done')
+    sabotage.losePrompts()
+    const turns = { table: (await send(table.at, 'say table')) as string, done }
+    return { table, ended, turns }
+  })
+  const without = await killedDaemon(async (world, sabotage) => {
+    await world.agent('slow', { flags: '--slow-init=60000' })
+    const { at } = await world.session('slow')
+    sabotage.loseRows()
+    await world.kernel.request('POST', `${at}/prompt`, { text: 'say journal', idempotency_key: 'key' })
+    return { at }
+  })
+  const { table, ended, turns } = killed.result
+  const again = async (of: World, at: string, text: string) => {
+    const { status, body } = await of.kernel.request('POST', `${at}/prompt`, { text, idempotency_key: 'key' })
+    return [status, body.prompt?.status, body.prompt?.new_turn_id]
+  }
+  const next = await openWorld(killed)
+  try {
+    const events = await next.events(table.at)
+    assert.equal(typesOf(events), ['user_message', 'error', 'session_stopped'])
+    assert.equal([events[0].content.text, events[1].content.prompt_sent], ['say table', false])
+    assert.equal(await again(next, table.at, 'say table'), [202, 'interrupted', turns.table])
+    assert.equal(typesOf(await next.events(ended.at)).slice(-2), ['done', 'session_stopped'])
+    assert.equal(await again(next, ended.at, 'say done'), [202, 'started', turns.done])
+  } finally {
+    await next.close()
+    await killed.remove()
+  }
+  const last = await openWorld(without)
+  try {
+    const { at } = without.result
+    assert.equal(typesOf(await last.events(at)), ['user_message', 'error', 'session_stopped'])
+    await last.agent('slow')
+    assert.is((await again(last, at, 'say journal'))[0], 200, 'it was never answered, and runs now')
+    await last.until(at, event => event.type === 'done')
+  } finally {
+    await last.close()
+    await without.remove()
+  }
 })
 
 test.run()
