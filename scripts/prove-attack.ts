@@ -10,6 +10,7 @@ const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/routes.js'),
   () => import('./prove-attack/files.js'),
   () => import('./prove-attack/floods.js'),
+  () => import('./prove-attack/kills.js'),
 ]
 
 async function main(): Promise<number> {

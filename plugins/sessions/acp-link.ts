@@ -25,6 +25,8 @@ export interface LinkHandlers {
   activity(): void
   /** A line that is no message. */
   junk(line: string): void
+  /** A request was refused, for too many are being answered. */
+  refused(why: string): void
 }
 
 /**
@@ -63,6 +65,7 @@ export function linkOf(
         if (stdin.writableLength > MAX_UNREAD) throw new Error('it does not read what it is sent')
         const refusal = new RequestError(-32005, 'too many requests at once').toErrorResponse()
         send({ jsonrpc: '2.0', id: message.id, error: refusal } as AnyMessage).catch(() => {})
+        handlers.refused(`${MAX_INCOMING} requests are being answered already`)
         return undefined
       }
       answering.add(message.id)
@@ -89,6 +92,8 @@ export function linkOf(
             if (++passed % LINES_A_TURN === 0) await turn()
           }
           await handlers.room()
+          // A pipe that is never empty is read again and again before anything else has its turn.
+          if (answering.size >= MAX_INCOMING) await turn()
         }
         const rest = lines.rest()
         if (rest !== '') pass(rest)
@@ -107,11 +112,9 @@ export function linkOf(
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
       if ('method' in message && 'id' in message) asked.add(message.id)
-      try {
-        await send(message)
-      } finally {
-        if (!('method' in message) && 'id' in message) answering.delete(message.id)
-      }
+      // Before it is sent: whoever has his answer may ask again.
+      if (!('method' in message) && 'id' in message) answering.delete(message.id)
+      await send(message)
     },
   })
   return { readable, writable, failure: () => failure }

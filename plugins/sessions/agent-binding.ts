@@ -146,6 +146,7 @@ export class AgentBinding implements Watched {
         owner.log.append({ type: 'permission', turnId, content }, { sync: true })
         owner.turn?.touch('permission')
       },
+      warn: (turnId, content) => void owner.log.append({ type: 'runtime_warning', turnId, content }),
       update: params => this.#take(params),
       room: () => owner.log.room(),
       activity: () => owner.turn?.touch(),
@@ -212,7 +213,7 @@ export class AgentBinding implements Watched {
   }
 
   async #firstWords(running: RunningAgent, again: boolean): Promise<string> {
-    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS) : ''
+    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS, this.owner.turn?.sequence) : ''
     if (summary === '') return running.preamble
     return `${running.preamble}\n\nThis session was interrupted. The conversation so far, shortened:\n\n${summary}`
   }

@@ -47,6 +47,8 @@ export interface AgentStart {
   activity(): void
   /** The agent broke the protocol, or flooded it. */
   fault(error: Error): void
+  /** A request was refused unseen. */
+  refused(why: string): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void
 }
 
@@ -86,6 +88,7 @@ export class AgentProcess {
       room: start.room,
       activity: start.activity,
       junk: line => this.#takeJunk(line),
+      refused: start.refused,
     })
     this.#connection = start.methods.register(client({ name: 'svc' })).connect(link)
     this.ended = this.#watch(() => link.failure())

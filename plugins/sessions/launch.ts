@@ -30,6 +30,7 @@ export interface LaunchListener {
   turnId(): string | undefined
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   record(turnId: string, content: EventContent): void
+  warn(turnId: string, content: EventContent): void
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
@@ -101,6 +102,7 @@ export async function launch(
     gate: (toolKind, title): Promise<Fault | undefined> =>
       context.permission.ask({ sessionId: row.id, toolKind, title }),
     record: (turnId, content) => listener.record(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
   })
   const terminals = new Terminals({
     clock,
@@ -141,6 +143,7 @@ export async function launch(
         room: () => listener.room(),
         activity: () => listener.activity(),
         fault: error => kernel.report(owner, 'stdout', error),
+        refused: why => permissions.asking.refuse(why),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
       })
     } finally {

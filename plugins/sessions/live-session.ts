@@ -8,7 +8,7 @@ import { type Launch, planLaunch } from './launch.js'
 import type { HeldLog } from './logs.js'
 import type { SessionLog } from './session-log.js'
 import { isRestartable, walk } from './states.js'
-import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, type Stop, stopEvent } from './stopping.js'
+import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, type Stop, writeStop } from './stopping.js'
 import type { SessionChange, SessionRow } from './table.js'
 import { titleOf } from './title.js'
 import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from './turn.js'
@@ -76,15 +76,15 @@ export class LiveSession implements BindingOwner {
   }
 
   /**
-   * Begins a turn: checks everything and returns before the process, where there is none, is started. Throws what keeps it
-   * from beginning; nothing has changed then.
+   * Begins a turn: checks everything, and returns when the prompt is durable in journal and table, before the process,
+   * where there is none, is started. Throws what keeps it from beginning; nothing has changed then.
    */
   async begin(request: TurnRequest): Promise<BegunTurn> {
     const turn = this.#reserve(request)
     try {
       const planned = await this.#prepare()
-      // What is refused is refused at once; the disk is waited for while the turn begins to be written.
-      const begun = this.#change({}, request.begins)
+      // What is refused is refused at once; the agent starts while the disk is waited for, and is given nothing before.
+      const begun = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
       await Promise.race([begun, undefined])
       const outcome = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
       // Where the disk fails, the caller hears it of `begun`.
@@ -186,7 +186,7 @@ export class LiveSession implements BindingOwner {
 
   async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {
     try {
-      if (planned) await this.#bind(planned)
+      if (planned) await this.#bind(planned, turn.request.sends)
       const agent = this.binding.running?.agent
       if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
       return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(turn.request.text), begun))
@@ -202,16 +202,17 @@ export class LiveSession implements BindingOwner {
     }
   }
 
-  async #bind(planned: Launch): Promise<void> {
+  async #bind(planned: Launch, also?: (t: Tx) => void): Promise<void> {
     const { agent } = await this.binding.start(planned)
     const { state, model } = this.row
-    await this.#change({
+    const change = {
       acp_session_id: agent.session.acpSessionId,
       supports_load: agent.session.supportsLoad ? 1 : 0,
       model: model || planned.plan.model,
       provider: planned.plan.provider,
       ...(state === 'starting' && { state: walk(state, 'active'), ...NOT_STOPPED }),
-    })
+    }
+    await this.#change(change, also)
   }
 
   /** A new session whose process does not start is over; one that was to be restarted stays as restartable as it was. */
@@ -266,8 +267,7 @@ export class LiveSession implements BindingOwner {
     await this.binding.end(steps)
     await turnEnds()
     try {
-      this.log.append(stopEvent(how), { sync: true })
-      await this.log.sync()
+      await writeStop(this.context, this.id, this.log, how)
     } catch (error) {
       this.#report('the end of a session could not be written to its journal', error)
     }

@@ -4,6 +4,13 @@ import type { PermissionParams, ToolCallFields } from './acp-schemas.js'
 /** Answers of a person (Behaviour 6.9). */
 export type Decision = 'allow-once' | 'allow-always' | 'reject-once' | 'reject-always'
 
+/** What the protocol wants for an answer. */
+export type PermissionOutcome =
+  | { readonly outcome: { readonly outcome: 'cancelled' } }
+  | { readonly outcome: { readonly outcome: 'selected'; readonly optionId: string } }
+
+export const CANCELLED: PermissionOutcome = { outcome: { outcome: 'cancelled' } }
+
 export type PermissionOption = NonNullable<PermissionParams['options']>[number]
 
 /** What an agent wants to do, as far as its words tell. */
@@ -60,6 +67,21 @@ export function optionFor(options: readonly PermissionOption[], decision: Decisi
 /** The option with which a mode allows: once where that is offered. */
 export function automaticAllow(options: readonly PermissionOption[]): PermissionOption | undefined {
   return options.find(({ kind }) => kind === 'allow_once') ?? options.find(({ kind }) => kind === 'allow_always')
+}
+
+/** The option that answers a request; undefined when it is cancelled, or when none says what was decided. */
+export function chooseOption(
+  options: readonly PermissionOption[],
+  decision: Decision | 'cancelled',
+  byMode: boolean,
+): PermissionOption | undefined {
+  if (decision === 'cancelled') return undefined
+  return decision === 'allow-once' && byMode ? automaticAllow(options) : optionFor(options, decision)
+}
+
+/** The answer to a request: an option, or `cancelled` where none fits. */
+export function outcomeOf(option: PermissionOption | undefined): PermissionOutcome {
+  return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED
 }
 
 /** Reads from a tool call what is to be done; members that it leaves out may be known from earlier updates of it. */

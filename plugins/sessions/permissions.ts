@@ -3,23 +3,18 @@ import type { PermissionMode } from '../agents/api.js'
 import { permissionDenied } from './acp-error.js'
 import type { PermissionParams, ToolCallFields } from './acp-schemas.js'
 import { SessionErrors } from './api.js'
+import { Asking } from './asking.js'
 import type { EventContent } from './events.js'
 import { PathRefused, resolveInside, type Territory } from './paths.js'
 import * as rules from './permission-rules.js'
 
-/** Requests of one turn that may wait at the same time. */
+/** Requests of one session that may wait for a person at the same time, and paths that one may name. */
 const MAX_PENDING = 16
+const MAX_PATHS = 100
 const MAX_REMEMBERED = 1000
 
-/** What the protocol wants for an answer. */
-export type PermissionOutcome =
-  | { readonly outcome: { readonly outcome: 'cancelled' } }
-  | { readonly outcome: { readonly outcome: 'selected'; readonly optionId: string } }
-
-const CANCELLED: PermissionOutcome = { outcome: { outcome: 'cancelled' } }
-
 interface Concluded {
-  readonly reply: PermissionOutcome
+  readonly reply: rules.PermissionOutcome
   readonly allowed: boolean
 }
 
@@ -38,6 +33,8 @@ export interface PermissionContext {
   /** Asks the `permission` gate. */
   gate(kind: string, title: string): Promise<Fault | undefined>
   record(turnId: string, content: EventContent): void
+  /** Writes a warning into the journal. */
+  warn(turnId: string, content: EventContent): void
 }
 
 /** A request that waits for a person. */
@@ -59,7 +56,7 @@ interface Waiting extends PendingPermission {
 
 interface Verdict {
   readonly decision: rules.Decision | 'cancelled'
-  readonly by: 'mode' | 'workspace' | 'remembered' | 'person' | 'timeout' | 'hook' | 'cancel'
+  readonly by: 'mode' | 'limit' | 'workspace' | 'remembered' | 'person' | 'timeout' | 'hook' | 'cancel'
   readonly note?: string
 }
 
@@ -75,24 +72,51 @@ export class Permissions {
   readonly #waiting = new Map<string, Waiting>()
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
   #grants: Grant[] = []
+  /** Requests that a person is asked, or will be when their paths were looked at. */
+  #open = 0
+  readonly asking: Asking
 
-  constructor(private readonly context: PermissionContext) {}
+  constructor(private readonly context: PermissionContext) {
+    this.asking = new Asking(context)
+  }
 
   get pending(): readonly PendingPermission[] {
     return [...this.#waiting.values()]
   }
 
   /** `session/request_permission`. */
-  async request(params: PermissionParams, signal: AbortSignal): Promise<PermissionOutcome> {
+  async request(params: PermissionParams, signal: AbortSignal): Promise<rules.PermissionOutcome> {
     const turnId = this.context.turnId()
-    if (turnId === undefined) return CANCELLED
-    const call = params.toolCall
+    await this.asking.pace()
+    if (turnId === undefined || this.context.turnId() !== turnId) return rules.CANCELLED
+    const { toolCall: call, options = [] } = params
     const action = rules.wantedAction(call, call && this.context.known(call.toolCallId))
-    const options = params.options ?? []
+    const asks =
+      rules.decideByMode(this.context.mode, action.kind) === 'ask' && !this.#remembered.has(rules.subjectOf(action))
+    const excess = this.#excess(action, asks)
+    if (excess !== undefined) {
+      this.asking.refuse(excess)
+      return rules.outcomeOf(rules.optionFor(options, 'reject-once'))
+    }
+    if (asks) this.#open++
+    try {
+      return await this.#decide(turnId, action, call?.toolCallId, options, signal)
+    } finally {
+      if (asks) this.#open--
+    }
+  }
+
+  async #decide(
+    turnId: string,
+    action: rules.WantedAction,
+    toolCallId: string | undefined,
+    options: readonly rules.PermissionOption[],
+    signal: AbortSignal,
+  ): Promise<rules.PermissionOutcome> {
     const requestId = this.context.ids.id('per')
     const head = {
       request_id: requestId,
-      ...(call && { tool_call_id: call.toolCallId }),
+      ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
       title: bounded(action.title),
       kind: bounded(action.kind),
       ...(action.command !== undefined && { command: bounded(action.command) }),
@@ -106,7 +130,7 @@ export class Permissions {
       return this.#conclude(turnId, head, action, places, options, verdict).reply
     }
     // Looking at its paths took a moment: what ended the turn meanwhile has answered all that waited then.
-    if (this.context.turnId() !== turnId) return CANCELLED
+    if (this.context.turnId() !== turnId) return rules.CANCELLED
     const waiting = this.#wait(turnId, requestId, action, options, signal, async verdict => {
       const decided = verdict.decision.startsWith('allow') ? await this.#gated(action, verdict) : verdict
       return this.#conclude(turnId, { request_id: requestId }, action, places, options, decided)
@@ -130,6 +154,7 @@ export class Permissions {
 
   /** The turn is over, or about to be: what waits is answered `cancelled`, what was allowed once is no longer. */
   endTurn(): void {
+    this.asking.endTurn()
     for (const waiting of [...this.#waiting.values()]) waiting.settle({ decision: 'cancelled', by: 'cancel' })
     this.#grants = this.#grants.filter(({ lasting }) => lasting)
   }
@@ -168,6 +193,12 @@ export class Permissions {
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
+  /** Why an action is more than is looked at; undefined when it is not. */
+  #excess({ paths }: rules.WantedAction, asks: boolean): string | undefined {
+    if (paths.length > MAX_PATHS) return `one names ${paths.length} paths, ${MAX_PATHS} are allowed`
+    return asks && this.#open >= MAX_PENDING ? `${MAX_PENDING} wait for an answer already` : undefined
+  }
+
   /** The places of an action in canonical form; undefined when one of them is outside. */
   async #places(action: rules.WantedAction): Promise<readonly string[] | undefined> {
     try {
@@ -184,9 +215,6 @@ export class Permissions {
     if (byMode !== 'ask') return { decision: byMode === 'allow' ? 'allow-once' : 'reject-once', by: 'mode' }
     const remembered = this.#remembered.get(rules.subjectOf(action))
     if (remembered) return { decision: remembered, by: 'remembered' }
-    if (this.#waiting.size >= MAX_PENDING) {
-      return { decision: 'reject-once', by: 'mode', note: `${MAX_PENDING} requests are waiting already` }
-    }
     return undefined
   }
 
@@ -203,7 +231,7 @@ export class Permissions {
     options: readonly rules.PermissionOption[],
     signal: AbortSignal,
     conclude: (verdict: Verdict) => Promise<Concluded>,
-  ): Promise<PermissionOutcome> {
+  ): Promise<rules.PermissionOutcome> {
     let settle: (verdict: Verdict) => void = () => {}
     const decided = new Promise<Verdict>(resolve => {
       settle = resolve
@@ -237,7 +265,7 @@ export class Permissions {
   ): Concluded {
     // While a person or the gate was asked the turn may have ended.
     const decision = this.context.turnId() === turnId ? verdict.decision : 'cancelled'
-    const option = chooseOption(options, decision, verdict.by)
+    const option = rules.chooseOption(options, decision, verdict.by === 'mode')
     const allowed = decision.startsWith('allow') && option !== undefined
     this.context.record(turnId, {
       ...head,
@@ -251,10 +279,7 @@ export class Permissions {
     if (decision === 'allow-always' || decision === 'reject-always') {
       if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(rules.subjectOf(action), decision)
     }
-    const reply: PermissionOutcome = option
-      ? { outcome: { outcome: 'selected', optionId: option.optionId } }
-      : CANCELLED
-    return { reply, allowed }
+    return { reply: rules.outcomeOf(option), allowed }
   }
 
   #grant(grant: Grant): void {
@@ -262,15 +287,6 @@ export class Permissions {
     const known = this.#grants.some(({ lasting, action }) => lasting && rules.subjectOf(action) === subject)
     if (!known && this.#grants.length < MAX_REMEMBERED) this.#grants.push(grant)
   }
-}
-
-function chooseOption(
-  options: readonly rules.PermissionOption[],
-  decision: Verdict['decision'],
-  by: Verdict['by'],
-): rules.PermissionOption | undefined {
-  if (decision === 'cancelled') return undefined
-  return decision === 'allow-once' && by === 'mode' ? rules.automaticAllow(options) : rules.optionFor(options, decision)
 }
 
 function denied(what: string, mode: PermissionMode) {

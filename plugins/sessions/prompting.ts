@@ -3,7 +3,7 @@ import type { PromptBody, PromptReceipt } from '../../schemas/sessions.js'
 import { SessionErrors, type SessionPrompt, type TurnOutcome } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { LiveSession } from './live-session.js'
-import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
+import { digestOf, droppedEvent, type PromptRow, promptEvent } from './prompts.js'
 import { isRestartable } from './states.js'
 import type { TurnRequest } from './turn.js'
 
@@ -47,7 +47,7 @@ export class Prompting {
     const messageId = body.message_id ?? body.messageId
     return this.#serial(id, async () => {
       const replay = prompts.replay(id, body.idempotency_key, messageId, digest)
-      if (replay) return { status: 202, prompt: { ...(replay as PromptReceipt), replayed: true } }
+      if (replay) return { status: 202, prompt: replay }
       await kernel.needs.daemon.admit('prompt')
       this.#checkOpen()
       const row = table.get(id)
@@ -149,20 +149,26 @@ export class Prompting {
       ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
     }
     const generation = prompts.generation(live.id)
-    const row = { ...request, status: 'running' as const, generation, reply: JSON.stringify(prompt) }
-    await this.#start(live, request, t => prompts.insert(t, row))
+    const row = { ...request, generation, reply: JSON.stringify(prompt) }
+    await this.#start(live, request, (t, status) => prompts.insert(t, { ...row, status }))
     return { status: 200, prompt }
   }
 
   /**
-   * Begins the turn of a prompt. It is written down as running, with its key, before the agent hears of it: after a crash
-   * nobody may take the prompt for one that was never sent.
+   * Begins the turn of a prompt. It is written down as starting, with its key, before anybody is told that it was taken,
+   * and as running before the agent is given it: a crash leaves no doubt whether the agent can have got it.
    */
-  async #start(live: LiveSession, request: NewPrompt, begins: (t: Tx) => void): Promise<void> {
+  async #start(
+    live: LiveSession,
+    request: NewPrompt,
+    write: (t: Tx, status: 'starting' | 'running') => void,
+  ): Promise<void> {
     const { prompts, kernel } = this.context
+    const begins = (t: Tx) => write(t, live.binding.running ? 'running' : 'starting')
+    const sends = (t: Tx) => prompts.setStatus(t, request.id, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
     const { turn_id: turnId, text, source } = request
-    const { outcome } = await this.#guarded(live, () => live.begin({ turnId, text, source, begins, ends }))
+    const { outcome } = await this.#guarded(live, () => live.begin({ turnId, text, source, begins, sends, ends }))
     const written = outcome.catch(error => {
       kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })
       return kernel.db.tx(t => prompts.finish(t, request, 'failed'))
@@ -215,13 +221,16 @@ export class Prompting {
       const queued = prompts.queued(id)
       for (const request of [...queued.filter(one => one.id === first), ...queued.filter(one => one.id !== first)]) {
         const live = this.sessions.peek(id)
-        if (this.#closed || !live || live.turn) return
+        if (this.#closed || !live || live.turn || live.signal.aborted) return
         try {
-          await this.#start(live, request, t => prompts.setStatus(t, request.id, 'running'))
+          await this.#start(live, request, (t, status) => prompts.setStatus(t, request.id, status))
           return
         } catch (error) {
           const failure = { kind: 'prompt_failure' as const, summary: messageOf(error) }
-          live.log.append({ type: 'error', turnId: request.turn_id, content: { error: failure.summary }, failure })
+          const content = { error: failure.summary }
+          live.log.append(promptEvent(request))
+          live.log.append({ type: 'error', turnId: request.turn_id, content, failure }, { sync: true })
+          await live.log.sync()
           await kernel.db.tx(t => prompts.finish(t, request, 'failed'))
         }
       }

@@ -1,11 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { Db, Tx } from '../../kernel/plugin.js'
-import type { PromptReply } from '../../schemas/sessions.js'
+import type { PromptReceipt } from '../../schemas/sessions.js'
 import { SessionErrors } from './api.js'
 import type { NewEvent } from './events.js'
 
-/** What becomes of a prompt; the first two are alive, the others final. */
-export type PromptStatus = 'queued' | 'running' | 'completed' | 'failed' | 'canceled' | 'dropped' | 'indeterminate'
+/**
+ * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
+ * may have it. A crash makes `interrupted` of one that the agent cannot have got, `indeterminate` of one that it may have.
+ */
+export type PromptStatus =
+  | 'queued'
+  | 'starting'
+  | 'running'
+  | 'completed'
+  | 'failed'
+  | 'canceled'
+  | 'dropped'
+  | 'interrupted'
+  | 'indeterminate'
+
+/** Ends that no turn tells of, or none that the agent had a part in: a repetition is told them. */
+const TOLD: ReadonlySet<PromptStatus> = new Set<PromptStatus>(['canceled', 'dropped', 'interrupted'])
+const ALIVE = "('queued', 'starting', 'running')"
 
 /** Answered prompts with a key that are kept of each session, so that a repetition is known. */
 const KEPT = 200
@@ -38,6 +54,15 @@ export function digestOf(text: string, mode: string, runtime: unknown): string {
     .digest('hex')}`
 }
 
+/** What the journal has of a prompt, before anybody is told that it was taken. */
+export function promptEvent({
+  turn_id: turnId,
+  text,
+  source,
+}: Pick<PromptRow, 'turn_id' | 'text' | 'source'>): NewEvent {
+  return { type: 'user_message', turnId, content: { text, source } }
+}
+
 /** Tells whoever waits for a turn that its prompt left the queue without running. */
 export function droppedEvent(turnId: string): NewEvent {
   return { type: 'system', turnId, content: { note: 'prompt_dropped', text: 'a prompt that waited was dropped' } }
@@ -63,7 +88,12 @@ export class PromptTable {
    * The answer to an earlier prompt with the same key and the same payload (decision 16); undefined when there was none.
    * Throws `prompt_idempotency_conflict` (409).
    */
-  replay(sessionId: string, key: string | undefined, messageId: string | undefined, digest: string): unknown {
+  replay(
+    sessionId: string,
+    key: string | undefined,
+    messageId: string | undefined,
+    digest: string,
+  ): PromptReceipt | undefined {
     const byMessage = messageId && this.#find(sessionId, 'message_id', messageId)
     const byKey = key === undefined ? undefined : this.#find(sessionId, 'idempotency_key', key)
     if (byMessage && byMessage.idempotency_key !== (key ?? null)) {
@@ -80,11 +110,12 @@ export class PromptTable {
     }
     if (byKey.status === 'indeterminate') {
       throw SessionErrors.prompt_idempotency_conflict(
-        'nobody knows whether this prompt was carried out: the daemon ended meanwhile',
-        { next: 'look at the history, then send it with another key' },
+        `nobody knows whether the agent carried this prompt out: the daemon ended during its turn, ${byKey.turn_id}`,
+        { next: `look at turn ${byKey.turn_id} (svc session history ${sessionId}), then send it with another key` },
       )
     }
-    return JSON.parse(byKey.reply) as PromptReply
+    const reply = JSON.parse(byKey.reply) as PromptReceipt
+    return { ...reply, replayed: true, ...(TOLD.has(byKey.status) && { status: byKey.status }) }
   }
 
   insert(t: Tx, row: Omit<PromptRow, 'seq'>): void {
@@ -102,8 +133,8 @@ export class PromptTable {
     this.setStatus(t, id, status)
     t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id])
     t.run(
-      `DELETE FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ('queued', 'running') AND seq <=
-        (SELECT seq FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ('queued', 'running')
+      `DELETE FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ${ALIVE} AND seq <=
+        (SELECT seq FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ${ALIVE}
           ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
       [session_id, KEPT],
     )
@@ -127,14 +158,16 @@ export class PromptTable {
     return t.run(sql, [status, sessionId]).changes
   }
 
-  /** After a crash: nobody knows how far a running one came. */
-  abandonRunning(t: Tx, sessionId: string): void {
-    t.run("UPDATE sessions_prompt SET status = 'indeterminate' WHERE session_id = ? AND status = 'running'", [
-      sessionId,
-    ])
-    t.run("DELETE FROM sessions_prompt WHERE session_id = ? AND status = 'indeterminate' AND idempotency_key IS NULL", [
-      sessionId,
-    ])
+  /** The prompt whose turn has begun and, as far as this table knows, not ended. */
+  begun(sessionId: string): PromptRow | undefined {
+    const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status IN ('starting', 'running')"
+    return this.db.get<PromptRow>(sql, [sessionId])
+  }
+
+  /** Ends the prompt whose turn nobody goes on with: nobody knows how far one came that the agent may have. */
+  abandon(t: Tx, sessionId: string): void {
+    const begun = this.begun(sessionId)
+    if (begun) this.finish(t, begun, begun.status === 'starting' ? 'interrupted' : 'indeterminate')
   }
 
   #find(sessionId: string, column: 'message_id' | 'idempotency_key', value: string): PromptRow | undefined {

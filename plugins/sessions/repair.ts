@@ -2,8 +2,9 @@ import { messageOf } from '../../kernel/plugin.js'
 import type { StopReason } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
+import { type PromptRow, promptEvent } from './prompts.js'
 import type { SessionLog } from './session-log.js'
-import { recordStop, type Stop, stopEvent } from './stopping.js'
+import { recordStop, type Stop, writeStop } from './stopping.js'
 import type { SessionRow } from './table.js'
 import { syntheticResult } from './tool-calls.js'
 
@@ -13,9 +14,11 @@ const AT_ONCE = 8
 /** What an earlier daemon left of a session's last turn. */
 export interface Leftover {
   /** The stop is in the journal already: the daemon died between it and the row. */
-  readonly stop: StoredSessionEvent | undefined
+  readonly stop?: StoredSessionEvent | undefined
   /** The turn that did not end. */
-  readonly turnId: string | undefined
+  readonly turnId?: string | undefined
+  /** The end of the last turn, where it has one. */
+  readonly end?: StoredSessionEvent | undefined
   /** Calls without a result. */
   readonly calls: readonly { readonly id: string; readonly title: string; readonly kind: string }[]
 }
@@ -37,13 +40,25 @@ export async function repairSessions(context: SessionsContext): Promise<void> {
 }
 
 async function repair(context: SessionsContext, row: SessionRow): Promise<void> {
-  const { kernel, logs } = context
+  const { kernel, logs, prompts } = context
   const how = stopFor(row)
+  const prompt = prompts.begun(row.id)
   const result = await logs
     .use(row.id, async log => {
-      const left = await findLeftover(log)
-      const repaired = left.stop ? 0 : close(log, left, how)
-      await log.sync()
+      let left = await findLeftover(log)
+      const { end } = left
+      if (prompt && end?.turnId === prompt.turn_id) {
+        await kernel.db.tx(t => prompts.finish(t, prompt, statusOf(end)))
+      } else if (prompt && left.turnId !== prompt.turn_id && !(await isOpened(log, prompt, row))) {
+        // The daemon died when the table had the prompt and the journal had not.
+        log.append(promptEvent(prompt))
+        left = { turnId: prompt.turn_id, calls: [] }
+      }
+      const isUnsent = prompt?.status === 'starting' && left.turnId === prompt.turn_id
+      // Only what is missing is appended; what is there is never changed or renumbered.
+      const repaired = left.stop
+        ? 0
+        : closeTurn(log, left, how, isUnsent) + (await writeStop(context, row.id, log, how))
       const digest = await log.digested(row.usage)
       return { how: left.stop ? stopOf(left.stop, how) : how, repaired, digest, bytes: row.journal_bytes + log.bytes }
     })
@@ -55,19 +70,12 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
   await recordStop(context, row.id, result.how, result)
 }
 
-/** Appends what is missing; never changes or renumbers what is there. Returns how many events. */
-function close(log: SessionLog, left: Leftover, how: Stop): number {
-  const before = log.bytes
-  const count = closeTurn(log, left, how)
-  log.append(stopEvent(how), { sync: true })
-  return before === log.bytes ? 0 : count + 1
-}
-
-/** Ends what a turn began and did not end. Returns how many events that took. */
-export function closeTurn(log: SessionLog, left: Leftover, how: Stop): number {
+/** Ends what a turn began and did not end; `isUnsent`: its agent was still starting. Returns how many events that took. */
+export function closeTurn(log: SessionLog, left: Leftover, how: Stop, isUnsent = false): number {
   let count = 0
   const turnId = left.turnId ?? ''
-  const why = how.detail ?? 'the daemon ended'
+  const ended = how.detail ?? 'the daemon ended'
+  const why = isUnsent ? `${ended}; the agent was not given this prompt: send it again` : ended
   for (const call of left.calls) {
     log.append(syntheticResult(turnId, call, why))
     count++
@@ -76,12 +84,22 @@ export function closeTurn(log: SessionLog, left: Leftover, how: Stop): number {
     log.append({
       type: 'error',
       turnId,
-      content: { error: `${how.reason}: ${why}`, synthetic: true },
+      content: { error: `${how.reason}: ${why}`, synthetic: true, ...(isUnsent && { prompt_sent: false }) },
       failure: how.failure,
     })
     count++
   }
   return count
+}
+
+/** Has the journal this prompt: a stop may follow it that is in the journal alone. */
+async function isOpened(log: SessionLog, { turn_id }: PromptRow, { usage }: SessionRow): Promise<boolean> {
+  return (await log.query({ type: 'user_message', turnId: turn_id, limit: 1 }, usage)).length > 0
+}
+
+function statusOf({ type, content }: StoredSessionEvent): 'completed' | 'failed' | 'canceled' {
+  if (type === 'error') return 'failed'
+  return content.status === 'canceled' ? 'canceled' : 'completed'
 }
 
 function stopFor({ state, stop_reason }: SessionRow): Stop {
@@ -120,13 +138,13 @@ async function findLeftover(log: SessionLog, before?: number): Promise<Leftover>
     const id = String(content.tool_call_id ?? '')
     if (type === 'session_stopped') {
       const stopIsLast = event.sequence === log.last
-      return { stop: stopIsLast ? event : undefined, turnId: undefined, calls: [] }
+      return { stop: stopIsLast ? event : undefined, calls: [] }
     }
-    if (type === 'done' || type === 'error') break
+    if (type === 'done' || type === 'error') return { end: event, calls: [...calls.values()].reverse() }
     if (type === 'tool_result') ended.add(id)
     else if (type === 'tool_call' && !ended.has(id) && !calls.has(id)) {
       calls.set(id, { id, title: String(content.title ?? ''), kind: String(content.kind ?? 'other') })
-    } else if (type === 'user_message') return { stop: undefined, turnId, calls: [...calls.values()].reverse() }
+    } else if (type === 'user_message') return { turnId, calls: [...calls.values()].reverse() }
   }
-  return { stop: undefined, turnId: undefined, calls: [...calls.values()].reverse() }
+  return { calls: [...calls.values()].reverse() }
 }

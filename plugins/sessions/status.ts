@@ -40,7 +40,7 @@ export function checkSessions(context: SessionsContext, live: readonly LiveSessi
     message: `${monitored} running${unhealthy > 0 ? `, ${unhealthy} without a sign of life` : ''}; active sessions: ${counts.active} of ${counts.total}`,
     data_freshness: 'live',
   }
-  return [ready, ...hung(live), ...damagedJournals(context), ...failures(context)]
+  return [ready, ...hung(live), ...floods(live), ...damagedJournals(context), ...failures(context)]
 }
 
 function hung(live: readonly LiveSession[]): DiagnosticItem[] {
@@ -59,6 +59,27 @@ function hung(live: readonly LiveSession[]): DiagnosticItem[] {
         data_freshness: 'live',
         suggested_command: `svc session stop ${id}`,
         evidence: { session_id: id, pid: session.binding.group },
+      },
+    ]
+  })
+}
+
+/** Sessions whose agent asks more than anybody can answer. */
+function floods(live: readonly LiveSession[]): DiagnosticItem[] {
+  return live.flatMap(({ id, row, binding }) => {
+    const refused = binding.running?.permissions.asking.refused ?? 0
+    if (refused === 0) return []
+    return [
+      {
+        id: `sessions.permissions.${id}`,
+        code: 'session_permission_flood',
+        category: 'sessions',
+        severity: 'warning' as const,
+        title: 'An agent asks too much',
+        message: `${id} of agent ${row.agent_name}: ${refused} questions refused in its last turn`,
+        data_freshness: 'live',
+        suggested_command: `svc session history ${id}`,
+        evidence: { session_id: id, refused },
       },
     ]
   })

@@ -2,8 +2,9 @@ import { type Clock, within } from '../../kernel/plugin.js'
 import { type SessionFailure, type SessionInfo, SessionRepaired, SessionStopped, type StopReason } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { Digest } from './digest.js'
-import type { NewEvent } from './events.js'
-import { walk, wayToStopped } from './states.js'
+import { droppedEvent } from './prompts.js'
+import type { SessionLog } from './session-log.js'
+import { RESTARTABLE, walk, wayToStopped } from './states.js'
 import type { SessionChange, SessionRow } from './table.js'
 import type { Turn } from './turn.js'
 import { infoOf } from './wire.js'
@@ -22,10 +23,22 @@ export interface Stop {
   readonly cause?: string | undefined
 }
 
-/** The last event of a session's journal. */
-export function stopEvent({ reason, detail, failure }: Stop): NewEvent {
+/**
+ * Ends the journal of a session, durably: with what becomes of the prompts that wait, where nothing starts it again, and
+ * the stop. Returns how many events that took.
+ */
+export async function writeStop(
+  { prompts }: SessionsContext,
+  id: string,
+  log: SessionLog,
+  { reason, detail, failure }: Stop,
+): Promise<number> {
+  const dropped = RESTARTABLE.has(reason) ? [] : prompts.queued(id)
+  for (const { turn_id } of dropped) log.append(droppedEvent(turn_id))
   const content = { reason, ...(detail && { detail }) }
-  return { type: 'session_stopped', turnId: '', content, stopReason: reason, stopDetail: detail, failure }
+  log.append({ type: 'session_stopped', turnId: '', content, stopReason: reason, stopDetail: detail, failure })
+  await log.sync()
+  return dropped.length + 1
 }
 
 /** Columns of a session that was started again: what its last stop left is over. */
@@ -67,8 +80,8 @@ export async function recordStop(
     const change = stopColumns(row, how, kernel.clock.now())
     const usage = journal.digest?.toString() ?? row.usage
     table.update(t, id, { ...change, usage, journal_bytes: journal.bytes })
-    prompts.abandonRunning(t, id)
-    if (how.reason !== 'shutdown' && how.reason !== 'agent_crashed') prompts.dropQueued(t, id, 'canceled')
+    prompts.abandon(t, id)
+    if (!RESTARTABLE.has(how.reason)) prompts.dropQueued(t, id, 'canceled')
     const info = infoOf({ ...row, ...change })
     const payload = {
       id,

@@ -26,6 +26,8 @@ export async function runPrompt(context: CommandContext): Promise<number> {
   const later = `svc session events ${args.session_id} --follow`
   if (options['no-wait'] === true || prompt.replayed === true) {
     if (out.json) out.value({ prompt })
+    else if (prompt.status === 'interrupted')
+      out.line(`interrupted before the agent got it, send it with another key: ${later}`)
     else out.line(`${prompt.replayed === true ? 'sent before' : prompt.status}: ${later}`)
     return 0
   }

@@ -79,9 +79,9 @@ async function foldRange(log: SessionLog, from: number, to: number): Promise<Tra
   return [...entries.values()]
 }
 
-/** The conversation in words, for an agent that cannot load it: at most `max` characters, the newest last. */
-export async function summarize(log: SessionLog, max: number): Promise<string> {
-  const { entries } = await readPage(log, 40)
+/** The conversation before a sequence in words, for an agent that cannot load it: at most `max` characters, newest last. */
+export async function summarize(log: SessionLog, max: number, before?: number): Promise<string> {
+  const { entries } = await readPage(log, 40, before)
   const lines = entries.flatMap(({ message }) =>
     message.parts.flatMap(part => {
       if (part.type === 'text' && part.text) return [`${message.role}: ${part.text.trim()}`]

@@ -2,6 +2,7 @@ import { type Clock, messageOf, type Tx } from '../../kernel/plugin.js'
 import { AgentFailure } from './agent-failure.js'
 import type { SessionFailure, TurnOutcome } from './api.js'
 import type { NewEvent } from './events.js'
+import { promptEvent } from './prompts.js'
 import type { Pulse } from './pulse.js'
 import type { SessionLimits } from './settings.js'
 import { Supervision } from './supervision.js'
@@ -16,6 +17,8 @@ export interface TurnRequest {
   readonly text: string
   readonly source: string
   begins?(t: Tx): void
+  /** Its process has started: written before the agent is given the prompt. Not called for one that runs already. */
+  sends?(t: Tx): void
   ends?(t: Tx, status: TurnOutcome['status']): void
 }
 
@@ -39,7 +42,8 @@ export interface EndedTurn {
 export interface TurnContext {
   readonly clock: Clock
   readonly limits: SessionLimits
-  append(event: NewEvent, sync?: boolean): void
+  /** Returns the sequence of the event. */
+  append(event: NewEvent, sync?: boolean): number
   sync(): Promise<void>
   /** Asks a person, so that the agent is not to blame for the silence. */
   waitsForPerson(): boolean
@@ -68,6 +72,8 @@ export class Turn {
   /** Epoch milliseconds. */
   lastActivityAt: number
   lastActivity = { kind: 'prompt', detail: '' }
+  /** Sequence of its `user_message`; undefined for a turn without a prompt. */
+  sequence: number | undefined
   /** Resolves when the turn is closed: it ended, or could not begin. */
   readonly over: Promise<void>
   #settleOver: () => void = () => {}
@@ -138,13 +144,18 @@ export class Turn {
     this.#overdue()
   }
 
-  /** Runs to the end; before the text itself may stand what only the agent is told. Never throws for what an agent does. */
+  /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
+  async open(): Promise<void> {
+    this.sequence = this.context.append(promptEvent({ ...this.request, turn_id: this.id }), true)
+    await this.context.sync()
+  }
+
+  /**
+   * Runs to the end, once `begun` says that the prompt is durable; before the text itself may stand what only the agent is
+   * told. Never throws for what an agent does.
+   */
   async run(agent: TurnAgent, texts: readonly string[], begun: Promise<void>): Promise<EndedTurn> {
-    const { context } = this
-    const { text, source } = this.request
-    const content = { text, source }
-    context.append({ type: 'user_message', turnId: this.id, content }, true)
-    await Promise.all([context.sync(), begun])
+    await begun
     this.#agent = agent
     this.touch('prompt')
     const overdue = new Promise<'overdue'>(resolve => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { Installed, processesWith, type Running, until } from '../../test/e2e/installed.js'
 import type { Chance } from '../prove-store/chance.js'
+import { AcknowledgedPrompts } from './acknowledged.js'
 import { Reader, type SeenFrame } from './reader.js'
 
 const AGENT = fileURLToPath(new URL('../../test/fixtures/acp-agent.mjs', import.meta.url))
@@ -42,6 +43,8 @@ export interface Verdict {
 /** A home on which a daemon is killed again and again. */
 export class Life {
   readonly #at = new Installed()
+  /** Where the agent `slow` writes down what it is asked. */
+  readonly #ledger = path.join(this.#at.folder, 'ledger')
   #daemon: Running | undefined
   #workspace = ''
 
@@ -49,9 +52,16 @@ export class Life {
   async begin(): Promise<void> {
     const root = path.join(this.#at.folder, 'work')
     const agent = path.join(root, '.svc', 'agents', 'scripted')
-    mkdirSync(agent, { recursive: true })
-    const command = `${process.execPath} ${AGENT} --load`
-    writeFileSync(path.join(agent, 'AGENT.md'), `---\nname: scripted\ncommand: '${command}'\n---\nDo as told.\n`)
+    const slow = path.join(root, '.svc', 'agents', 'slow')
+    for (const [folder, name, flags] of [
+      [agent, 'scripted', ''],
+      [slow, 'slow', `--slow-init=120 --slow-new=80 --ledger=${this.#ledger}`],
+    ] as const) {
+      mkdirSync(folder, { recursive: true })
+      const command = `${process.execPath} ${AGENT} --load ${flags}`
+      writeFileSync(path.join(folder, 'AGENT.md'), `---\nname: ${name}\ncommand: '${command}'\n---\nDo as told.\n`)
+    }
+    writeFileSync(this.#ledger, '')
     await this.#start()
     this.#workspace = (await this.#ask('POST', '/api/workspaces/resolve', { path: root })).workspace.id
   }
@@ -60,8 +70,36 @@ export class Life {
     await this.#at.remove()
   }
 
-  /** Kills the daemon at a random point of a turn, starts another one, and looks at what it made of it. */
-  async kill(chance: Chance): Promise<Verdict> {
+  /** Kills the daemon at a random point, starts another one, and looks at what it made of it. */
+  kill(chance: Chance): Promise<Verdict> {
+    return chance.int(2) === 0 ? this.#killTurn(chance) : this.#killStart(chance)
+  }
+
+  /** Kills while an agent starts, or just after, with prompts that were answered and some that were not. */
+  async #killStart(chance: Chance): Promise<Verdict> {
+    const prompts = new AcknowledgedPrompts({
+      ledger: this.#ledger,
+      workspace: this.#workspace,
+      send: async (method, url, body) => {
+        const { status, text } = await this.#at.request('socket', method, url, body)
+        return { status, body: text === '' ? undefined : JSON.parse(text) }
+      },
+    })
+    await prompts.begin(chance)
+    await this.#killNow()
+    await this.#start()
+    const { faults, hit } = await prompts.check()
+    if (prompts.session !== undefined) {
+      const left = processesWith(`SVC_SESSION_ID=${prompts.session}`)
+      // Those that run now were started by the prompts of the check.
+      if (left.length > 1) faults.push(`processes are left: ${left.join(', ')}`)
+      await this.#ask('DELETE', `/api/workspaces/${this.#workspace}/sessions/${prompts.session}`)
+    }
+    return { wrong: faults.length > 0 ? `${faults.join('; ')} (session ${prompts.session})` : undefined, hit }
+  }
+
+  /** Kills at a random point of a turn. */
+  async #killTurn(chance: Chance): Promise<Verdict> {
     const created = await this.#ask('POST', '/api/sessions', { workspace: this.#workspace, agent_name: 'scripted' })
     const { id } = created.session
     const at = `/api/workspaces/${this.#workspace}/sessions/${id}`

@@ -339,13 +339,14 @@ test('a request whose turn ended while it was judged is canceled, and nobody wai
   const permissions = new Permissions({
     mode: 'approve-reads',
     territory: { roots: [world.root], forbidden: world.home },
-    clock: { now: () => 0, timeout: () => ({ cancel() {} }) } as unknown as Clock,
+    clock: { now: () => 0, monotonic: () => 0, timeout: () => ({ cancel() {} }) } as unknown as Clock,
     ids: { id: (prefix: string) => `${prefix}_1` } as Ids,
     timeoutMs: 1000,
     turnId: () => turn,
     known: () => undefined,
     gate: async () => undefined,
     record: (_turn, content) => recorded.push(content),
+    warn: () => {},
   })
   const asked = permissions.request(
     { toolCall: { toolCallId: 'c', title: 'rm', kind: 'delete' } as never, options: [option('allow_once')] },

@@ -27,7 +27,7 @@ test('starts that fail say why', async () => {
     assert.is(events.at(-1).type, 'error', name)
     assert.is(events.at(-1).failure.kind, kind, name)
     assert.match(events.at(-1).failure.summary, text)
-    assert.is(events.filter(event => event.type === 'user_message').length, 0, 'no prompt was delivered')
+    assert.equal([events[0].type, events[0].content.text], ['user_message', 'say hello'], 'what was answered stays')
     const row = await eventually(async () => {
       const row = await world.row(id)
       return row.state === 'stopped' && row
@@ -89,7 +89,7 @@ test('a stop while the process is starting ends both', async () => {
   assert.equal([row.state, row.stop_reason, row.failure], ['stopped', 'user_canceled', undefined])
   assert.equal(
     (await world.events(at)).map(event => event.type),
-    ['done', 'session_stopped'],
+    ['user_message', 'done', 'session_stopped'],
   )
   const { subprocess_health: processes } = (await world.kernel.request('GET', '/api/status')).body
   assert.is(processes.unhealthy, 0)

@@ -29,7 +29,7 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => P
       heartbeat: at => beats.push(at),
     },
   )
-  return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello'], Promise.resolve()) }
+  return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello'], turn.open()) }
 }
 
 const never = new Promise<string>(() => {})
