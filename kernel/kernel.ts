@@ -152,6 +152,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       durable: () => db.durable(),
       full: () => disk.refusal(),
+      unrouted: () => host?.registries.unrouted.collect() ?? [],
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
       maxStreams: () => config.get(KernelSettings.maxStreams),

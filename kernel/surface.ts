@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import type { Awaitable } from './awaitable.js'
-import type { ErrorEntry, ErrorTable } from './errors.js'
+import type { ErrorEntry, ErrorTable, Fault } from './errors.js'
 import type { EventType } from './events/index.js'
 import type { Hook } from './hooks/index.js'
 import type { Reconciler } from './reconcile/index.js'
@@ -54,6 +54,12 @@ export interface Command {
   readonly load: () => Promise<{ readonly run: unknown }>
 }
 
+/**
+ * Asked about a request that no route matches, by its path. `true` has it routed again, once; a fault refuses it; `false` leaves it
+ * to others, and to a 404. For the plugin that knows of routes which are not there yet.
+ */
+export type Unrouted<S> = (self: S, path: string) => Awaitable<Fault | boolean>
+
 export interface CommandArgument {
   readonly name: string
   readonly optional?: boolean
@@ -81,6 +87,7 @@ export interface Surface<S> {
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
+  readonly unrouted?: readonly Unrouted<S>[]
   /** Registries that are this plugin's: it collects what others contribute. */
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]

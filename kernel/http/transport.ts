@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Actor } from '../actor.js'
-import type { Clock } from '../clock.js'
 import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { ListenerInfo } from '../host/view.js'
@@ -13,18 +12,17 @@ import { Generation, type GenerationContext, type InjectReply, type InjectReques
 import { isLoopback, requestRefusal, tcpRefusal } from './guards.js'
 import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
 import { StreamHub } from './streams.js'
+import { Unrouted, type UnroutedOptions } from './unrouted.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
 
-export interface TransportOptions {
+export interface TransportOptions extends UnroutedOptions {
   /** Everything that is to be routed now. */
   readonly routes: () => readonly BoundRoute[]
-  readonly clock: Clock
   readonly ids: Ids
   readonly durable: () => Promise<void>
   readonly full: () => Promise<Fault | undefined>
-  readonly failed: (owner: string, where: string, error: unknown) => void
   readonly checkReplies: boolean
   /** Streams of one door. */
   readonly maxStreams: () => number
@@ -39,6 +37,7 @@ export class Transport {
   readonly #doors = new WeakMap<IncomingMessage, Door>()
   readonly #heads = new WeakMap<IncomingMessage, Buffer>()
   readonly #acting = new Map<string, Actor>()
+  readonly #unrouted: Unrouted
   readonly #ended = new AbortController()
   /** Connections that one listener takes. */
   #connections = Number.POSITIVE_INFINITY
@@ -51,6 +50,7 @@ export class Transport {
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
     this.streams = new StreamHub(options.clock, options.durable, most)
     this.#admission = new Admission(options.clock)
+    this.#unrouted = new Unrouted(options)
   }
 
   listeners(): ListenerInfo[] {
@@ -167,6 +167,7 @@ export class Transport {
         const tcp = door === 'tcp' ? this.#tcp() : undefined
         return (tcp && tcpRefusal(request, tcp)) ?? requestRefusal(request)
       },
+      unrouted: request => this.#unrouted.ask(request),
       privilegedOverTcp: () => isLoopback(this.#tcp()?.host ?? 'localhost'),
       durable: this.options.durable,
       full: this.options.full,

@@ -100,6 +100,7 @@ export default definePlugin({
   ],
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  unrouted: [(self, path) => self.unrouted(path)],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [
     contribute(Checks, self => self.checks()),
@@ -132,7 +133,10 @@ export default definePlugin({
           empty: 'no extensions; write one: svc extension init <name>',
         },
       },
-      handle: self => ok({ extensions: self.views.list() }),
+      handle: async self => {
+        await self.settled()
+        return ok({ extensions: self.views.list() })
+      },
     }),
     route({
       method: 'GET',

@@ -1,6 +1,7 @@
 import {
   type Actor,
   type EventType,
+  type Fault,
   type Gate,
   type Notify,
   type PluginKernel,
@@ -24,6 +25,7 @@ import { extensionItems } from './checks.js'
 import { Claims } from './claims.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type ExtensionNeeds } from './dev.js'
+import { Expected } from './expected.js'
 import { Families } from './families.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
@@ -37,6 +39,7 @@ import { News } from './news.js'
 import { Secrets } from './secrets.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
+import { unrouted } from './unrouted.js'
 import { Views } from './views.js'
 
 /** All extensions: what is installed and what developers have linked. */
@@ -55,6 +58,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #families: Families
   readonly #host: InstanceHost
   readonly #news: News
+  readonly #expected: Expected
 
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
@@ -64,6 +68,7 @@ export class ExtensionsService implements ExtensionsApi {
       await this.#code.tidy()
     })
     this.disabling = hooks.gate('disabling')
+    this.#expected = new Expected(clock)
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
@@ -92,12 +97,14 @@ export class ExtensionsService implements ExtensionsApi {
       take: (instance, found, anew) => this.#load(instance, found, anew),
       freed: name => this.dev.retry(name),
       gone: name => this.#news.note(name),
+      seen: name => this.#expected.end(name),
       tell: () => this.#news.tell(),
     })
     this.dev = new DevLinks(kernel, this.#catalog, {
       make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
       take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
       forget: key => this.#families.forget(key),
+      seen: key => this.#expected.end(key),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
@@ -117,11 +124,27 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
     const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
     for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
-    return this.#installer.start()
+    await this.#installer.start()
+    const keys = [...(await this.folder.names()), ...this.dev.keys()]
+    this.#expected.add(keys.filter(key => this.#flags.enabled(key)))
+  }
+
+  isLoading(name?: string): boolean {
+    return this.#expected.has(name)
+  }
+
+  async settled(): Promise<void> {
+    await this.#expected.none()
+  }
+
+  /** What becomes of a request that no route matches. */
+  unrouted(path: string): Promise<Fault | boolean> {
+    const { folder } = this
+    return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder, all: () => this.all() })
   }
 
   #begun() {
@@ -149,7 +172,7 @@ export class ExtensionsService implements ExtensionsApi {
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
   async choose(name: string, workspace?: string): Promise<Instance> {
-    if (!this.folder.get(name)) await this.folder.looked()
+    if (!this.folder.get(name)) await this.settled()
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
     const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)
@@ -165,6 +188,7 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   async call(key: string, method: string, params: unknown): Promise<unknown> {
+    await this.#expected.none(key)
     const runtime = this.get(key).generation?.runtime
     if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)
     return runtime.call(method, params)
@@ -180,6 +204,8 @@ export class ExtensionsService implements ExtensionsApi {
         await this.dev.restore()
         await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
         await this.#code.sweep()
+        this.#expected.end()
+        await this.#news.tellAnyway()
       },
     })
   }
@@ -222,7 +248,13 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   checks(): readonly Check[] {
-    return [{ id: 'runtime.extensions', category: 'extensions', run: async () => extensionItems(this.all()) }]
+    return [
+      {
+        id: 'runtime.extensions',
+        category: 'extensions',
+        run: async () => extensionItems(this.all(), this.#expected.has()),
+      },
+    ]
   }
 
   /** Makes an instance what was found, and tells what came of it. */
