@@ -208,6 +208,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
         config.adopt(plugin.name, plugin.surface.settings ?? [])
+        if (plugin.name.includes('.') && plugin.surface.settings?.length)
+          tapper.scope.defer('settings', () => config.disown(plugin.name))
         return bindKernel({ ...parts, config, host: hostView, running: host as Host }, plugin, needs, tapper)
       },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),

@@ -39,6 +39,11 @@ export class Expected {
     }
   }
 
+  /** Keys of those that are still to come. */
+  keys(): string[] {
+    return [...this.#waits.keys()]
+  }
+
   /** Whether an extension of that name, installed or linked, or any at all, is still to come. */
   has(name?: string): boolean {
     return this.#of(name).length > 0

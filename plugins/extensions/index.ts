@@ -102,10 +102,7 @@ export default definePlugin({
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   unrouted: [(self, path) => self.unrouted(path)],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
-  registries: [
-    contribute(Checks, self => self.checks()),
-    contribute(KnownNames, self => [() => self.all().map(({ name }) => name)]),
-  ],
+  registries: [contribute(Checks, self => self.checks()), contribute(KnownNames, self => [() => self.names()])],
   routes: [
     ...installRoutes,
     route({

@@ -133,6 +133,11 @@ export class ExtensionsService implements ExtensionsApi {
     this.#expected.add(keys.filter(key => this.#flags.enabled(key)))
   }
 
+  /** Names of all extensions, with those that are still to be loaded. */
+  names(): string[] {
+    return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
+  }
+
   isLoading(name?: string): boolean {
     return this.#expected.has(name)
   }

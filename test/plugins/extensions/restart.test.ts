@@ -62,7 +62,7 @@ test('a request for a route of an installed extension waits until it is loaded a
   assert.equal([(await asked).status, (await asked).body.text], [200, 'hello again'])
   assert.is((await posted).status, 404, 'a loaded extension answers 404 for what it has no route')
   await svc.close()
-  await rm(home, { recursive: true })
+  await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test('a request that waits for an extension longer than 5 s is told to come back', async () => {
@@ -75,7 +75,7 @@ test('a request that waits for an extension longer than 5 s is told to come back
   open()
   await svc.until('acme.say', active)
   await svc.close()
-  await rm(home, { recursive: true })
+  await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test('the route of an extension that did not load names the extension and why, and that of a disabled one how to enable it', async () => {
@@ -93,7 +93,7 @@ test('the route of an extension that did not load names the extension and why, a
     [404, 'route_not_found', 'svc extension enable acme.bad'],
   )
   await svc.close()
-  await rm(home, { recursive: true })
+  await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test('a list of extensions that is asked for at once after a restart is complete', async () => {
@@ -106,7 +106,7 @@ test('a list of extensions that is asked for at once after a restart is complete
     [['acme.say', 'active']],
   )
   await svc.close()
-  await rm(home, { recursive: true })
+  await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test('a restart with an active bundle reports no fault; without its extension, it reports one', async () => {
@@ -149,7 +149,39 @@ test('a restart with an active bundle reports no fault; without its extension, i
   }
   assert.match((await wrong(without)).join('\n'), /record_quarantined: there is no extension "demo-kit"/)
   await without.close()
-  await rm(home, { recursive: true })
+  await rm(home, { recursive: true, maxRetries: 5 })
+})
+
+test('a setting of an extension is in force after a restart, and the doctor says nothing of it while it loads', async () => {
+  const home = await loadedHome()
+  const files = speaking('acme.say', '', 'globalThis.volume = kernel.setting(volume)')
+  const main = (files['main.js'] ?? '')
+    .replace(
+      'const route',
+      "const volume = { path: 'plugins.acme.say.volume', section: 'general', schema: v.number(), default: 1, apply: 'live' }\nawait globalThis.gate\nconst route",
+    )
+    .replace('.surface({', '.surface({ settings: [volume],')
+  const config = (volume: unknown) => JSON.stringify({ plugins: { acme: { say: { volume } } } })
+  const open = close()
+  const svc = await scene({ 'acme.say': { ...files, 'main.js': main } }, { home, config: config(11) })
+  assert.equal(await wrong(svc), [])
+  open()
+  await svc.until('acme.say', active)
+  assert.is((globalThis as { volume?: number }).volume, 11)
+  assert.equal(await wrong(svc), [])
+  await svc.request('POST', '/api/extensions/acme.say/disable')
+  const [told] = (await items(svc)).filter(({ code }) => code === 'config_unowned')
+  assert.match(told?.message ?? '', 'acme.say')
+  await svc.close()
+
+  const again = await scene({ 'acme.ok': speaking('acme.ok', 'fine') }, { home, config: config('loud') })
+  await again.until('acme.ok', active)
+  await again.request('POST', '/api/extensions/acme.say/enable')
+  const { last_error } = await again.until('acme.say', failed)
+  assert.match(last_error, /config\.json:1: plugins\.acme\.say\.volume: /)
+  assert.equal((await again.request('GET', '/api/ext/acme.ok/say')).body, { text: 'fine' })
+  await again.close()
+  await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test.run()
