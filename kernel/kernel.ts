@@ -12,6 +12,7 @@ import type { Report } from './hooks/index.js'
 import { Host } from './host/host.js'
 import { PluginFailed, PluginLoaded, PluginUnloaded } from './host/plugin-events.js'
 import { quiesceAll } from './host/quiesce.js'
+import { inheritedBy } from './host/tables.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
 import { type Ids, systemIds } from './ids.js'
@@ -122,6 +123,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
+    store.share(inheritedBy(options.plugins))
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db
     const spawner = createSpawner({

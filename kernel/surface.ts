@@ -6,7 +6,7 @@ import type { Hook } from './hooks/index.js'
 import type { Reconciler } from './reconcile/index.js'
 import type { Kind } from './records/kind.js'
 import type { Route } from './route.js'
-import type { Migration } from './store/index.js'
+import type { Inherited, Migration } from './store/index.js'
 import type { RegistryToken, Token } from './token.js'
 
 /** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */
@@ -83,6 +83,8 @@ export interface Surface<S> {
   readonly settings?: readonly Setting<any>[]
   // biome-ignore-end lint/suspicious/noExplicitAny: as above
   readonly tables?: readonly Migration[]
+  /** Tables of another stream that the plugin goes on with. A plugin in the place of another has those of that one, undeclared. */
+  readonly inherits?: readonly Inherited[]
   readonly services?: readonly Service<S>[]
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]

@@ -107,7 +107,7 @@ export interface ExtensionsApi {
   /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
   /**
-   * Whether an extension of that name, or any, is installed or linked, and on, and has not been loaded since the daemon started: what
+   * Whether an extension of that name, or any, is installed or linked, and has not been looked at since the daemon started: what
    * depends on it waits. `changed` is told when all have been.
    */
   isLoading(name?: string): boolean

@@ -10,7 +10,7 @@ interface Wait {
 }
 
 /**
- * Extensions that are on and that this daemon has not looked at yet, by key. Extensions load behind the boot; this tells "not
+ * Extensions that this daemon has not looked at yet, by key. Extensions load behind the boot; this tells "not
  * loaded yet" from "gone".
  */
 export class Expected {

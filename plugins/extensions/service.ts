@@ -129,8 +129,7 @@ export class ExtensionsService implements ExtensionsApi {
     for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
     await this.#installer.start()
-    const keys = [...(await this.folder.names()), ...this.dev.keys()]
-    this.#expected.add(keys.filter(key => this.#flags.enabled(key)))
+    this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
 
   /** Names of all extensions, with those that are still to be loaded. */
