@@ -70,6 +70,8 @@ export interface CommandOption {
   readonly name: string
   /** `workspace`: a reference; the caller's workspace when it is not given. */
   readonly type: 'boolean' | 'text' | 'integer' | 'workspace'
+  /** Of a text: those that it can be. */
+  readonly values?: readonly string[]
   readonly summary: string
 }
 

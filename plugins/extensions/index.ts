@@ -77,6 +77,12 @@ const item = {
   },
 } as const
 
+/** The reply names the folder also of what is not linked. */
+const reloaded = {
+  ...item,
+  fields: item.fields.map(field => (field.path === 'origin_path' ? { ...field, header: 'Folder' } : field)),
+}
+
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
@@ -210,7 +216,7 @@ export default definePlugin({
       cli: { path: 'extension disable', view: item },
       handle: async (self, { params, query, actor }) =>
         ok({
-          extension: self.views.toWire(await self.disable(await self.choose(params.name, query.workspace), actor)),
+          extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),
         }),
     }),
     route({
@@ -227,7 +233,7 @@ export default definePlugin({
       cli: {
         path: 'extension reload',
         args: [{ name: 'name', in: 'path' }],
-        view: item,
+        view: reloaded,
       },
       handle: async (self, { params, query, body }) =>
         ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),

@@ -98,7 +98,10 @@ export class InstalledFolder {
     const queue = [...new Set([...(await this.names()), ...this.#instances.keys()])]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        await this.#look(name).catch(error => this.kernel.log.error(messageOf(error), { extension: name }))
+        await this.#look(name).catch(error => {
+          // What the end of the daemon interrupts is no fault.
+          if (!this.kernel.scope.signal.aborted) this.kernel.log.error(messageOf(error), { extension: name })
+        })
         this.host.seen(name)
       }
     }

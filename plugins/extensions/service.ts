@@ -110,6 +110,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.folder.look(name),
+      kinds: name => (this.folder.get(name)?.installed?.code?.surface.kinds ?? []).map(kind => kind.name),
       sweep: () => this.#code.sweep(),
     })
     this.install = new InstallDoor(this.#installer, {
@@ -264,7 +265,8 @@ export class ExtensionsService implements ExtensionsApi {
   /** Makes an instance what was found, and tells what came of it. */
   async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
     const outcome = await instance.load(found, anew, allow)
-    if (outcome === 'same') return
+    // The end of the daemon is no fault of an extension that it interrupts.
+    if (outcome === 'same' || this.kernel.scope.signal.aborted) return
     const { name, key, link, problem, installed } = instance
     this.#news.note(name)
     const about = { name, ...(link ? { workspace: link.workspace } : {}) }
