@@ -51,6 +51,9 @@ function treeOf(data: CommandData): Tree {
     for (const { option, values: known } of entry.kind === 'route' ? entry.options : []) {
       if (known) values.set(`${entry.path} --${option}`, known)
     }
+    for (const { name, values: known } of entry.kind === 'route' ? [] : entry.options) {
+      if (known) values.set(`${entry.path} --${name}`, known)
+    }
   }
   return { words, options, values }
 }

@@ -16,6 +16,8 @@ class DropInCommands {
   }
 
   async write(): Promise<void> {
+    // While they load after a start, the commands of the run before are better than those of some.
+    if (this.kernel.needs.extensions.isLoading()) return
     const text = `${JSON.stringify(await this.#data())}\n`
     if (text === this.#written) return
     await this.kernel.file('cache', 'commands.json').write(text)

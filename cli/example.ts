@@ -51,7 +51,7 @@ export function exampleOf(entry: Entry): string {
   if (entry.kind !== 'route') {
     for (const { name, optional } of entry.args) if (!optional) words.push(sample(entry, { name, type: 'text' }))
     const [option] = entry.options
-    if (option) words.push(...optionWords(option.name, sample(entry, { name: option.name, type: option.type })))
+    if (option) words.push(...optionWords(option.name, sample(entry, option)))
     return words.join(' ')
   }
   const wanted = (parameter: Parameter): Wanted => ({

@@ -133,8 +133,8 @@ const optionNotes: Readonly<Record<string, (option: string) => string>> = {
 
 function optionRows(entry: Entry): { left: string; right: string; required: boolean }[] {
   if (entry.kind !== 'route') {
-    return entry.options.map(({ name, type, summary }) => ({
-      left: type === 'boolean' ? `--${name}` : `--${name} <${type}>`,
+    return entry.options.map(({ name, type, values, summary }) => ({
+      left: type === 'boolean' ? `--${name}` : `--${name} <${values?.join('|') ?? type}>`,
       right: summary,
       required: false,
     }))

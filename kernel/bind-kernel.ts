@@ -6,6 +6,7 @@ import type { EventLog } from './events/index.js'
 import { type Hook, hookFactory, type Report, type Tapper } from './hooks/index.js'
 import { dropInsFor } from './host/drop-ins.js'
 import type { Host } from './host/host.js'
+import type { PluginTables } from './host/tables.js'
 import type { HostView } from './host/view.js'
 import type { Ids } from './ids.js'
 import { type LogLine, logFor } from './log.js'
@@ -44,11 +45,11 @@ export function bindKernel(
   parts: KernelParts,
   plugin: Plugin,
   needs: Record<string, unknown>,
-  tapper: Tapper & { scope: OwnedScope },
+  tapper: Tapper & { scope: OwnedScope; tables: PluginTables },
 ): PluginKernel {
   const { home, env, clock, ids, disk, records, host, report, config, running } = parts
   const { name, version } = plugin
-  const { scope } = tapper
+  const { scope, tables } = tapper
   return {
     name,
     version,
@@ -60,7 +61,7 @@ export function bindKernel(
     clock,
     ids,
     actor: pluginActor(name),
-    db: parts.db.bind({ name, tables: name.replace(/[.-]/g, '_') }),
+    db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.map(({ prefix }) => prefix) }),
     disk,
     records,
     events: parts.events.bind(name, scope),

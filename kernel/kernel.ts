@@ -12,6 +12,7 @@ import type { Report } from './hooks/index.js'
 import { Host } from './host/host.js'
 import { PluginFailed, PluginLoaded, PluginUnloaded } from './host/plugin-events.js'
 import { quiesceAll } from './host/quiesce.js'
+import { inheritedBy } from './host/tables.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
 import { type Ids, systemIds } from './ids.js'
@@ -135,6 +136,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
+    store.share(inheritedBy(options.plugins))
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db
     let host: Host | undefined
@@ -172,6 +174,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       durable: () => db.durable(),
       full: () => disk.refusal(),
+      unrouted: () => host?.registries.unrouted.collect() ?? [],
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
       maxStreams: () => config.get(KernelSettings.maxStreams),
@@ -231,6 +234,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       kernelFor: (plugin, needs, tapper) => {
         config.adopt(plugin.name, plugin.surface.settings ?? [])
+        if (plugin.name.includes('.') && plugin.surface.settings?.length)
+          tapper.scope.defer('settings', () => config.disown(plugin.name))
         return bindKernel({ ...parts, config, host: hostView, running: host as Host }, plugin, needs, tapper)
       },
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),

@@ -72,7 +72,7 @@ export {
 export * from './route.js'
 export { type Scope, within } from './scope.js'
 export type { ProcessHandle, SpawnRequest } from './spawn.js'
-export type { Db, Migration, SqlValue, Tx } from './store/index.js'
+export type { Db, Inherited, Migration, SqlValue, Tx } from './store/index.js'
 export * from './surface.js'
 export * from './token.js'
 export { mapInTurns, turn } from './turn.js'
@@ -84,7 +84,7 @@ export interface Plugin {
   readonly version: string
   readonly requires: Needs
   readonly provides?: Token<unknown>
-  /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it brings its tables. */
+  /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it has its tables. */
   readonly replaces?: string
   /** Plain data, readable without running anything. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins

@@ -1,12 +1,12 @@
 import type * as v from 'valibot'
 import type { Awaitable } from './awaitable.js'
-import type { ErrorEntry, ErrorTable } from './errors.js'
+import type { ErrorEntry, ErrorTable, Fault } from './errors.js'
 import type { EventType } from './events/index.js'
 import type { Hook } from './hooks/index.js'
 import type { Reconciler } from './reconcile/index.js'
 import type { Kind } from './records/kind.js'
 import type { Route } from './route.js'
-import type { Migration } from './store/index.js'
+import type { Inherited, Migration } from './store/index.js'
 import type { RegistryToken, Token } from './token.js'
 
 /** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */
@@ -54,6 +54,12 @@ export interface Command {
   readonly load: () => Promise<{ readonly run: unknown }>
 }
 
+/**
+ * Asked about a request that no route matches, by its path. `true` has it routed again, once; a fault refuses it; `false` leaves it
+ * to others, and to a 404. For the plugin that knows of routes which are not there yet.
+ */
+export type Unrouted<S> = (self: S, path: string) => Awaitable<Fault | boolean>
+
 export interface CommandArgument {
   readonly name: string
   readonly optional?: boolean
@@ -64,6 +70,8 @@ export interface CommandOption {
   readonly name: string
   /** `workspace`: a reference; the caller's workspace when it is not given. */
   readonly type: 'boolean' | 'text' | 'integer' | 'workspace'
+  /** Of a text: those that it can be. */
+  readonly values?: readonly string[]
   readonly summary: string
 }
 
@@ -77,10 +85,13 @@ export interface Surface<S> {
   readonly settings?: readonly Setting<any>[]
   // biome-ignore-end lint/suspicious/noExplicitAny: as above
   readonly tables?: readonly Migration[]
+  /** Tables of another stream that the plugin goes on with. A plugin in the place of another has those of that one, undeclared. */
+  readonly inherits?: readonly Inherited[]
   readonly services?: readonly Service<S>[]
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
+  readonly unrouted?: readonly Unrouted<S>[]
   /** Registries that are this plugin's: it collects what others contribute. */
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]

@@ -37,6 +37,20 @@ export function describesItself(plugin: Plugin): void {
   assert.deepEqual(surfaceProblems(plugin), [])
 }
 
+/**
+ * What takes the place of a plugin serves all of its routes and has all of its kinds: others rely on them.
+ * @throws AssertionError that lists what is missing
+ */
+export function servesAsMuchAs(replaced: Plugin, { surface }: Pick<Plugin, 'surface'>): void {
+  const namesOf = ({ routes = [], kinds = [] }: Plugin['surface']) => [
+    ...routes.map(({ method, path }) => `route ${method} ${path.replace(/\{[^}]+\}/g, '{}')}`),
+    ...kinds.map(({ name }) => `kind ${name}`),
+  ]
+  const has = new Set(namesOf(surface))
+  const missing = namesOf(replaced.surface).filter(name => !has.has(name))
+  assert.ok(missing.length === 0, `in the place of ${replaced.name} it lacks: ${missing.join(', ')}`)
+}
+
 /** Every probe of the doctor, or those of one plugin, answers in time. @throws AssertionError @returns how many there are */
 export async function answersInTime(kernel: PluginKernel, plugin?: string): Promise<number> {
   const checks = kernel.collect(Checks).filter(({ owner }) => plugin === undefined || owner === plugin)

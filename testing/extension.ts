@@ -48,6 +48,11 @@ export class StartedExtension {
         path.join(home, 'config.json'),
         options.config ?? JSON.stringify(replaces ? { plugins: { replace: [name] } } : {}),
       )
+      // As with the homes of others: the tables of the plugin that it replaces are there already.
+      if (replaces)
+        await createKernel({ home, plugins: inTree.filter(({ name: one }) => one !== 'extensions') }).then(kernel =>
+          kernel.close(),
+        )
       await self.#start(options)
       return self
     } catch (error) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { inTree } from '../plugins/index.js'
-import { answersInTime, describesItself, leavesNothing } from './contract.js'
+import { answersInTime, describesItself, leavesNothing, servesAsMuchAs } from './contract.js'
 import { StartedExtension } from './extension.js'
 import { Leaks } from './leaks.js'
 import { tracesOf } from './look.js'
@@ -36,6 +36,12 @@ export function extensionContract(folder: string): void {
       if (code) describesItself((await import(pathToFileURL(code.module).href)).default)
     })
 
+    then('in the place of a plugin, it has the routes and kinds of that plugin', async extension => {
+      const { code, manifest } = installedOf(extension)
+      const replaced = inTree.find(({ name }) => name === manifest.replaces)
+      if (code && replaced) servesAsMuchAs(replaced, code)
+    })
+
     then('its probes of the doctor answer in time', async extension => {
       await extension.time.during(answersInTime(extension.inside, extension.name))
     })
@@ -59,6 +65,8 @@ export function extensionContract(folder: string): void {
         return { ...(await tracesOf(kernel, inside, registries)), timers: time.clock.pending }
       }
       await unload()
+      const failed = kernel.host.plugins().filter(({ state }) => state.status === 'failed')
+      assert.deepEqual(failed, [], 'once it is disabled, what it replaced does not run')
       const left = await time.during(leaks.left())
       assert.ok(left.length === 0, `it leaves behind: ${left.join('; ')}`)
       await leavesNothing({ load, unload, look })

@@ -46,7 +46,8 @@ export class Config {
 
   /**
    * Reads JSON with comments. Throws `config_invalid` naming line and key for a syntax error, an unknown key below an owned
-   * section or a value that does not match; a section without any owner is kept and reported.
+   * section or a value that does not match. A section without any owner, and `plugins.<vendor>.<name>` of a drop-in that is not
+   * loaded, are kept and reported.
    */
   static parse(text: string, file: string, known: readonly Setting[]): Config {
     const errors: ParseError[] = []
@@ -72,7 +73,11 @@ export class Config {
           const decoded = v.safeParse(entry.schema, plain(value))
           if (!decoded.success) throw bad(value.offset, `${at}: ${issueText(decoded.issues[0])}`)
           values.set(at, decoded.output)
-        } else if (value.type === 'object' && known.some(other => other.path.startsWith(`${at}.`))) walk(value, at)
+          continue
+        }
+        const isBranch = known.some(other => other.path.startsWith(`${at}.`))
+        if (value.type === 'object' && (isBranch || isVendor(path, key))) walk(value, at)
+        else if (isBranch) throw bad(value.offset, `${at}: Expected an object`)
         else if (!sections.has(at.split('.')[0]) || isDropIn(path, key)) unowned.push(at)
         else throw bad(key.offset, `unknown key ${at}`)
       }
@@ -86,8 +91,12 @@ export class Config {
   }
 }
 
-/** `plugins.<vendor.name>`: no other key there has a dot. */
-const isDropIn = (path: string, key: Node): boolean => path === 'plugins' && String(key.value).includes('.')
+/** `plugins.<vendor>`, below which stand the names of its drop-ins. */
+const isVendor = (path: string, key: Node): boolean => path === 'plugins' && !String(key.value).includes('.')
+
+/** `plugins.<vendor>.<name>`, in one key or in two: no other key below `plugins` has a dot. */
+const isDropIn = (path: string, key: Node): boolean =>
+  path === 'plugins' ? String(key.value).includes('.') : /^plugins\.[^.]+$/.test(path)
 
 function plain(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(plain)

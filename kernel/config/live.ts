@@ -100,6 +100,11 @@ export class LiveConfig {
     if (known.length !== this.#known.length || known.some(entry => !this.#known.includes(entry))) this.#own(known)
   }
 
+  /** The paths of a drop-in that leaves are nobody's: what the file says there is kept for when it comes back. */
+  disown(plugin: string): void {
+    this.#own(this.#known.filter(({ path }) => !path.startsWith(`plugins.${plugin}.`)))
+  }
+
   /** Follows the file from now on. */
   watch(): void {
     this.#later(WATCH_AFTER_MS, async () => {

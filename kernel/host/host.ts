@@ -18,6 +18,7 @@ import { Registries } from './registries.js'
 import type { Seat } from './seat.js'
 import { keepRunning } from './service-loop.js'
 import { type Slot, type SlotOptions, Slots } from './slots.js'
+import { migrateTables, type PluginTables } from './tables.js'
 import { type AttributedFault, type PluginState, reasonOf } from './view.js'
 
 type LetIn = () => Promise<void>
@@ -39,7 +40,7 @@ export interface HostOptions extends SlotOptions {
   readonly kernelFor: (
     plugin: Plugin,
     needs: Record<string, unknown>,
-    tapper: Tapper & { scope: OwnedScope },
+    tapper: Tapper & { scope: OwnedScope; tables: PluginTables },
   ) => PluginKernel
   readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
 }
@@ -205,11 +206,9 @@ export class Host {
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
       if (this.slots.booted || slot.by || plugin.name.includes('.')) await this.options.transport.check(plugin)
-      // What is there of the one that it replaces must be among what it brings, also when it brings nothing.
-      const tables = plugin.surface.tables ?? (slot.by ? [] : undefined)
-      if (tables) this.options.store.migrate(plugin.name, tables)
+      const tables = migrateTables(this.options.store, slot)
       const needs = resolveNeeds(plugin, this.#services)
-      const kernel = this.options.kernelFor(plugin, needs, { owner: plugin.name, depth, scope })
+      const kernel = this.options.kernelFor(plugin, needs, { owner: plugin.name, depth, scope, tables })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
       if (plugin.provides) this.#services.set(plugin.provides.id, service)
       this.slots.become(plugin.name, { status: 'active' })

@@ -1,4 +1,5 @@
-import type { ErrorEntry } from '../errors.js'
+import type { Awaitable } from '../awaitable.js'
+import type { ErrorEntry, Fault } from '../errors.js'
 import { errorsOf } from '../errors.js'
 import type { EventType } from '../events/index.js'
 import { type Hook, Registry, type Report, type Tapper } from '../hooks/index.js'
@@ -36,6 +37,7 @@ export class Registries {
   readonly errors: Registry<ErrorEntry & { readonly code: string }>
   readonly commands: Registry<Command>
   readonly settings: Registry<Setting>
+  readonly unrouted: Registry<(path: string) => Awaitable<Fault | boolean>>
   readonly #declared = new Map<string, Registry<unknown>>()
 
   constructor(private readonly report: Report) {
@@ -48,6 +50,7 @@ export class Registries {
     this.errors = new Registry('errors', report)
     this.commands = new Registry('commands', report)
     this.settings = new Registry('settings', report)
+    this.unrouted = new Registry('unrouted', report)
   }
 
   /** A registry that a plugin declares; contributions to one whose owner is absent wait here. */
@@ -72,6 +75,10 @@ export class Registries {
     add(
       this.routes,
       surface.routes?.map(route => ({ owner: tapper.owner, route: route as Route, self })),
+    )
+    add(
+      this.unrouted,
+      surface.unrouted?.map(ask => (path: string) => ask(self, path)),
     )
     add(
       this.errors,

@@ -14,6 +14,7 @@ import { errorBody, translated } from './fault-reply.js'
 import { readJson } from './json-body.js'
 import { jsonPayload } from './json-payload.js'
 import { EVENT_STREAM, eventWire, type StreamHub, type Wire } from './streams.js'
+import { routeLater, type Unrouted } from './unrouted.js'
 import { channelWire, refuseHandshake } from './web-socket.js'
 
 /** What a generation needs of its transport. */
@@ -29,6 +30,7 @@ export interface GenerationContext {
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
   readonly acting: Map<string, Actor>
   readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
+  readonly unrouted: Unrouted['ask']
   /** Privileged routes are refused over TCP beyond loopback. */
   readonly privilegedOverTcp: () => boolean
   readonly durable: () => Promise<void>
@@ -125,7 +127,10 @@ function noCompiler(): never {
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
   readJson(app)
   // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
-  app.addHook('onRequest', (request, _reply, done) => done(context.guard(request.raw, context.doorOf(request.raw))))
+  app.addHook('onRequest', (request, reply, done) => {
+    const refused = context.guard(request.raw, context.doorOf(request.raw))
+    refused || !request.is404 ? done(refused) : routeLater(request, reply, context, done)
+  })
   app.setErrorHandler((error, request, reply) => {
     // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
     const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Actor } from '../actor.js'
-import type { Clock } from '../clock.js'
 import { type Fault, KernelErrors } from '../errors.js'
 import type { BoundRoute } from '../host/registries.js'
 import type { ListenerInfo, TcpState } from '../host/view.js'
@@ -15,18 +14,17 @@ import { headRefusal, isLoopback, peerRefusal, requestRefusal, tcpRefusal } from
 import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
 import { PeerTable } from './peers.js'
 import { StreamHub } from './streams.js'
+import { Unrouted, type UnroutedOptions } from './unrouted.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
 
-export interface TransportOptions {
+export interface TransportOptions extends UnroutedOptions {
   /** Everything that is to be routed now. */
   readonly routes: () => readonly BoundRoute[]
-  readonly clock: Clock
   readonly ids: Ids
   readonly durable: () => Promise<void>
   readonly full: () => Promise<Fault | undefined>
-  readonly failed: (owner: string, where: string, error: unknown) => void
   readonly checkReplies: boolean
   /** Streams of one door. */
   readonly maxStreams: () => number
@@ -43,6 +41,7 @@ export class Transport {
   readonly #doors = new WeakMap<IncomingMessage, Door>()
   readonly #heads = new WeakMap<IncomingMessage, Buffer>()
   readonly #acting = new Map<string, Actor>()
+  readonly #unrouted: Unrouted
   readonly #ended = new AbortController()
   /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
   #peers: PeerTable | undefined
@@ -60,6 +59,7 @@ export class Transport {
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
     this.streams = new StreamHub(options.clock, options.durable, most)
     this.#admission = new Admission(options.clock)
+    this.#unrouted = new Unrouted(options)
   }
 
   listeners(): ListenerInfo[] {
@@ -201,6 +201,7 @@ export class Transport {
         const site = () => (door === 'tcp' ? tcpRefusal(request, this.#bound) : undefined)
         return this.#peerRefusal(request, door) ?? headRefusal(request) ?? site() ?? requestRefusal(request)
       },
+      unrouted: request => this.#unrouted.ask(request),
       privilegedOverTcp: () => isLoopback(this.#bound.host),
       durable: this.options.durable,
       full: this.options.full,

@@ -30,8 +30,8 @@ export interface Db extends Reads {
   durable(): Promise<void>
   /** Runs after the promise of that transaction is settled, in order; dropped on rollback and after a disk error. */
   onDurable(t: Tx, fn: () => void): void
-  /** The same database, statements checked for that owner: it may write tables named `<tables>_…`. */
-  bind(owner: { name: string; tables: string }): Db
+  /** The same database, statements checked for that owner: it may write tables named `<tables>_…` or `<inherits>…`. */
+  bind(owner: { name: string; tables: string; inherits?: readonly string[] }): Db
   /** The same transaction with the rights of this database's owner, for a service called with somebody else's `t`. */
   within(t: Tx): Tx
 }
@@ -178,9 +178,10 @@ export class Core {
     const prepared = this.statements.prepare(sql)
     if (prepared.verdict.writes) {
       if (!writable) throw refused(sql, 'it writes, outside of a transaction', 'use tx')
-      if (owner !== undefined && !prepared.allowed.has(owner.prefix)) {
+      const rights = owner?.prefixes.join(' ') ?? ''
+      if (owner !== undefined && !prepared.allowed.has(rights)) {
         checkOwner(prepared.verdict, sql, owner, this.owners)
-        prepared.allowed.add(owner.prefix)
+        prepared.allowed.add(rights)
       }
     }
     return prepared
@@ -239,11 +240,11 @@ export class DbHandle extends Access implements Db {
     this.#open(t).durable.push(fn)
   }
 
-  bind(owner: { name: string; tables: string }): Db {
+  bind({ name, tables, inherits = [] }: { name: string; tables: string; inherits?: readonly string[] }): Db {
     if (this.owner !== undefined) {
       throw new StoreError('bind_refused', `the database is already bound to ${this.owner.name}`, 'use it as it is')
     }
-    return new DbHandle(this.core, { name: owner.name, prefix: tablePrefix(owner.tables) })
+    return new DbHandle(this.core, { name, prefixes: [tablePrefix(tables), ...inherits] })
   }
 
   within(t: Tx): Tx {

@@ -5,7 +5,7 @@ import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions, write
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import type { Mark } from './mark.js'
-import { type Migration, type MigrationStream, Migrations } from './migrations.js'
+import { type Inherited, type Migration, type MigrationStream, Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
@@ -15,7 +15,7 @@ export type { Db, Reads, Tx } from './db.js'
 export { type Disk, type OpenMode, systemDisk } from './disk.js'
 export type { SqlValue } from './engine.js'
 export { StoreError } from './error.js'
-export type { Migration, MigrationStream } from './migrations.js'
+export type { Inherited, Migration, MigrationStream } from './migrations.js'
 export type { Row } from './statements.js'
 
 /** Figures of the store; sizes in bytes, counts since it was opened. */
@@ -38,7 +38,9 @@ export interface Store {
    * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
    * @throws StoreError `schema_ahead`, `migration_refused`
    */
-  migrate(owner: string, migrations: readonly Migration[]): void
+  migrate(owner: string, migrations: readonly Migration[], inherits?: readonly Inherited[]): void
+  /** To be called before the owner of a stream migrates, with what others inherit of it. */
+  share(inherits: readonly Inherited[]): void
   /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
   forget(owner: string): void
   status(): StoreStatus
@@ -184,7 +186,8 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
   return {
     db: new DbHandle(core, undefined),
     failed: mirror.failed,
-    migrate: (owner, list) => migrations.migrate(owner, list),
+    migrate: (owner, list, inherits) => migrations.migrate(owner, list, inherits),
+    share: inherits => migrations.share(inherits),
     forget: owner => migrations.forget(owner),
     status: () => ({
       path: file,

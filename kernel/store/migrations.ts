@@ -10,6 +10,19 @@ export interface Migration {
   readonly sql: string
 }
 
+/**
+ * Tables that were made by another stream, and that an heir writes and goes on migrating: those of the plugin whose place it has,
+ * or a part that left the owner of the stream.
+ */
+export interface Inherited {
+  /** Owner under which the migrations are recorded. */
+  readonly stream: string
+  /** What the names of its tables begin with. */
+  readonly prefix: string
+  /** Of these tables, all. */
+  readonly migrations: readonly Migration[]
+}
+
 /** The migrations of one owner, as they stand in the database and in this program. */
 export interface MigrationStream {
   readonly owner: string
@@ -38,6 +51,10 @@ type Thing = Readonly<Record<'key' | 'type' | 'name' | 'table', string> & Record
 /** Applies and reports migrations. */
 export class Migrations {
   readonly #versions = new Map<string, number>()
+  /** What each owner brought last to its own stream. */
+  readonly #own = new Map<string, readonly Migration[]>()
+  /** Hashes of migrations that are inherited, by stream and id. */
+  readonly #shared = new Map<string, Map<string, string>>()
 
   constructor(
     readonly db: SqliteDatabase,
@@ -54,20 +71,24 @@ export class Migrations {
    * Applies what is missing, one transaction each; durable later. Nothing is applied when the database is ahead.
    * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`
    */
-  migrate(owner: string, migrations: readonly Migration[]): void {
+  migrate(owner: string, migrations: readonly Migration[], inherits: readonly Inherited[] = []): void {
     this.core.ready()
-    const hashes = new Map(migrations.map(({ id, sql }) => [id, sha256(sql)]))
-    const rows = this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner])
-    const applied = new Map(rows as [string, string][])
-    for (const [id, hash] of applied) {
-      if (hashes.get(id) === hash) continue
-      const message = `the database has migration ${id} of ${owner}, which ${hashes.has(id) ? 'reads differently' : 'is unknown'} here`
-      const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
-      throw new StoreError('schema_ahead', message, hint)
+    this.share(inherits)
+    for (const { stream } of inherits) this.#reclaim(owner, migrations, stream)
+    for (const { stream, prefix, migrations: theirs } of inherits) {
+      this.#apply(stream, [...(this.#own.get(stream) ?? []), ...theirs], prefix)
     }
-    if (migrations.length > 0) this.#register(owner)
-    for (const migration of migrations) if (!applied.has(migration.id)) this.#apply(owner, migration)
-    this.#versions.set(owner, migrations.length)
+    this.#apply(owner, migrations, tablePrefix(owner))
+    this.#own.set(owner, migrations)
+  }
+
+  /** Migrations of streams that others inherit in part: to the rest of the stream they are known. */
+  share(inherits: readonly Inherited[]): void {
+    for (const { stream, migrations } of inherits) {
+      const shared = this.#shared.get(stream) ?? new Map()
+      this.#shared.set(stream, shared)
+      for (const { id, sql } of migrations) shared.set(id, sha256(sql))
+    }
   }
 
   /** Drops the tables of an owner; durable later. To one that comes back, all its migrations are new. */
@@ -81,7 +102,9 @@ export class Migrations {
     const own = this.#schema().filter(({ type, name }) => type === 'table' && owns(prefix, name, core.owners))
     core.alone(() => {
       for (const { name } of own) this.db.run(`DROP TABLE "${name}"`)
-      this.#rows('DELETE FROM kernel_migration WHERE owner = ?', [owner])
+      // Also where the same was written into a stream that it inherited.
+      for (const [id, hash] of this.#applied(owner))
+        this.#rows('DELETE FROM kernel_migration WHERE id = ? AND hash = ?', [id, hash])
     })
     core.owners.delete(prefix)
     core.statements.clear()
@@ -111,20 +134,62 @@ export class Migrations {
     statements.clear()
   }
 
-  #apply(owner: string, { id, sql }: Migration): void {
+  #apply(stream: string, migrations: readonly Migration[], prefix: string): void {
+    const hashes = new Map([
+      ...(this.#shared.get(stream) ?? []),
+      ...migrations.map(({ id, sql }) => [id, sha256(sql)] as const),
+    ])
+    const applied = new Map(this.#applied(stream))
+    for (const [id, hash] of applied) {
+      if (hashes.get(id) === hash || this.#isForeign(stream, id, hash)) continue
+      const message = `the database has migration ${id} of ${stream}, which ${hashes.has(id) ? 'reads differently' : 'is unknown'} here`
+      const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
+      throw new StoreError('schema_ahead', message, hint)
+    }
+    if (hashes.size > 0) this.#versions.set(stream, hashes.size)
+    if (migrations.length > 0) this.#register(stream)
+    for (const migration of migrations) if (!applied.has(migration.id)) this.#applyOne(stream, migration, prefix)
+  }
+
+  /**
+   * An heir once wrote its own migrations into the stream that it inherited. They are noted as its own as well; where they are, they
+   * stay, for the version of the program that looks for them there.
+   */
+  #reclaim(owner: string, migrations: readonly Migration[], stream: string): void {
+    const [there, mine] = [new Map(this.#applied(stream)), new Map(this.#applied(owner))]
+    const shared = this.#shared.get(stream)
+    const lost = migrations.filter(({ id, sql }) => !mine.has(id) && !shared?.has(id) && there.get(id) === sha256(sql))
+    if (lost.length > 0) this.core.alone(() => lost.map(({ id, sql }) => this.#note(owner, id, sql)))
+  }
+
+  /**
+   * Whether a migration in the stream of a plugin of the program is that of a drop-in that had its place: one that a drop-in says
+   * is its own, or one whose id has no number in front, as those of the program have.
+   */
+  #isForeign(stream: string, id: string, hash: string): boolean {
+    if (stream.includes('.')) return false
+    const others = this.#rows('SELECT owner FROM kernel_migration WHERE id = ? AND hash = ?', [id, hash])
+    return !/^\d/.test(id) || others.some(([owner]) => `${owner}`.includes('.'))
+  }
+
+  #applied(owner: string): [id: string, hash: string][] {
+    return this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner]) as [string, string][]
+  }
+
+  #note(owner: string, id: string, sql: string): void {
+    const values = [owner, id, sha256(sql), this.now()]
+    this.#rows('INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)', values)
+  }
+
+  #applyOne(owner: string, { id, sql }: Migration, prefix: string): void {
     const refuse = (reason: string): StoreError => migrationRefused(`${id} of ${owner}`, reason)
     this.core.statements.clear()
     this.core.alone(() => {
       const before = this.#schema()
       this.#script(sql, refuse)
-      const reason = changeRefused(before, this.#schema(), name => owns(tablePrefix(owner), name, this.core.owners))
+      const reason = changeRefused(before, this.#schema(), name => owns(prefix, name, this.core.owners))
       if (reason !== undefined) throw refuse(reason)
-      this.#rows('INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)', [
-        owner,
-        id,
-        sha256(sql),
-        this.now(),
-      ])
+      this.#note(owner, id, sql)
     })
   }
 

@@ -58,10 +58,10 @@ export function explain(db: SqliteDatabase, sql: string): Verdict {
   return { writes, tables: [...tables] }
 }
 
-/** Who writes tables named `<prefix>…`. */
+/** Who writes tables named `<prefix>…`, for each of the prefixes; the first is its own, the others it inherits. */
 export interface Owner {
   readonly name: string
-  readonly prefix: string
+  readonly prefixes: readonly string[]
 }
 
 /** Whether a name belongs to that prefix: of all registered ones that it starts with, the longest has it. */
@@ -72,9 +72,11 @@ export function owns(prefix: string, name: string, registered: ReadonlyMap<strin
 
 /** Throws when the owner may not write what the statement writes. */
 export function checkOwner(verdict: Verdict, sql: string, owner: Owner, registered: ReadonlyMap<string, string>): void {
-  const foreign = verdict.tables.find(table => !owns(owner.prefix, table, registered))
+  const { name, prefixes } = owner
+  const foreign = verdict.tables.find(table => !prefixes.some(prefix => owns(prefix, table, registered)))
   if (foreign === undefined) return
-  const reason = `${owner.name} may write only tables named ${owner.prefix}…, not ${foreign}`
+  const own = prefixes.map(prefix => `${prefix}…`).join(' and ')
+  const reason = `${name} may write only tables named ${own}, not ${foreign}`
   throw refused(sql, reason, 'ask the service that owns it')
 }
 

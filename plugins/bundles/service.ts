@@ -11,15 +11,17 @@ import { Activations, type BundleNeeds } from './activations.js'
 import type { BundlesApi } from './api.js'
 import { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
-import { type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
+import { ActivationKind, type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
 import { catalogToWire, channelsOf } from './view.js'
 
 /** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions bring (Behaviour 3.5 to 3.7). */
 export class BundlesService implements BundlesApi {
   readonly #catalog: BundleCatalog
   readonly #activations: Activations
+  /** Ids of activations whose extension is still to be loaded, with its name. */
+  readonly #waiting = new Map<string, string>()
 
-  constructor(kernel: PluginKernel<BundleNeeds>) {
+  constructor(private readonly kernel: PluginKernel<BundleNeeds>) {
     this.#catalog = new BundleCatalog(kernel)
     this.#activations = new Activations(kernel, this.#catalog)
   }
@@ -35,6 +37,18 @@ export class BundlesService implements BundlesApi {
       },
       unload: key => this.#catalog.unload(key),
     }
+  }
+
+  /** Resolves when the bundles of all extensions have been read since the daemon started, after 5 s at most. */
+  settled(): Promise<void> {
+    return this.kernel.needs.extensions.settled()
+  }
+
+  /** Activations that waited for an extension are projected, now that it is loaded or gone. */
+  extensionsChanged(): void {
+    const due = [...this.#waiting].filter(([, name]) => !this.kernel.needs.extensions.isLoading(name))
+    for (const [id] of due) this.#waiting.delete(id)
+    this.kernel.reconcile.mark(due.map(([id]) => ({ kind: ActivationKind.name, id })))
   }
 
   /** May an extension go? Not while activations depend on it. */
@@ -61,7 +75,13 @@ export class BundlesService implements BundlesApi {
   /** Projects activations one by one: what stands against one of them is its own affair. */
   async reconcile({ records, removed, fail }: Batch<ActivationSpec>): Promise<void> {
     if (removed.length > 0) await this.#activations.forget(removed)
-    for (const { id } of records) await this.#activations.follow(id).catch(error => fail(id, error))
+    for (const { id, spec } of records) {
+      const extension = spec.extension_name.trim().toLowerCase()
+      // Extensions load behind the boot: only what is not there after that is gone.
+      if (!this.#activations.found(spec) && this.kernel.needs.extensions.isLoading(extension)) {
+        this.#waiting.set(id, extension)
+      } else await this.#activations.follow(id).catch(error => fail(id, error))
+    }
   }
 
   catalog(): BundleCatalogReply {

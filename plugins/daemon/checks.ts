@@ -152,15 +152,24 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
 export function configItems(host: HostView, known: readonly string[]): DiagnosticItem[] {
   const { unowned, pending, problem } = host.config()
   const common = { category: 'config', severity: 'warning' }
-  const items = unowned.map(path =>
-    finding({
-      ...common,
-      id: `config.settings.${path}`,
-      code: 'config_unowned',
-      title: `Setting ${path} has no effect`,
-      message: `no active plugin owns ${path}; it is kept as it is`,
-    }),
-  )
+  const running = new Set(host.plugins().flatMap(({ name, state }) => (state.status === 'active' ? name : [])))
+  const items = unowned.map(path => {
+    const common = { category: 'config', id: `config.settings.${path}`, code: 'config_unowned' }
+    const name = path.replace(/^plugins\./, '')
+    return known.includes(name) && !running.has(name)
+      ? finding({
+          ...common,
+          severity: 'info',
+          title: `Setting ${path} waits`,
+          message: `${name} does not run now; ${path} is checked and takes effect when it does`,
+        })
+      : finding({
+          ...common,
+          severity: 'warning',
+          title: `Setting ${path} has no effect`,
+          message: `no active plugin owns ${path}; it is kept as it is`,
+        })
+  })
   for (const name of host.unknownPlugins().filter(name => !known.includes(name))) {
     items.push(
       finding({

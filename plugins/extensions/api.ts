@@ -107,11 +107,18 @@ export interface ExtensionsApi {
   /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
   /**
+   * Whether an extension of that name, or any, is installed or linked, and has not been looked at since the daemon started: what
+   * depends on it waits. `changed` is told when all have been.
+   */
+  isLoading(name?: string): boolean
+  /** Waits until all extensions have been loaded once since the daemon started, 5 s at most. */
+  settled(): Promise<void>
+  /**
    * Calls a service method of the process of the extension of that key, `tools/call` say.
    * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
    */
   call(key: string, method: string, params: unknown): Promise<unknown>
-  /** The set of loaded extensions, or one of them, changed; the names. */
+  /** The set of loaded extensions, or one of them, changed, or all have been loaded since the daemon started; the names. */
   readonly changed: Hook<(names: readonly string[]) => unknown>
   /** May the installed extension be disabled or removed; a refusal is a 409 that names what depends on it. */
   readonly disabling: Hook<(name: string) => Promise<Fault | undefined>>

@@ -69,8 +69,14 @@ export function itemsOf({
 }
 
 /** The doctor's items: one for each extension that is not well, else that all are. */
-export function extensionItems(instances: readonly Instance[]): DiagnosticItem[] {
+export function extensionItems(instances: readonly Instance[], isLoading: boolean): DiagnosticItem[] {
   const items = instances.flatMap(itemsOf)
+  if (isLoading) {
+    const title = 'Extensions are being loaded'
+    const message = 'the daemon started just now; what depends on an extension waits until it is loaded'
+    const common = { id: 'extensions', code: 'extensions_loading', category: 'extensions', severity: 'info' }
+    items.push(finding({ ...common, title, message }))
+  }
   if (items.length > 0 || instances.length === 0) return items
   const on = instances.filter(({ enabled }) => enabled).length
   return [

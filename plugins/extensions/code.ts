@@ -7,6 +7,7 @@ import { type Plugin, readRegularFile } from '../../kernel/plugin.js'
 import { ExtensionErrors } from './errors.js'
 import { importModule } from './import-module.js'
 import type { Manifest } from './manifest.js'
+import { namespaceProblems } from './namespace.js'
 import { resolveInside } from './paths.js'
 
 /** Bounds of a folder whose code is loaded into the daemon. */
@@ -212,6 +213,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const prefix = `/api/ext/${name}`
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
+  const [misnamed] = namespaceProblems(plugin as Plugin)
+  if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
   return { plugin: plugin as Plugin, module: file }
 }
 

@@ -37,6 +37,8 @@ export interface DevHost {
   ) => Promise<void>
   /** The database lets go of all that came from the link of that key. */
   readonly forget: (key: string) => Promise<void>
+  /** The link of that key was restored, or cannot be. */
+  readonly seen: (key: string) => void
   readonly tell: () => Promise<void>
 }
 
@@ -92,6 +94,7 @@ export class DevLinks {
       await this.#open(link).catch(error =>
         this.kernel.log.error(`${keyOf(link.name, link)} is not linked: ${messageOf(error)}`),
       )
+      this.host.seen(keyOf(link.name, link))
     }
   }
 

@@ -14,6 +14,8 @@ export const ExtensionErrors = defineErrors({
   extension_tier_refused: { status: 422, message: 'an extension from there may not do that' },
   extension_too_large: { status: 422, message: 'the folder of the extension is too large' },
   extension_changing: { status: 422, message: 'the folder changes while it is read; it is read again' },
+  extension_loading: { status: 503, message: 'the extension is being loaded; try again' },
+  extension_not_loaded: { status: 503, message: 'the extension is installed and not loaded', next: 'svc doctor' },
   extension_load_failed: { status: 422, message: 'the extension did not load', next: 'svc extension list' },
   extension_launch_invalid: {
     status: 422,

@@ -77,6 +77,12 @@ const item = {
   },
 } as const
 
+/** The reply names the folder also of what is not linked. */
+const reloaded = {
+  ...item,
+  fields: item.fields.map(field => (field.path === 'origin_path' ? { ...field, header: 'Folder' } : field)),
+}
+
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
@@ -100,11 +106,9 @@ export default definePlugin({
   ],
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  unrouted: [(self, path) => self.unrouted(path)],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
-  registries: [
-    contribute(Checks, self => self.checks()),
-    contribute(KnownNames, self => [() => self.all().map(({ name }) => name)]),
-  ],
+  registries: [contribute(Checks, self => self.checks()), contribute(KnownNames, self => [() => self.names()])],
   routes: [
     ...installRoutes,
     route({
@@ -132,7 +136,10 @@ export default definePlugin({
           empty: 'no extensions; write one: svc extension init <name>',
         },
       },
-      handle: self => ok({ extensions: self.views.list() }),
+      handle: async self => {
+        await self.settled()
+        return ok({ extensions: self.views.list() })
+      },
     }),
     route({
       method: 'GET',
@@ -209,7 +216,7 @@ export default definePlugin({
       cli: { path: 'extension disable', view: item },
       handle: async (self, { params, query, actor }) =>
         ok({
-          extension: self.views.toWire(await self.disable(await self.choose(params.name, query.workspace), actor)),
+          extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),
         }),
     }),
     route({
@@ -226,7 +233,7 @@ export default definePlugin({
       cli: {
         path: 'extension reload',
         args: [{ name: 'name', in: 'path' }],
-        view: item,
+        view: reloaded,
       },
       handle: async (self, { params, query, body }) =>
         ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),

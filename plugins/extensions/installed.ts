@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Catalog, Found } from './catalog.js'
 import type { Instance } from './instance.js'
 import { Turns } from './turns.js'
@@ -8,9 +8,6 @@ import { Watcher } from './watcher.js'
 
 /** Extensions that are loaded at once. */
 const AT_ONCE = 8
-/** Milliseconds that who asks for what is not there waits for the first look at the folder. */
-const FIRST_LOOK_MS = 5000
-
 /** What the folder asks of the service that runs what is in it. */
 export interface FolderHost {
   readonly make: (name: string, found: Found) => Instance
@@ -19,6 +16,8 @@ export interface FolderHost {
   /** One of them may need less than before, or nothing any more. */
   readonly freed: (name: string) => Promise<void>
   readonly gone: (name: string) => void
+  /** A folder of that name was looked at. */
+  readonly seen: (name: string) => void
   readonly tell: () => Promise<void>
 }
 
@@ -33,10 +32,6 @@ export interface FirstLook {
 export class InstalledFolder {
   readonly #instances = new Map<string, Instance>()
   readonly #turns = new Turns()
-  #tellLooked = () => {}
-  readonly #looked = new Promise<void>(resolve => {
-    this.#tellLooked = resolve
-  })
 
   constructor(
     private readonly dir: string,
@@ -53,9 +48,9 @@ export class InstalledFolder {
     return [...this.#instances.values()]
   }
 
-  /** Waits, while the daemon starts, until what is there has been looked at once; 5 s at most. */
-  async looked(): Promise<void> {
-    await within(this.kernel.clock, FIRST_LOOK_MS, this.#looked).catch(() => {})
+  /** Names of the folders that are there. */
+  names(): Promise<string[]> {
+    return this.catalog.folders(this.dir)
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */
@@ -79,6 +74,11 @@ export class InstalledFolder {
     }
   }
 
+  /** Resolves when the looks at that folder that are under way or due have ended. */
+  looked(name: string): Promise<void> {
+    return this.#turns.run(name, async () => {})
+  }
+
   /** Looks at one folder again and makes what runs the same. */
   async look(name: string, anew = false): Promise<void> {
     await this.#look(name, anew)
@@ -86,21 +86,23 @@ export class InstalledFolder {
   }
 
   async #begin(watcher: Watcher, signal: AbortSignal, { before, after }: FirstLook): Promise<void> {
-    await before(await this.catalog.folders(this.dir))
+    await before(await this.names())
     await this.#lookAtAll(signal)
     await after()
-    this.#tellLooked()
-    await this.host.tell()
     await watcher.start()
     // What changed between the two looks was not told of.
     await this.#lookAtAll(signal)
   }
 
   async #lookAtAll(signal: AbortSignal): Promise<void> {
-    const queue = [...new Set([...(await this.catalog.folders(this.dir)), ...this.#instances.keys()])]
+    const queue = [...new Set([...(await this.names()), ...this.#instances.keys()])]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        await this.#look(name).catch(error => this.kernel.log.error(messageOf(error), { extension: name }))
+        await this.#look(name).catch(error => {
+          // What the end of the daemon interrupts is no fault.
+          if (!this.kernel.scope.signal.aborted) this.kernel.log.error(messageOf(error), { extension: name })
+        })
+        this.host.seen(name)
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))

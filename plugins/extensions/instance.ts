@@ -129,10 +129,7 @@ export class Instance {
     })
   }
 
-  /**
-   * A plugin that may have families of what it ships came or went: they get it, or have it no longer.
-   * @returns whether that plugin has to do with it
-   */
+  /** A plugin that may have families of what it ships, or its own, came or went. @returns whether that has to do with it */
   refit(plugin: string): Promise<boolean> {
     return this.#inLine(async () => {
       const loaded = this.#generation
@@ -141,6 +138,8 @@ export class Instance {
         const fitted = await this.#loader.refit(loaded, plugin)
         if (!fitted) return false
         this.#generation = fitted
+        this.#settle(fitted, loaded)
+        if (fitted.runtime) this.#look(fitted.runtime)
       } catch (error) {
         this.#problem = this.#faultOf(error)
         this.#generation = { ...loaded, shipped: loaded.shipped.filter(({ owner }) => owner !== plugin) }

@@ -1,4 +1,4 @@
-import type { Fault } from '../../kernel/plugin.js'
+import { type Fault, reasonOf } from '../../kernel/plugin.js'
 import { admit } from './admission.js'
 import type { InstalledExtension } from './api.js'
 import type { Found } from './catalog.js'
@@ -86,15 +86,27 @@ export class Loader {
     }
   }
 
-  /** It with what its families read now; undefined when the plugin that came or went has nothing to do with it. */
+  /** It with what its families read now; undefined when the plugin that came or went has nothing to do with it, or is its own and runs as before. */
   async refit(loaded: Generation, plugin: string): Promise<Generation | undefined> {
     const { families, dropIns } = this.host
+    if (plugin === this.whose.name || plugin === loaded.plugin?.replaces) return this.#follow(loaded)
     if (dropIns.whyNot(this.whose.name) !== undefined || !families.concerns(plugin, loaded, loaded.shipped)) {
       return undefined
     }
     const shipped = await families.read(this.view(loaded))
     await this.#publish(loaded, shipped)
     return { ...loaded, shipped }
+  }
+
+  /** Its code began to wait for another plugin, or does so no longer. */
+  #follow(loaded: Generation): Generation | undefined {
+    const { dropIns, stateOf } = this.host
+    const state = loaded.plugin && stateOf(this.whose.name)
+    if (!state || dropIns.whyNot(this.whose.name) !== undefined) return undefined
+    const { waits: before, ...rest } = loaded
+    const waits = reasonOf(state)
+    if (waits === (before ?? '')) return undefined
+    return waits === '' ? rest : { ...rest, waits }
   }
 
   /** Ends all of it, also where a part does not end; why the last such one does not. */

@@ -1,6 +1,7 @@
 import {
   type Actor,
   type EventType,
+  type Fault,
   type Gate,
   type Notify,
   type PluginKernel,
@@ -24,8 +25,9 @@ import { extensionItems } from './checks.js'
 import { Claims } from './claims.js'
 import { CodeCache } from './code.js'
 import { DevLinks, type ExtensionNeeds } from './dev.js'
-import { disableNotes, removeDisableNote } from './disable-notes.js'
+import { Expected } from './expected.js'
 import { Families } from './families.js'
+import { honourDisableNotes } from './honour-notes.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
@@ -38,6 +40,7 @@ import { News } from './news.js'
 import { Secrets } from './secrets.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
+import { unrouted } from './unrouted.js'
 import { Views } from './views.js'
 
 /** All extensions: what is installed and what developers have linked. */
@@ -56,6 +59,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #families: Families
   readonly #host: InstanceHost
   readonly #news: News
+  readonly #expected: Expected
 
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, host, dropIns } = kernel
@@ -65,6 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
       await this.#code.tidy()
     })
     this.disabling = hooks.gate('disabling')
+    this.#expected = new Expected(clock)
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
@@ -93,17 +98,20 @@ export class ExtensionsService implements ExtensionsApi {
       take: (instance, found, anew) => this.#load(instance, found, anew),
       freed: name => this.dev.retry(name),
       gone: name => this.#news.note(name),
+      seen: name => this.#expected.end(name),
       tell: () => this.#news.tell(),
     })
     this.dev = new DevLinks(kernel, this.#catalog, {
       make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
       take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
       forget: key => this.#families.forget(key),
+      seen: key => this.#expected.end(key),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.folder.look(name),
+      kinds: name => (this.folder.get(name)?.installed?.code?.surface.kinds ?? []).map(kind => kind.name),
       sweep: () => this.#code.sweep(),
     })
     this.install = new InstallDoor(this.#installer, {
@@ -119,24 +127,31 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
   async start(): Promise<void> {
-    await this.#honourNotes()
+    await honourDisableNotes(this.kernel, this.#flags)
     const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
     for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
-    return this.#installer.start()
+    await this.#installer.start()
+    this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
 
-  /** What a person switched off while no daemon could be asked. */
-  async #honourNotes(): Promise<void> {
-    const { db, clock, events, home, log } = this.kernel
-    for (const name of disableNotes(home.root)) {
-      await db.tx(t => {
-        this.#flags.set(t, name, false, clock.now())
-        events.emit(t, ExtensionDisabled, { name }, { subject: name })
-      })
-      removeDisableNote(home.root, name)
-      log.info('an extension was switched off while the daemon could not be asked', { extension: name })
-    }
+  /** Names of all extensions, with those that are still to be loaded. */
+  names(): string[] {
+    return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
+  }
+
+  isLoading(name?: string): boolean {
+    return this.#expected.has(name)
+  }
+
+  async settled(): Promise<void> {
+    await this.#expected.none()
+  }
+
+  /** What becomes of a request that no route matches. */
+  unrouted(path: string): Promise<Fault | boolean> {
+    const { folder } = this
+    return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder, all: () => this.all() })
   }
 
   #begun() {
@@ -164,7 +179,7 @@ export class ExtensionsService implements ExtensionsApi {
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
   async choose(name: string, workspace?: string): Promise<Instance> {
-    if (!this.folder.get(name)) await this.folder.looked()
+    if (!this.folder.get(name)) await this.settled()
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
     const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)
@@ -180,6 +195,7 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   async call(key: string, method: string, params: unknown): Promise<unknown> {
+    await this.#expected.none(key)
     const runtime = this.get(key).generation?.runtime
     if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)
     return runtime.call(method, params)
@@ -195,6 +211,8 @@ export class ExtensionsService implements ExtensionsApi {
         await this.dev.restore()
         await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
         await this.#code.sweep()
+        this.#expected.end()
+        await this.#news.tellAnyway()
       },
     })
   }
@@ -237,13 +255,20 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   checks(): readonly Check[] {
-    return [{ id: 'runtime.extensions', category: 'extensions', run: async () => extensionItems(this.all()) }]
+    return [
+      {
+        id: 'runtime.extensions',
+        category: 'extensions',
+        run: async () => extensionItems(this.all(), this.#expected.has()),
+      },
+    ]
   }
 
   /** Makes an instance what was found, and tells what came of it. */
   async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
     const outcome = await instance.load(found, anew, allow)
-    if (outcome === 'same') return
+    // The end of the daemon is no fault of an extension that it interrupts.
+    if (outcome === 'same' || this.kernel.scope.signal.aborted) return
     const { name, key, link, problem, installed } = instance
     this.#news.note(name)
     const about = { name, ...(link ? { workspace: link.workspace } : {}) }

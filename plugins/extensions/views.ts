@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { type Actor, iso, KernelErrors } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
+import { finding } from '../daemon/api.js'
 import { hashTree } from './code.js'
 import { ExtensionErrors } from './errors.js'
 import type { Instance } from './instance.js'
@@ -17,6 +18,35 @@ export class Views {
 
   list(): wire.Extension[] {
     return this.self.all().map(this.toWire)
+  }
+
+  /** Switches it off; a diagnostic names the plugins that wait for it from then on. @throws as the service */
+  async disable(instance: Instance, actor: Actor): Promise<wire.Extension> {
+    const token = instance.generation?.plugin?.provides?.id
+    const requiring = this.self.kernel.host
+      .plugins()
+      .flatMap(({ name, requires, state }) =>
+        token !== undefined && requires.includes(token) && state.status === 'active' ? name : [],
+      )
+    const extension = this.toWire(await this.self.disable(instance, actor))
+    // In the place of another, it leaves the place to that one.
+    const waiting = requiring.filter(name => this.#waits(name))
+    if (waiting.length === 0) return extension
+    const required = finding({
+      id: `extension.${instance.key}`,
+      code: 'extension_required',
+      category: 'extensions',
+      severity: 'warning',
+      title: `${waiting.join(', ')} ${waiting.length > 1 ? 'wait' : 'waits'} for it`,
+      message: `${waiting.join(', ')} requires ${instance.name} and does not run until it is enabled again`,
+      suggested_command: `svc extension enable ${instance.name}`,
+    })
+    return { ...extension, diagnostics: [...(extension.diagnostics ?? []), required] }
+  }
+
+  #waits(plugin: string): boolean {
+    const found = this.self.kernel.host.plugins().find(({ name }) => name === plugin)
+    return found?.state.status === 'waiting'
   }
 
   /** With what it brings. */

@@ -189,7 +189,7 @@ test('an extension that imports what the package exports is understood by a daem
   assert.is((await at.request('socket', 'PUT', '/api/resources/acme.keep/first', record)).status, 201)
   const refused = await at.request('socket', 'DELETE', '/api/workspaces/kept')
   assert.is(refused.status, 409)
-  assert.match(refused.text, /"code":"workspace_kept".*svc resource list acme.keep/)
+  assert.match(refused.text, /"code":"acme_workspace_kept".*svc resource list acme.keep/)
   assert.match((await at.request('socket', 'GET', '/api/ext/acme.keep/kept')).text, 'for long')
 })
 

@@ -167,6 +167,39 @@ test("a drop-in's values wait for it below plugins.<name>; a misspelt one or a p
   await rm(home, { recursive: true, force: true })
 })
 
+test('a start keeps settings below plugins.<vendor>.<name> for their extension; a wrong value fails that one alone', async () => {
+  const home = await temporaryFolder('config')
+  const plugins = { acme: { sizes: { size: 2 }, odd: { size: 'wide' }, flat: 3 }, disabled: [] }
+  await writeFile(path.join(home, 'config.json'), JSON.stringify({ plugins }, null, 1))
+  const host = await boot({ home, plugins: [daemon, resources] })
+  const unowned = () => host.kernel.host.config().unowned
+  assert.equal(unowned(), ['plugins.acme.sizes', 'plugins.acme.odd', 'plugins.acme.flat'])
+  const good = sizes()
+  assert.equal(await host.kernel.host.load(good.plugin), { status: 'active' })
+  assert.is(good.value(size), 2)
+  assert.equal(unowned(), ['plugins.acme.odd', 'plugins.acme.flat'])
+  const named = (name: string) => ({
+    ...sizes([{ ...size, path: `plugins.${name}.size` }]).plugin,
+    name,
+  })
+  const odd = await host.kernel.host.load(named('acme.odd'))
+  assert.match(odd.status === 'failed' ? odd.error : '', /config\.json:8: plugins\.acme\.odd\.size: /)
+  const flat = await host.kernel.host.load(named('acme.flat'))
+  assert.match(flat.status === 'failed' ? flat.error : '', /config\.json:10: plugins\.acme\.flat: .*object/)
+  assert.is(good.value(size), 2)
+
+  await host.kernel.host.unload('acme.sizes')
+  assert.equal(unowned(), ['plugins.acme.sizes', 'plugins.acme.odd', 'plugins.acme.flat'])
+  await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disbled": [] } }')
+  await host.close()
+  const refused = await boot({ home, plugins: [daemon, resources] }).then(
+    () => 'started',
+    error => error.message,
+  )
+  assert.match(refused, 'unknown key plugins.disbled')
+  await rm(home, { recursive: true, force: true })
+})
+
 test('closing ends the watch: nothing keeps the process, and a later change is not read', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')

@@ -9,7 +9,7 @@ const Keep = kind({
   maxBytes: 4096,
 })
 const Errors = defineErrors({
-  workspace_kept: { status: 409, message: 'the workspace is kept', next: 'svc resource list acme.keep' },
+  acme_workspace_kept: { status: 409, message: 'the workspace is kept', next: 'svc resource list acme.keep' },
 })
 /** Of the plugin that has tools; while there is none, what is contributed waits. */
 const NativeTools = registry('tools.native@1')
@@ -24,7 +24,7 @@ class Keeper {
 
   refusal({ name }) {
     const found = [...this.kept.values()].find(({ workspace }) => workspace === name)
-    return found && Errors.workspace_kept(`${name} is kept: ${found.why || 'it does not say why'}`)
+    return found && Errors.acme_workspace_kept(`${name} is kept: ${found.why || 'it does not say why'}`)
   }
 
   list = () => [...this.kept.values()].sort((a, b) => (a.workspace < b.workspace ? -1 : 1))
@@ -61,5 +61,5 @@ export default definePlugin({
       handle: self => ok({ kept: self.list() }),
     }),
   ],
-  commands: [{ path: 'keep list', summary: 'Kept workspaces', load: () => import('./list.js') }],
+  commands: [{ path: 'acme keep list', summary: 'Kept workspaces', load: () => import('./list.js') }],
 })

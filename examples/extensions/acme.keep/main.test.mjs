@@ -23,7 +23,7 @@ test('a workspace that is kept is not deleted', async () => {
   ])
 
   const refused = await request('DELETE', `/api/workspaces/${id}`)
-  assert.deepEqual([refused.status, refused.body.code], [409, 'workspace_kept'])
+  assert.deepEqual([refused.status, refused.body.code], [409, 'acme_workspace_kept'])
 
   await request('DELETE', '/api/resources/acme.keep/shop', { expected_version: 1 })
   assert.equal((await request('DELETE', `/api/workspaces/${id}`)).status, 204)

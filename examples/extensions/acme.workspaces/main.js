@@ -24,8 +24,9 @@ const wireOf = ({ id, name, rootDir, addDirs, defaultAgent, sandboxRef, createdA
 })
 
 /**
- * What others rely on is what `svc/plugins/workspaces` says: its token, events, errors, the registry that it declares and the
- * tables in which there may be workspaces already. The commands of the package ask these routes by their paths.
+ * What others rely on is what `svc/plugins/workspaces` says: its token, events, errors and the registry that it declares. The
+ * tables of that plugin, in which there may be workspaces already, are inherited. The commands of the package ask these routes by
+ * their paths.
  */
 export default definePlugin({
   name: 'acme.workspaces',
@@ -36,7 +37,6 @@ export default definePlugin({
   service: async () => Registered,
 }).surface({
   declares: [api.WorkspaceDetailMembers],
-  tables: api.workspaceTables,
   errors: [api.WorkspaceErrors],
   events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
   registries: [

@@ -9,9 +9,9 @@ const READ: ConversionConfig = { typeMode: 'output' }
 export function surfaceProblems({ name, requires, replaces, surface }: Plugin): string[] {
   const { kinds = [], events = [], settings = [], routes = [], registries = [], taps = [], tables = [] } = surface
   const needs = Object.values(requires).flatMap(need => ('id' in need ? need.id : []))
-  // One that replaces a plugin has that one's tables and configuration paths.
+  // One that replaces a plugin has that one's configuration paths, and may repeat the migrations that it inherits.
   const isDropIn = name.includes('.') && replaces === undefined
-  const prefix = (replaces ?? name).replace(/[.-]/g, '_')
+  const [prefix, inherited = prefix] = [name, replaces].flatMap(one => (one === undefined ? [] : tablePrefix(one)))
   return [
     ...kinds.flatMap(kind => [
       ...(KIND_NAME.test(kind.name) ? [] : [`kind ${kind.name}: not a valid name`]),
@@ -35,8 +35,8 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
     ...tables.flatMap(({ id, sql }) =>
       [...sql.matchAll(/\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?["'`[]?(\w+)/gi)]
         .map(([, table = '']) => table)
-        .filter(table => name.includes('.') && !table.startsWith(`${prefix}_`))
-        .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}_`),
+        .filter(table => name.includes('.') && ![prefix, inherited].some(start => table.startsWith(`${start}`)))
+        .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}`),
     ),
     ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),
     ...taps.flatMap(({ on }) => (needs.includes(on.id) ? [] : `${on.id} is tapped and not required`)),
@@ -45,6 +45,8 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
     ...twice('setting', settings, setting => setting.path),
   ]
 }
+
+const tablePrefix = (name: string) => `${name.replace(/[.-]/g, '_')}_`
 
 type Schema = Parameters<typeof toJsonSchema>[0] | null | undefined
 

@@ -1,5 +1,6 @@
 import type { Command } from '../../../kernel/plugin.js'
 
+const forms = ['static', 'plugin', 'process']
 const dir = { name: 'dir', optional: true, summary: 'folder of the extension (default: this one)' }
 
 /** The commands for authors; all but `dev` and `logs` work without a daemon, and all without a network. */
@@ -9,7 +10,7 @@ export const authoringCommands: readonly Command[] = [
     summary: 'Write a new extension that works, with its test',
     args: [{ name: 'name', summary: 'vendor.things; the folder of that name is made here' }],
     options: [
-      { name: 'form', type: 'text', summary: 'static, plugin (default) or process' },
+      { name: 'form', type: 'text', values: forms, summary: 'what the extension is made of (default: plugin)' },
       { name: 'dir', type: 'text', summary: 'folder to write instead' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runInit })),

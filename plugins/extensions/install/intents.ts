@@ -15,7 +15,14 @@ export type Intent =
       /** What is there by the name is an earlier one of them: an update. */
       readonly replaces: boolean
     }
-  | { readonly op: 'remove'; readonly id: string; readonly name: string; readonly purge: boolean }
+  | {
+      readonly op: 'remove'
+      readonly id: string
+      readonly name: string
+      readonly purge: boolean
+      /** Kinds of its records, as far as its code is known; absent in those of earlier versions. */
+      readonly kinds?: readonly string[]
+    }
 
 /** What stands on the disk of an intent. */
 export interface Sight {

@@ -9,7 +9,9 @@ import type { ProvenanceTable } from './provenance.js'
 /** What the ledger needs of those around it. */
 export interface LedgerOptions {
   /** In the transaction that forgets an extension: rows of others about it. */
-  readonly forget?: (t: Tx, name: string, purge: boolean) => void
+  readonly forget?: (t: Tx, name: string, purge: boolean, kinds: readonly string[]) => void
+  /** Kinds that the code of an extension brings, as far as that is loaded. */
+  readonly kinds?: (name: string) => readonly string[]
   /** Before that, when it is purged: its tables, its cache. Safe to repeat. */
   readonly purge?: (name: string) => Promise<void>
 }
@@ -82,7 +84,9 @@ export class Ledger {
    * @param stage writes all that the intent needs into a new folder
    * @throws Fault `extension_installed` when somebody put a folder in its place by hand meanwhile
    */
-  async decide(intent: Intent, actor: Actor, stage: (folder: string) => Promise<void>): Promise<void> {
+  async decide(decided: Intent, actor: Actor, stage: (folder: string) => Promise<void>): Promise<void> {
+    const kinds = this.options.kinds?.(decided.name) ?? []
+    const intent: Intent = decided.op === 'remove' ? { ...decided, kinds } : decided
     const left = this.pending(intent.name)
     if (left !== undefined) await this.#carryOut(left, actor)
     const folder = path.join(this.staging, intent.id)
@@ -156,7 +160,7 @@ export class Ledger {
       await db.tx(t => {
         this.#intents.delete(t, intent)
         this.provenance.delete(t, name)
-        this.options.forget?.(t, name, intent.purge)
+        this.options.forget?.(t, name, intent.purge, intent.kinds ?? [])
         if (intent.purge) for (const source of sourcesOf(name)) records.resetSource(t, this.kernel.actor, source)
         events.emit(t, ExtensionRemoved, { name, purged: intent.purge }, options)
       })

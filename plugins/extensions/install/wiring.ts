@@ -1,4 +1,4 @@
-import type { Fault, PluginKernel } from '../../../kernel/plugin.js'
+import type { Fault, PluginKernel, Tx } from '../../../kernel/plugin.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified } from './trust.js'
@@ -9,21 +9,26 @@ export interface ExtensionsHost {
   readonly disabling: (name: string) => Promise<Fault | undefined>
   /** Makes what runs the same as what is in the folder of that name. */
   readonly look: (name: string) => Promise<void>
+  /** Kinds that its code brings, as far as that is loaded. */
+  readonly kinds: (name: string) => readonly string[]
   /** Removes copies of code that nothing runs any more. */
   readonly sweep: () => Promise<void>
 }
 
 /** The installer within the plugin `extensions`. */
-export function installerFor(kernel: PluginKernel, { disabling, look, sweep }: ExtensionsHost): Installer {
+export function installerFor(kernel: PluginKernel, { disabling, look, kinds, sweep }: ExtensionsHost): Installer {
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
     allowUnverified: () => kernel.setting(AllowUnverified),
     disabling,
     placed: look,
-    forget: (t, name, purge) => {
+    kinds,
+    forget: (t, name, purge, kinds) => {
       flags.delete(t, name)
-      if (purge) bindings.clear(t, name)
+      if (!purge) return
+      bindings.clear(t, name)
+      forgetKinds(kernel, t, name, kinds)
     },
     purge: async name => {
       // What runs of it goes first. A name without a dot has no code in the daemon, and so no tables.
@@ -32,4 +37,14 @@ export function installerFor(kernel: PluginKernel, { disabling, look, sweep }: E
       await sweep()
     },
   })
+}
+
+/** Removes the records of kinds that nobody else has, whoever wrote them: of those it brought, and of all that begin with its name. */
+function forgetKinds({ records, actor }: PluginKernel, t: Tx, extension: string, brought: readonly string[]): void {
+  const isOwn = (name: string) =>
+    brought.includes(name) || (extension.includes('.') && `${name}.`.startsWith(`${extension}.`))
+  for (const { name: kind, registered } of records.kinds()) {
+    if (registered || !isOwn(kind)) continue
+    for (const { id, source } of records.list({ kind })) records.delete(t, { ...actor, source }, { kind, id })
+  }
 }

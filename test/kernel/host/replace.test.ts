@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
+import type { Needs, Plugin, PluginKernel } from '../../../kernel/plugin.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { boom, plain, refusal } from './scene.js'
 
@@ -90,9 +90,9 @@ test('at run time it takes the place of the one that runs, which comes back when
   assert.match(await refusal(host.load(other({ apply: boom }))), /base 7 did not start, 1 runs again: boom/)
   assert.equal(states(svc), { base: 'active ', user: 'active ' })
   assert.is(host.faults().at(-1)?.owner, 'vendor.base')
-  // It has the tables of the one that it replaces, so it has to bring their migrations.
-  assert.match(await refusal(host.load(other({ tables: undefined }))), /1 runs again/)
-  assert.equal(await host.load(other()), { status: 'active' })
+  // It has the tables of the one that it replaces, whether it brings their migrations or not.
+  assert.equal(await host.load(other({ tables: undefined })), { status: 'active' })
+  assert.equal(await host.reload(other()), { status: 'active' })
   assert.equal(host.unknownPlugins(), ['nobody'])
   assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
   assert.equal(await host.reload(other({ version: '8' })), { status: 'active' })
@@ -101,6 +101,49 @@ test('at run time it takes the place of the one that runs, which comes back when
   assert.equal(await answer(svc), { name: 'base', version: '1' })
   await svc.close()
   await rm(home, { recursive: true })
+})
+
+const extra = { id: 'vendor-001', sql: 'CREATE TABLE vendor_base_extra (n INTEGER NOT NULL) STRICT;' }
+const writesBoth = async (kernel: PluginKernel<Needs>) => {
+  await counting(kernel as PluginKernel)
+  await kernel.db.tx(t => void t.run('INSERT INTO vendor_base_extra (n) VALUES (1)'))
+}
+
+for (const own of [[extra], [...tables, extra]]) {
+  test(`one with a table of its own gives the place back, at run time and at the next start (${own.length})`, async () => {
+    const home = await temporaryFolder('replace')
+    const plugin = other({ tables: own, apply: writesBoth })
+    const first = await boot({ plugins: [base, plugin], home, replace: ['vendor.base'] })
+    assert.equal(states(first), { base: 'active vendor.base' })
+    await first.kernel.host.unload('base')
+    assert.equal(states(first), { base: 'active ' })
+    assert.equal(await first.kernel.host.load(plugin), { status: 'active' })
+    await first.close()
+    const without = await boot({ plugins: [base], home })
+    assert.equal(states(without), { base: 'active ' })
+    await without.close()
+    const again = await boot({ plugins: [base, plugin], home, replace: ['vendor.base'] })
+    assert.equal(states(again), { base: 'active vendor.base' })
+    await again.close()
+    await rm(home, { recursive: true })
+  })
+}
+
+test('a table of its own that is named as those of the plugin it replaces is refused', async () => {
+  const odd = other({ tables: [...tables, { id: 'vendor-001', sql: 'CREATE TABLE base_extra (n INTEGER) STRICT;' }] })
+  const svc = await boot({ plugins: [base, odd], replace: ['vendor.base'] })
+  assert.equal(states(svc), { base: 'active ', 'vendor.base': 'failed ' })
+  const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+  assert.match(state?.status === 'failed' ? state.error : '', /base_extra/)
+  await svc.close()
+})
+
+test('a drop-in inherits no stream that it does not replace', async () => {
+  const thief = plain('vendor.thief', { inherits: [{ stream: 'base', prefix: 'base_', migrations: tables }] })
+  const svc = await boot({ plugins: [base, thief] })
+  const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+  assert.match(state?.status === 'failed' ? state.error : '', /vendor\.thief .*inherit/)
+  await svc.close()
 })
 
 test('what is disabled does not run, who requires it waits and says why, and a name that nobody has is told', async () => {

@@ -23,12 +23,13 @@ interface Parts {
   readonly replaces?: string
   readonly path?: string
   readonly tables?: Plugin['surface']['tables']
+  readonly inherits?: Plugin['surface']['inherits']
   readonly apply?: (kernel: PluginKernel<Needs>) => unknown
 }
 
 /** A plugin with one route, `GET /api/<name>` unless said otherwise, that answers with the name it runs as and its version. */
 export function plain(name: string, parts: Parts = {}): Plugin {
-  const { version = '1', requires = [], maybe: optional = [], provides, replaces, tables } = parts
+  const { version = '1', requires = [], maybe: optional = [], provides, replaces, tables, inherits } = parts
   const path = parts.path ?? `/api/${name}`
   const { contribute } = surfaceOf<{ kernel: PluginKernel }>()
   const route = routeOf<{ kernel: PluginKernel }>()
@@ -50,6 +51,7 @@ export function plain(name: string, parts: Parts = {}): Plugin {
       } as never,
   }).surface({
     ...(tables ? { tables } : {}),
+    ...(inherits ? { inherits } : {}),
     registries: [contribute(Said, () => [`${name} ${version}`])],
     routes: [
       route({

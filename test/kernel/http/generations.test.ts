@@ -77,6 +77,7 @@ function bench(first: readonly BoundRoute[]) {
       return state.routes
     },
     durable: async () => {},
+    unrouted: () => [],
     full: async () => undefined,
     failed: (owner, where, error) => faults.push(`${owner} ${where}: ${error}`),
     checkReplies: true,

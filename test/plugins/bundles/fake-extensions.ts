@@ -40,6 +40,12 @@ export function fakeExtensions() {
       return [...this.#all.values()]
     }
 
+    isLoading() {
+      return false
+    }
+
+    async settled() {}
+
     async call(name: string): Promise<never> {
       throw new Error(`${name} has no process`)
     }

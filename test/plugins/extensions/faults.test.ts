@@ -197,7 +197,7 @@ test('a kind or a command that another one has already: the later one is an erro
     assert.is(extension.state, 'error')
     assert.match(extension.last_error, says)
     assert.match(extension.last_error, /acme\.first/)
-    assert.is((await svc.request('GET', `/api/ext/${name}/say`)).status, 404)
+    assert.is((await svc.request('GET', `/api/ext/${name}/say`)).status, 503)
   }
   assert.equal((await svc.request('GET', '/api/ext/acme.first/say')).body, { text: 'acme.first' })
   // A first load that fails is no reload that failed.

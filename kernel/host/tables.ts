@@ -1,0 +1,52 @@
+import type { Plugin } from '../plugin.js'
+import type { Inherited, Migration, Store } from '../store/index.js'
+import { tablePrefix } from '../store/statement-check.js'
+import type { Slot } from './slots.js'
+
+/** The tables of a plugin: its own, in its own stream, and those that it inherits. */
+export interface PluginTables {
+  /** Owner of its own stream, and what its own tables are named after. */
+  readonly stream: string
+  /** Absent for a plugin that never had any. */
+  readonly own?: readonly Migration[]
+  readonly inherits: readonly Inherited[]
+}
+
+/**
+ * One in the place of another has the tables of that one, by its migrations and not by those it may bring along, and keeps its
+ * own apart: once it has given the place back, the other one finds nothing that it does not know.
+ */
+function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displaced'>): PluginTables {
+  const { name, surface } = plugin
+  const { tables: own, inherits = [] } = surface
+  if (by === undefined || !displaced) {
+    const ownName = by ?? name
+    if (ownName.includes('.') && inherits.length > 0) {
+      throw new Error(`${ownName} may inherit no tables but those of a plugin that it replaces`)
+    }
+    // With nobody displaced it is the only one who has that place, and brings all of its tables.
+    return { stream: name, inherits, ...(own || by ? { own: own ?? [] } : {}) }
+  }
+  const theirs = displaced.surface.tables ?? []
+  const isTheirs = ({ id, sql }: Migration) => theirs.some(other => other.id === id && other.sql === sql)
+  return {
+    stream: by,
+    own: (own ?? []).filter(migration => !isTheirs(migration)),
+    inherits: [{ stream: name, prefix: tablePrefix(name), migrations: theirs }, ...(displaced.surface.inherits ?? [])],
+  }
+}
+
+/**
+ * Brings the tables of a plugin up to date.
+ * @throws StoreError `schema_ahead`, `migration_refused`; Error when a drop-in inherits what it does not replace
+ */
+export function migrateTables(store: Pick<Store, 'migrate'>, slot: Slot): PluginTables {
+  const tables = tablesOf(slot)
+  const { stream, own, inherits } = tables
+  if (own || inherits.length > 0) store.migrate(stream, own ?? [], inherits)
+  return tables
+}
+
+/** What plugins that come with the program inherit. */
+export const inheritedBy = (plugins: readonly Plugin[]): Inherited[] =>
+  plugins.flatMap(({ name, surface }) => (name.includes('.') ? [] : (surface.inherits ?? [])))
