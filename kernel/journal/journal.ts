@@ -1,7 +1,8 @@
-import { type Disk, writeAll } from '../store/disk.js'
+import type { Disk } from '../store/disk.js'
 import { reasonOf, StoreError } from '../store/error.js'
 import { Note } from '../store/note.js'
 import { Progress } from '../store/progress.js'
+import { isFull, noReserve, Patience, spending, writeAll } from '../store/room.js'
 import { turn } from '../turn.js'
 import type { Journal, JournalOptions, JournalRecord, Timers } from './index.js'
 import { type Mark, markFile, writeMark } from './mark.js'
@@ -31,6 +32,7 @@ export class OpenJournal implements Journal {
   /** Syncs and changes of file, one after the other. */
   #exclusive: Promise<void> = Promise.resolve()
   #failure: StoreError | undefined
+  readonly #patience: Patience
   #closing: Promise<void> | undefined
 
   constructor(
@@ -39,6 +41,8 @@ export class OpenJournal implements Journal {
     readonly segments: Segment[],
     readonly found: Mark,
   ) {
+    const what = `the journal ${options.dir} cannot be written`
+    this.#patience = new Patience(options.room ?? noReserve, what, stalled => this.#synced.refuse(stalled))
     this.#timers = options.timers ?? (globalThis as unknown as Timers)
     this.generation = found.generation
     this.last = found.last
@@ -52,6 +56,8 @@ export class OpenJournal implements Journal {
 
   append(payloads: readonly Uint8Array[], options: { sync?: boolean } = {}): number[] {
     this.#usable()
+    const { stalled } = this.#patience
+    if (stalled !== undefined) throw stalled
     if (payloads.length === 0) return []
     const batch = encodeBatch(payloads, this.last + 1)
     this.last = batch.last
@@ -67,6 +73,8 @@ export class OpenJournal implements Journal {
   }
 
   sync(): Promise<void> {
+    const { stalled } = this.#patience
+    if (stalled !== undefined) return Promise.reject(stalled)
     this.#syncGoal = this.last
     this.#requestSync()
     return this.#synced.reach(this.last)
@@ -88,6 +96,7 @@ export class OpenJournal implements Journal {
   }
 
   close(): Promise<void> {
+    this.#patience.close()
     this.#closing ??= this.#close()
     return this.#closing
   }
@@ -137,7 +146,8 @@ export class OpenJournal implements Journal {
           bytes += batch.bytes.length
           return bytes > LARGEST_WRITE
         })
-        await this.#writeBatches(this.#pending.splice(0, large < 0 ? this.#pending.length : Math.max(large, 1)))
+        const batches = this.#pending.splice(0, large < 0 ? this.#pending.length : Math.max(large, 1))
+        await this.#patience.write(() => this.#writeBatches(batches))
         this.#requestSync()
       }
     } catch (error) {
@@ -150,14 +160,16 @@ export class OpenJournal implements Journal {
   async #writeBatches(batches: readonly Batch[]): Promise<void> {
     const [{ first, bytes: only }] = batches as [Batch]
     const bytes = batches.length === 1 ? only : Buffer.concat(batches.map(batch => batch.bytes))
-    this.#note ??= await this.#markUnclean()
-    const segment = await this.#segmentFor(first, bytes.length)
+    this.#note ??= await spending(this.#patience.room, bytes.length, () => this.#markUnclean())
+    const segment = await spending(this.#patience.room, bytes.length, () => this.#segmentFor(first, bytes.length))
     if (this.#failure !== undefined) throw this.#failure
-    await writeAll(this.disk, this.#handle as number, bytes, segment.size)
+    await writeAll(this.disk, this.#handle as number, bytes, segment.size, this.#patience.room)
     for (const batch of batches) {
       for (const [i, start] of batch.starts.entries()) segment.note(batch.first + i, segment.size + start)
       segment.size += batch.bytes.length
     }
+    // Before anybody hears of it, who may append at once.
+    this.#patience.stalled = undefined
     this.#written.advance((batches.at(-1) as Batch).last)
   }
 
@@ -166,9 +178,9 @@ export class OpenJournal implements Journal {
     const { dir } = this.options
     if (this.found.clean) {
       await this.disk.mkdir(dir)
-      await writeMark(this.disk, dir, { ...this.found, clean: false })
+      await writeMark(this.disk, dir, { ...this.found, clean: false }, this.#patience.room)
     }
-    return new Note(this.disk, await this.disk.open(markFile(dir), 'update'))
+    return new Note(this.disk, await this.disk.open(markFile(dir), 'update'), {}, this.#patience.room)
   }
 
   /** The file that the next write goes to. */
@@ -214,7 +226,8 @@ export class OpenJournal implements Journal {
     const last = this.#written.reached
     try {
       await this.disk.fsync(handle)
-      const due = await this.#note?.write({ generation: this.generation, clean: false, last })
+      const note = { generation: this.generation, clean: false, last }
+      const due = await this.#patience.write(() => this.#note?.write(note))
       this.#synced.advance(last)
       if (last === this.last) this.#stopTimer()
       if (due) await this.#note?.sync()
@@ -254,7 +267,10 @@ export class OpenJournal implements Journal {
       await this.sync()
       await this.#exclusive
       if (this.#note !== undefined || !this.found.clean)
-        await writeMark(disk, options.dir, { generation, clean: true, last })
+        await writeMark(disk, options.dir, { generation, clean: true, last }, this.#patience.room).catch(error => {
+          // Without room it stays marked as unclean, which costs a generation.
+          if (!isFull(error)) throw error
+        })
     } catch (error) {
       this.#fail(error)
       throw this.#failure

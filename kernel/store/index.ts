@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { Core, type Db, DbHandle } from './db.js'
-import { type Disk, readWhole, replaceFile, systemDisk, writeAll } from './disk.js'
+import { type Disk, readWhole, replaceFile, systemDisk } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import type { Mark } from './mark.js'
@@ -8,6 +8,7 @@ import { type Migration, type MigrationStream, Migrations } from './migrations.j
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
+import { diskFull, isFull, noReserve, type Room, spending, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
 
 export type { Db, Reads, Tx } from './db.js'
@@ -15,6 +16,7 @@ export { type Disk, type OpenMode, systemDisk } from './disk.js'
 export type { SqlValue } from './engine.js'
 export { StoreError } from './error.js'
 export type { Migration, MigrationStream } from './migrations.js'
+export type { Room } from './room.js'
 export type { Row } from './statements.js'
 
 /** Figures of the store; sizes in bytes, counts since it was opened. */
@@ -26,6 +28,8 @@ export interface StoreStatus {
   readonly syncs: number
   /** What ended it, once it has failed. */
   readonly failed?: string
+  /** Why nothing is written now: the disk is full, and what was kept for this is spent. */
+  readonly stalled?: string
   readonly streams: MigrationStream[]
 }
 
@@ -35,7 +39,7 @@ export interface Store {
   readonly db: Db
   /**
    * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
-   * @throws StoreError `schema_ahead`, `migration_refused`
+   * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first that is missing
    */
   migrate(owner: string, migrations: readonly Migration[]): void
   /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
@@ -53,6 +57,8 @@ export interface StoreOptions {
   /** The database file, …/svc.db; its log and its mark lie beside it. The caller holds the lock of the home. */
   readonly path: string
   readonly disk?: Disk
+  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  readonly room?: Room
   /** Epoch milliseconds. */
   readonly now: () => number
   /** Pages in the log at which SQLite begins a checkpoint; default 1000. */
@@ -63,6 +69,9 @@ export interface StoreOptions {
 
 /** Memory kept behind the image, so that the database grows without being copied; untouched pages cost nothing. */
 const RESERVE_BYTES = 128 * 1024 * 1024
+
+/** Room for an empty database. */
+const SEED_BYTES = 8192
 
 /** Loads SQLite and tests it. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
@@ -76,32 +85,32 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
  * @throws StoreError `sqlite_pin`, `sqlite_self_test`, `store_damaged`, `store_open_failed`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const disk = options.disk ?? systemDisk()
+  const { disk = systemDisk(), room = noReserve } = options
   const reading = readFiles(disk, options.path)
   // Whoever is refused before it is awaited has heard of something else.
   reading.catch(() => {})
   const engine = await (options.engine instanceof Promise ? options.engine : proveEngine(options.engine))
   const handles: number[] = []
   const open = async (suffix: string): Promise<number> => {
-    const handle = await disk.open(`${options.path}${suffix}`, 'create')
+    const handle = await spending(room, 0, () => disk.open(`${options.path}${suffix}`, 'create'))
     handles.push(handle)
     return handle
   }
   let db: SqliteDatabase | undefined
   try {
-    const files = await usable(disk, engine, options.path, await reading)
+    const files = await usable(disk, engine, options.path, room, await reading)
     db = recover(engine, files)
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
     const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
-    const note = new Note(disk, opened.mark, files.mark)
+    const note = new Note(disk, opened.mark, files.mark, room)
     await disk.fsyncDir(path.dirname(options.path))
-    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note)
+    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note, room)
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    await mirror.drain()
+    await unlessStalled(mirror, mirror.drain())
     const core = new Core(db, mirror)
     const migrations = new Migrations(db, core, options.now)
-    await mirror.synced()
+    await unlessStalled(mirror, mirror.synced())
     return serve(options.path, disk, { db, core, migrations, handles })
   } catch (error) {
     if (db !== undefined) {
@@ -110,9 +119,17 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     }
     for (const handle of handles) await disk.close(handle)
     if (error instanceof StoreError) throw error
+    if (isFull(error)) throw diskFull(`${options.path} cannot be opened`, error)
     const hint = 'check that the folder exists, belongs to you and has free space'
     throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
+}
+
+/** A full disk is no reason not to open: what is read is there, and what SQLite has moved is written when there is room. */
+async function unlessStalled(mirror: Mirror, done: Promise<void>): Promise<void> {
+  await done.catch(error => {
+    if (error !== mirror.stalled) throw error
+  })
 }
 
 /** The files as they stand. */
@@ -125,18 +142,24 @@ async function readFiles(disk: Disk, file: string): Promise<Image> {
 }
 
 /** The same in WAL mode; an empty database in their place when there is none. */
-async function usable(disk: Disk, engine: Engine, file: string, { wal, mark, ...found }: Image): Promise<Image> {
+async function usable(
+  disk: Disk,
+  engine: Engine,
+  file: string,
+  room: Room,
+  { wal, mark, ...found }: Image,
+): Promise<Image> {
   let { image } = found
   if (image.length === 0) {
     if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
-    await replaceFile(disk, file, seedImage(engine))
+    await spending(room, SEED_BYTES, () => replaceFile(disk, file, seedImage(engine), 0o600, room))
     image = await readWhole(disk, file, RESERVE_BYTES)
   }
   const header = intoWalMode(image)
   if (header !== undefined) {
     const handle = await disk.open(file, 'update')
     try {
-      await writeAll(disk, handle, header.bytes, header.offset)
+      await writeAll(disk, handle, header.bytes, header.offset, room)
       await disk.fsync(handle)
     } finally {
       await disk.close(handle)
@@ -162,8 +185,11 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
   const close = async (): Promise<void> => {
     if (core.current !== undefined) core.ready()
     core.closed = true
+    mirror.close()
     try {
-      if (mirror.failure === undefined) await checkpoint()
+      if (mirror.failure === undefined && mirror.stalled === undefined) await unlessStalled(mirror, checkpoint())
+      // No room for the rest: what is acknowledged is in the log, and the next start moves it.
+      if (mirror.stalled !== undefined) await mirror.failed
       core.statements.clear()
       db.close()
       if (mirror.failure === undefined) {
@@ -187,6 +213,7 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
       transactions: core.transactions,
       syncs: mirror.syncs,
       ...(mirror.failure && { failed: mirror.failure.message }),
+      ...(mirror.stalled && { stalled: mirror.stalled.message }),
       streams: core.closed ? [] : migrations.streams(),
     }),
     async checkpoint() {

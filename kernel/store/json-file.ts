@@ -2,12 +2,13 @@ import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
 import { type Disk, missing, readIfThere, replaceFile, systemDisk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
+import { diskFull, isFull, noReserve, type Room, spending } from './room.js'
 
 /** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
 export interface TextFile {
   /** The text; undefined when there is no file. @throws StoreError `file_unreadable`, `file_too_large` */
   read(): Promise<string | undefined>
-  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `file_unwritable` */
+  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `disk_full`, `file_unwritable` */
   write(text: string): Promise<void>
 }
 
@@ -21,7 +22,7 @@ const LARGEST_FILE = 16 * 1024 * 1024
  */
 export function textFile(
   path: string,
-  { mode = 0o600, disk = systemDisk() }: { mode?: number; disk?: Disk } = {},
+  { mode = 0o600, disk = systemDisk(), room = noReserve }: { mode?: number; disk?: Disk; room?: Room } = {},
 ): TextFile {
   // lowdb takes an empty text for no data: the text travels in a box.
   const adapter: Adapter<{ text?: string | undefined }> = {
@@ -36,11 +37,14 @@ export function textFile(
     async write({ text = '' }) {
       const target = (await missing(fs.realpath(path))) ?? path
       const stat = await missing(fs.stat(target))
-      await replaceFile(disk, target, Buffer.from(text), stat === undefined ? mode : stat.mode & 0o777)
+      const permissions = stat === undefined ? mode : stat.mode & 0o777
+      const bytes = Buffer.from(text)
+      await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room))
     },
   }
   let last: Promise<unknown> = Promise.resolve()
   const failed = (code: string, did: string, hint: string) => (error: unknown) => {
+    if (isFull(error)) throw diskFull(`${path} cannot be ${did}`, error)
     throw error instanceof StoreError
       ? error
       : new StoreError(code, `${path} cannot be ${did}: ${reasonOf(error)}`, hint, error)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Core } from './db.js'
 import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
 import { StoreError } from './error.js'
+import { diskFull } from './room.js'
 import { firstWord, owns, tablePrefix } from './statement-check.js'
 
 /** One step of an owner's tables. It only adds (tables, indexes, columns), so that the version before runs on the result. */
@@ -52,10 +53,10 @@ export class Migrations {
 
   /**
    * Applies what is missing, one transaction each; durable later. Nothing is applied when the database is ahead.
-   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`
+   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`, `disk_full` naming the first that is missing
    */
   migrate(owner: string, migrations: readonly Migration[]): void {
-    this.core.ready()
+    if (this.core.mirror.stalled === undefined) this.core.ready()
     const hashes = new Map(migrations.map(({ id, sql }) => [id, sha256(sql)]))
     const rows = this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner])
     const applied = new Map(rows as [string, string][])
@@ -65,6 +66,10 @@ export class Migrations {
       const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
       throw new StoreError('schema_ahead', message, hint)
     }
+    const missing = migrations.find(({ id }) => !applied.has(id))
+    const { stalled } = this.core.mirror
+    if (missing !== undefined && stalled !== undefined)
+      throw diskFull(`migration ${missing.id} of ${owner} is still to be applied`, stalled)
     if (migrations.length > 0) this.#register(owner)
     for (const migration of migrations) if (!applied.has(migration.id)) this.#apply(owner, migration)
     this.#versions.set(owner, migrations.length)
