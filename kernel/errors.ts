@@ -139,8 +139,8 @@ export function faultOf(thrown: unknown): Fault {
   const { code } = Object(thrown) as { code?: unknown }
   if (code === 'store_failed') return KernelErrors.store_failed(undefined, { cause: thrown })
   // A write that found no room, of the store or of whatever else keeps files.
-  if (code === 'disk_full') return KernelErrors.disk_full(messageOf(thrown), { cause: thrown })
-  if (code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(undefined, { cause: thrown })
+  if (code === 'disk_full') return KernelErrors.disk_full(messageOf(thrown))
+  if (code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }
 

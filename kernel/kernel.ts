@@ -26,6 +26,7 @@ import type { Door } from './route.js'
 import { createSpawner } from './spawn.js'
 import { type Disk, openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
+import { isFull } from './store/room.js'
 import type { Setting } from './surface.js'
 import { version } from './version.js'
 
@@ -76,6 +77,8 @@ export interface Kernel {
 }
 
 const SHUTDOWN_MS = 10_000
+/** Room for `daemon.lock`. */
+const LOCK_BYTES = 4096
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -109,16 +112,22 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
-    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
-    undo.push(() => lock.release())
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
+    const room = disk.roomFor('other')
+    const waitMs = options.waitForLockMs ?? 0
+    const lock = await acquireLock(home.root, clock, { waitMs }).catch(error => {
+      if (!isFull(error.cause) || !room.spend(LOCK_BYTES)) throw error
+      return acquireLock(home.root, clock, { waitMs })
+    })
+    undo.push(() => lock.release())
     undo.push(() => disk.close())
     await disk.start()
     const store = await openStore({
       path: home.database,
       now: () => clock.now(),
       engine,
+      room: disk.roomFor('catalog'),
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -140,7 +149,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 
     let host: Host | undefined
     const report: Report = fault => host?.report(fault)
-    const events = new EventLog(db, clock, ids, report, { dir: home.path('events') }, eventLimits(config))
+    const events = new EventLog(db, clock, ids, report, { dir: home.path('events'), room }, eventLimits(config))
     undo.push(() => events.close())
     const records = new RecordStore(db, clock, events, report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
@@ -150,7 +159,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       routes: () => host?.registries.routes.collect().map(({ entry }) => entry) ?? [],
       clock,
       ids,
-      durable: () => db.durable(),
+      // Reads are ahead of a full disk only by work that nobody was told is done.
+      durable: reading =>
+        db.durable().catch(error => {
+          if (!reading || error.code !== 'disk_full') throw error
+        }),
       full: () => disk.refusal(),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
@@ -187,6 +200,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       db,
       disk,
+      room,
       records,
       events,
       reconcile,
@@ -218,10 +232,18 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       },
     })
     const running = host
+    disk.onHealed(
+      () =>
+        void store.settled().then(
+          () => running.startWaiting(),
+          () => {},
+        ),
+    )
     undo.push(async () => errors.push(...(await running.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
+    if (disk.writable) await host.startWaiting()
     host.startServices()
     events.start()
 
@@ -232,7 +254,14 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await transport.listenTcp(config.get(KernelSettings.host), config.get(KernelSettings.port))
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
-      await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))
+      const file = textFile(home.discovery, { room })
+      const write = () => file.write(discovery(transport.listeners(), spawner.self, startedAt))
+      await write().catch(error => {
+        if (error.code !== 'disk_full') throw error
+        // The socket is found without it.
+        say('warn', error.message)
+        disk.onHealed(() => void write().catch(late => say('warn', late.message)))
+      })
     }
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {

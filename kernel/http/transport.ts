@@ -22,7 +22,7 @@ export interface TransportOptions {
   readonly routes: () => readonly BoundRoute[]
   readonly clock: Clock
   readonly ids: Ids
-  readonly durable: () => Promise<void>
+  readonly durable: (reading: boolean) => Promise<void>
   readonly full: () => Promise<Fault | undefined>
   readonly failed: (owner: string, where: string, error: unknown) => void
   readonly checkReplies: boolean
@@ -49,7 +49,7 @@ export class Transport {
   constructor(private readonly options: TransportOptions) {
     // Half of the connections are left to requests, above all to those that find out what is wrong.
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
-    this.streams = new StreamHub(options.clock, options.durable, most)
+    this.streams = new StreamHub(options.clock, () => options.durable(true), most)
     this.#admission = new Admission(options.clock)
   }
 

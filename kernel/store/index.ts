@@ -47,7 +47,9 @@ export interface Store {
   status(): StoreStatus
   /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
   checkpoint(): Promise<void>
-  /** Waits for what is under way, checkpoints, closes; after a failure it closes only. */
+  /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
+  settled(): Promise<void>
+  /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
   close(): Promise<void>
   /** Resolves at the first failed write or sync: from then on nothing is acknowledged (`store_failed`); reads go on. */
   readonly failed: Promise<StoreError>
@@ -219,6 +221,17 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
     async checkpoint() {
       core.ready()
       await checkpoint()
+    },
+    settled: () => {
+      mirror.sync('wal')
+      return new Promise((resolve, reject) => {
+        const done = (error?: Error): void => {
+          if (error === undefined) resolve()
+          else if (error === mirror.stalled) mirror.whenSyncedLater(done)
+          else reject(error)
+        }
+        mirror.whenSyncedLater(done)
+      })
     },
     close() {
       closing ??= close()
