@@ -8,8 +8,9 @@ const exit = process.exit.bind(process)
 const root = dirname(fileURLToPath(import.meta.url))
 const follows = '--successor'
 const succeeds = process.argv.includes(follows)
+const newCatalog = process.argv.includes('--new-catalog')
 const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows]
 const home = homeOfEnv(process.env)
 loadDaemon(root, home)
-  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds }))
+  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, newCatalog }))
   .then(exit)

@@ -33,7 +33,14 @@ export const localCommands: readonly LocalCommand[] = [
     path: 'daemon start',
     summary: 'Start the daemon of this home and wait until it is ready',
     args: [],
-    options: [{ name: 'foreground', type: 'boolean', summary: 'stay in this process and log to standard output' }],
+    options: [
+      { name: 'foreground', type: 'boolean', summary: 'stay in this process and log to standard output' },
+      {
+        name: 'new-catalog',
+        type: 'boolean',
+        summary: 'begin a new catalog where svc.db is missing; all other files stay',
+      },
+    ],
     load: () => import('./start-daemon.js').then(module => module.startDaemon),
   },
   {

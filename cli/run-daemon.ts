@@ -26,6 +26,8 @@ export interface DaemonOptions {
   readonly successor?: readonly string[]
   /** It follows one that is being ended and waits for its lock. */
   readonly succeeds?: boolean
+  /** See `newCatalog` of the kernel. */
+  readonly newCatalog?: boolean
   /** Called once, when it serves. */
   readonly onReady?: () => void
 }
@@ -45,7 +47,8 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     kernel = await startKernel(options, log, code)
     rotateLog(file, kernel, (await code).settings)
   } catch (error) {
-    return refuse(error, foreground, log)
+    // Without a log standard error is where a detached start looks.
+    return refuse(error, foreground || !file.isOpen, log)
   }
   const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
@@ -111,6 +114,7 @@ async function startKernel(options: DaemonOptions, log: DaemonLog, code: Code): 
     listen: ['socket', 'tcp'],
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,
+    ...(options.newCatalog && { newCatalog: true }),
     ...(options.succeeds && { waitForLockMs: successionMs }),
     ...(suspect &&
       !critical.includes(suspect.owner) && { leftOut: [{ name: suspect.owner, why: describeSuspect(suspect) }] }),
@@ -148,7 +152,7 @@ function stopSignal(foreground: boolean): Promise<string> {
 }
 
 /** A daemon that cannot start says why: in the log, and to the person in front of it. */
-function refuse(error: unknown, foreground: boolean, log: DaemonLog | undefined): number {
+function refuse(error: unknown, aloud: boolean, log: DaemonLog | undefined): number {
   const { message, code, next, hint, stack } = error as Error & { code?: string; next?: string; hint?: string }
   const help = next ?? hint
   log?.({
@@ -158,7 +162,7 @@ function refuse(error: unknown, foreground: boolean, log: DaemonLog | undefined)
     next: help,
     ...(code === undefined && { stack }),
   })
-  if (foreground || log === undefined) process.stderr.write(`error: ${message}\n${help ? `  next: ${help}\n` : ''}`)
+  if (aloud || log === undefined) process.stderr.write(`error: ${message}\n${help ? `  next: ${help}\n` : ''}`)
   return code === 'daemon_already_running' ? 5 : 1
 }
 

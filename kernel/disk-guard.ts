@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
 import type { Clock, Timer } from './clock.js'
-import { type Fault, KernelErrors, messageOf } from './errors.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from './errors.js'
 import type { Home } from './plugin-kernel.js'
 import type { Room } from './store/index.js'
 import { isFull } from './store/room.js'
@@ -91,6 +91,13 @@ export class DiskGuard implements DiskRoom {
   /** Told whenever writing goes on after it had stopped. */
   onHealed(told: () => void): void {
     this.#healed.add(told)
+  }
+
+  /** For a write that failed for want of room: does it when there is some. Any other error is thrown. */
+  whenHealed(error: unknown, write: () => Promise<unknown>): void {
+    if (faultOf(error).code !== 'disk_full') throw error
+    this.log('warn', messageOf(error))
+    this.onHealed(() => void write().catch(late => this.log('warn', messageOf(late))))
   }
 
   /** What the writes of the database, or of any other file, have when they find the disk full. */

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import { bindKernel } from './bind-kernel.js'
+import { guardCatalog } from './catalog-guard.js'
 import { type Clock, systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
@@ -26,7 +27,6 @@ import type { Door } from './route.js'
 import { createSpawner } from './spawn.js'
 import { type Disk, openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
-import { isFull } from './store/room.js'
 import type { Setting } from './surface.js'
 import { version } from './version.js'
 
@@ -52,6 +52,11 @@ export interface KernelOptions {
   readonly log?: (line: LogLine) => void
   readonly clock?: Clock
   readonly ids?: Ids
+  /**
+   * Starts a home that has data but no catalog with a new one, putting what is left of the old one aside; refused otherwise
+   * (`catalog_missing`). With a catalog that is there it is refused as well (`catalog_present`).
+   */
+  readonly newCatalog?: boolean
   /** Milliseconds that a starting kernel waits for another one of this home to end. */
   readonly waitForLockMs?: number
   /** How free space is found; default: the system is asked. */
@@ -77,8 +82,6 @@ export interface Kernel {
 }
 
 const SHUTDOWN_MS = 10_000
-/** Room for `daemon.lock`. */
-const LOCK_BYTES = 4096
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -115,12 +118,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
     const room = disk.roomFor('other')
-    const waitMs = options.waitForLockMs ?? 0
-    const lock = await acquireLock(home.root, clock, { waitMs }).catch(error => {
-      if (!isFull(error.cause) || !room.spend(LOCK_BYTES)) throw error
-      return acquireLock(home.root, clock, { waitMs })
-    })
+    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
+    const aside = await guardCatalog(home.root, { newCatalog: options.newCatalog ?? false, now: clock.now() })
+    if (aside) say('warn', `a new catalog begins; what was left of the one before is in ${aside}`)
     undo.push(() => disk.close())
     await disk.start()
     const store = await openStore({
@@ -254,14 +255,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await transport.listenTcp(config.get(KernelSettings.host), config.get(KernelSettings.port))
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
-      const file = textFile(home.discovery, { room })
-      const write = () => file.write(discovery(transport.listeners(), spawner.self, startedAt))
-      await write().catch(error => {
-        if (error.code !== 'disk_full') throw error
-        // The socket is found without it.
-        say('warn', error.message)
-        disk.onHealed(() => void write().catch(late => say('warn', late.message)))
-      })
+      const write = () =>
+        textFile(home.discovery, { room }).write(discovery(transport.listeners(), spawner.self, startedAt))
+      // Without room it is written later: the socket is found without it.
+      await write().catch(error => disk.whenHealed(error, write))
     }
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {

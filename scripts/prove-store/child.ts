@@ -25,6 +25,7 @@ const disk: Disk = wrapDisk(systemDisk(), (name, args, call) =>
 
 /** Runs transactions from where the store stands, several at a time; returns at the limit. */
 async function work(db: Pick<Store, 'db'>): Promise<void> {
+  tell('open')
   let n = lastOf(db)
   const end = n + limit
   const lane = async (): Promise<void> => {
@@ -55,9 +56,9 @@ async function afterRefusal({ db }: Pick<Store, 'db'>, n: number, error: { code?
 async function runStore(): Promise<void> {
   const file = path.join(folder, 'svc.db')
   const store = await openStore({ path: file, disk, now: () => 0, autocheckpointPages: 4 + random.int(30) })
-  await prepare(store)
+  await untilRoom(() => prepare(store))
   const error = await Promise.race([work(store), store.failed]).catch(() => store.failed)
-  if (error === undefined) await store.checkpoint()
+  if (error === undefined) await untilRoom(() => store.checkpoint())
   await store.close()
   if (error !== undefined) throw error
 }
@@ -65,6 +66,7 @@ async function runStore(): Promise<void> {
 async function runJournal(): Promise<void> {
   const journal = await openJournal({ dir: path.join(folder, 'journal'), disk, segmentBytes: 6000, syncDelayMs: 3 })
   tell(`generation ${journal.generation}`)
+  tell('open')
   for (let left = limit; left > 0; left--) {
     const records = Array.from({ length: 1 + random.int(4) }, (_, i) =>
       recordOf(seed, journal.generation, journal.last + 1 + i),
