@@ -82,7 +82,7 @@ export function bindKernel(
         setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
         clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
       }
-      const journal = await openJournal({ dir: home.path(...path), timers, room: parts.room })
+      const journal = await openJournal({ dir: home.path(...path), timers, room: parts.room, intact: true })
       journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
       return journal
     },

@@ -70,7 +70,7 @@ export interface PluginKernel<N extends Needs = Needs> {
   request(request: InjectRequest, as: Actor): Promise<InjectReply>
   /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
-  /** Opens a journal below the home; closed with the scope unless closed before. */
+  /** Opens a journal below the home; closed with the scope unless closed before. A damaged one can only be read. */
   journal(...path: string[]): Promise<Journal>
   /** A small text file below the home, written durably and atomically. */
   file(...path: string[]): TextFile

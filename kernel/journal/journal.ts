@@ -1,13 +1,14 @@
 import type { Disk } from '../store/disk.js'
-import { reasonOf, StoreError } from '../store/error.js'
+import { StoreError } from '../store/error.js'
 import { Note } from '../store/note.js'
 import { Progress } from '../store/progress.js'
-import { isFull, noReserve, Patience, spending, writeAll } from '../store/room.js'
+import { isFull, noReserve, ofSync, Patience, spending, writeAll } from '../store/room.js'
 import { turn } from '../turn.js'
 import type { Journal, JournalOptions, JournalRecord, Timers } from './index.js'
+import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
 import { type Batch, encodeBatch } from './record.js'
-import { eachRecord, Segment } from './segment.js'
+import { eachRecord, journalFailed, Segment } from './segment.js'
 
 const DEFAULT_SYNC_DELAY_MS = 50
 const DEFAULT_SEGMENT_BYTES = 8 * 1024 * 1024
@@ -18,6 +19,8 @@ const LARGEST_WRITE = 32 * 1024 * 1024
 export class OpenJournal implements Journal {
   readonly generation: number
   last: number
+  damage: StoreError | undefined
+  readonly #intact = new Map<Segment, IntactJournal>()
   readonly #timers: Timers
   /** The newest file, once it is written to. */
   #handle: number | undefined
@@ -56,8 +59,7 @@ export class OpenJournal implements Journal {
 
   append(payloads: readonly Uint8Array[], options: { sync?: boolean } = {}): number[] {
     this.#usable()
-    const { stalled } = this.#patience
-    if (stalled !== undefined) throw stalled
+    if (this.#patience.stalled !== undefined) throw this.#patience.stalled
     if (payloads.length === 0) return []
     const batch = encodeBatch(payloads, this.last + 1)
     this.last = batch.last
@@ -73,8 +75,7 @@ export class OpenJournal implements Journal {
   }
 
   sync(): Promise<void> {
-    const { stalled } = this.#patience
-    if (stalled !== undefined) return Promise.reject(stalled)
+    if (this.#patience.stalled !== undefined) return Promise.reject(this.#patience.stalled)
     this.#syncGoal = this.last
     this.#requestSync()
     return this.#synced.reach(this.last)
@@ -88,8 +89,8 @@ export class OpenJournal implements Journal {
       const at = this.segments.findLastIndex(segment => segment.first <= sequence)
       const nextFirst = this.segments[at + 1]?.first ?? Infinity
       const stop = Math.min(end, nextFirst - 1, sequence + limit - records.length - 1)
-      for (const record of await this.#readSegment(this.segments[at] as Segment, sequence, stop, nextFirst))
-        records.push(record)
+      const found = await this.#recordsOf(this.segments[at] as Segment, sequence, stop, nextFirst)
+      for (const record of found) records.push(record)
       sequence = stop + 1
     }
     return records
@@ -99,6 +100,22 @@ export class OpenJournal implements Journal {
     this.#patience.close()
     this.#closing ??= this.#close()
     return this.#closing
+  }
+
+  /** Of a damaged file, opened `intact`, what can be read of it. */
+  async #recordsOf(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
+    let intact = this.#intact.get(segment)
+    if (intact === undefined) {
+      try {
+        return await this.#readSegment(segment, from, to, nextFirst)
+      } catch (error) {
+        if (!this.options.intact || !(error instanceof StoreError) || error.code !== 'journal_damaged') throw error
+        this.damage ??= error
+        intact = await IntactJournal.open(this.disk, [segment], error, undefined, nextFirst)
+        if (segment !== this.segments.at(-1)) this.#intact.set(segment, intact)
+      }
+    }
+    return intact.read(from, to - from + 1)
   }
 
   async #readSegment(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
@@ -205,7 +222,7 @@ export class OpenJournal implements Journal {
     const segment = new Segment(dir, first)
     segment.index = []
     this.#handle = await this.disk.open(segment.file, 'create')
-    await this.disk.fsyncDir(dir)
+    await this.disk.fsyncDir(dir).catch(ofSync)
     this.segments.push(segment)
     return segment
   }
@@ -280,11 +297,4 @@ export class OpenJournal implements Journal {
       for (const handle of [this.#handle, this.#note?.handle]) if (handle !== undefined) await disk.close(handle)
     }
   }
-}
-
-/** What ended a journal, with a code of ours. */
-export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
-  if (cause instanceof StoreError) return cause
-  const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
-  return new StoreError('journal_failed', `the journal ${dir} can no longer be ${did}: ${reasonOf(cause)}`, hint, cause)
 }

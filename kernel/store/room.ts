@@ -20,10 +20,14 @@ const AGAIN_MS = 100
 /** Nothing is kept: a write that finds no room is tried again until there is some. */
 export const noReserve: Room = { spend: () => false, again: () => systemClock().sleep(AGAIN_MS) }
 
-/** A call that failed for want of room and may be repeated. Never a sync: what that left on the disk is not known. */
+/** A call that failed for want of room and may be repeated; see {@link ofSync}. */
 export function isFull(thrown: unknown): boolean {
-  const syscall = (thrown as { syscall?: unknown } | null)?.syscall
-  return ['ENOSPC', 'EDQUOT'].includes(errnoOf(thrown) ?? '') && syscall !== 'fsync' && syscall !== 'fdatasync'
+  return ['ENOSPC', 'EDQUOT'].includes(errnoOf(thrown) ?? '')
+}
+
+/** Rethrows the error of a sync as one that nobody repeats: what it left on the disk is not known. */
+export function ofSync(error: unknown): never {
+  throw new Error(reasonOf(error), { cause: error })
 }
 
 /** @returns StoreError `disk_full`, for work that is not acknowledged because a write finds no room */
