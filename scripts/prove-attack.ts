@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import type { Attack } from './prove-attack/attack.js'
 import { firstSeed } from './seed.js'
 
-const attacks: readonly (() => Promise<{ attack: Attack }>)[] = []
+const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [() => import('./prove-attack/disk.js')]
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
