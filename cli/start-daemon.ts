@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { fstatSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
+import { existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,7 +52,8 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
     process.execPath,
     [...process.execArgv, join(io.root, daemonFile()), ...(newCatalog ? ['--new-catalog'] : [])],
     {
-      cwd: home,
+      // A home that is not there yet is made by the daemon.
+      cwd: existsSync(home) ? home : io.root,
       detached: true,
       env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
       stdio: ['ignore', said ?? 'ignore', said ?? 'ignore'],

@@ -197,18 +197,21 @@ async function pidOf(home: string): Promise<number> {
 
 function request(socketPath: string, method: string, url: string, body?: unknown): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    // Node frames the body of a DELETE only when it is told its length.
+    const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text ?? '') }
+    const headers = text === undefined ? {} : length
     const sent = http.request({ socketPath, agent: false, method, path: url, headers, timeout: PATIENCE_MS }, reply => {
-      let text = ''
+      let answer = ''
       reply.setEncoding('utf8').on('data', chunk => {
-        text += chunk
+        answer += chunk
       })
-      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, code: codeIn(text) }))
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, code: codeIn(answer) }))
       reply.on('error', reject)
     })
     sent.on('timeout', () => sent.destroy(new Error(`${method} ${url} was not answered`)))
     sent.on('error', reject)
-    sent.end(body === undefined ? undefined : JSON.stringify(body))
+    sent.end(text)
   })
 }
 
