@@ -22,7 +22,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 9040
+const STANDS_AT = 9044
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>

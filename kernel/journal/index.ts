@@ -1,6 +1,6 @@
 import { type Disk, systemDisk } from '../store/disk.js'
 import { StoreError } from '../store/error.js'
-import { diskFull, isFull, noReserve, ofSync, type Room, spending } from '../store/room.js'
+import { diskFull, isFull, noReserve, type Room, spending, syncing } from '../store/room.js'
 import { IntactJournal } from './intact.js'
 import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'
@@ -129,7 +129,7 @@ async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined
       throw segment.damaged(segment.size, `record ${next} is not readable; ${mark.last} was on the disk`)
     }
     if (segment.size < fileSize) await disk.truncate(handle, segment.size)
-    if (!mark.clean) await disk.fsync(handle).catch(ofSync)
+    if (!mark.clean) await syncing(() => disk.fsync(handle))
     return next - 1
   } finally {
     await disk.close(handle)

@@ -2,7 +2,7 @@ import type { Disk } from '../store/disk.js'
 import { StoreError } from '../store/error.js'
 import { Note } from '../store/note.js'
 import { Progress } from '../store/progress.js'
-import { isFull, noReserve, ofSync, Patience, spending, writeAll } from '../store/room.js'
+import { isFull, noReserve, Patience, spending, syncing, writeAll } from '../store/room.js'
 import { turn } from '../turn.js'
 import type { Journal, JournalOptions, JournalRecord, Timers } from './index.js'
 import { IntactJournal } from './intact.js'
@@ -222,7 +222,7 @@ export class OpenJournal implements Journal {
     const segment = new Segment(dir, first)
     segment.index = []
     this.#handle = await this.disk.open(segment.file, 'create')
-    await this.disk.fsyncDir(dir).catch(ofSync)
+    await syncing(() => this.disk.fsyncDir(dir))
     this.segments.push(segment)
     return segment
   }

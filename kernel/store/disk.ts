@@ -3,7 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../awaitable.js'
 import { errnoOf } from './error.js'
-import { noReserve, ofSync, type Room, writeAll } from './room.js'
+import { noReserve, type Room, syncing, writeAll } from './room.js'
 
 /**
  * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when
@@ -146,7 +146,7 @@ export async function replaceFile(
   try {
     try {
       await writeAll(disk, handle, bytes, 0, room)
-      await disk.fsync(handle).catch(ofSync)
+      await syncing(() => disk.fsync(handle))
     } finally {
       await disk.close(handle)
     }
@@ -155,7 +155,7 @@ export async function replaceFile(
     await discard(disk, temporary)
     throw error
   }
-  await disk.fsyncDir(folder).catch(ofSync)
+  await syncing(() => disk.fsyncDir(folder))
 }
 
 async function discard(disk: Disk, file: string): Promise<void> {

@@ -8,7 +8,7 @@ import { type Migration, type MigrationStream, Migrations } from './migrations.j
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
-import { diskFull, isFull, noReserve, ofSync, type Room, spending, writeAll } from './room.js'
+import { diskFull, isFull, noReserve, type Room, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
 
 export type { Db, Reads, Tx } from './db.js'
@@ -105,7 +105,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
     const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
     const note = new Note(disk, opened.mark, files.mark, room)
-    await disk.fsyncDir(path.dirname(options.path)).catch(ofSync)
+    await syncing(() => disk.fsyncDir(path.dirname(options.path)))
     const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note, room)
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -162,7 +162,7 @@ async function usable(
     const handle = await disk.open(file, 'update')
     try {
       await writeAll(disk, handle, header.bytes, header.offset, room)
-      await disk.fsync(handle).catch(ofSync)
+      await syncing(() => disk.fsync(handle))
     } finally {
       await disk.close(handle)
     }

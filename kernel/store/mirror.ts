@@ -5,7 +5,7 @@ import type { FileEvents, FilePart } from './file-watcher.js'
 import { type Mark, MarkFinder } from './mark.js'
 import type { Note } from './note.js'
 import { Progress } from './progress.js'
-import { noReserve, ofSync, Patience, type Room, writeAll } from './room.js'
+import { noReserve, Patience, type Room, syncing, writeAll } from './room.js'
 
 type MirroredPart = Exclude<FilePart, 'journal'>
 /** What the mirror needs: open handles of the database, its write-ahead log and its mark. */
@@ -259,7 +259,7 @@ export class Mirror implements FileEvents {
   }
 
   async #sync(part: MirroredPart | 'mark'): Promise<void> {
-    await this.disk.fsync(this.files[part]).catch(ofSync)
+    await syncing(() => this.disk.fsync(this.files[part]))
     this.syncs++
     // Another program that closes the database as its last user removes the log under our hands: that is a lost disk.
     const { links } = await this.disk.stat(this.files[part])

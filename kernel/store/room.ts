@@ -20,14 +20,18 @@ const AGAIN_MS = 100
 /** Nothing is kept: a write that finds no room is tried again until there is some. */
 export const noReserve: Room = { spend: () => false, again: () => systemClock().sleep(AGAIN_MS) }
 
-/** A call that failed for want of room and may be repeated; see {@link ofSync}. */
+/** A call that failed for want of room and may be repeated; see {@link syncing}. */
 export function isFull(thrown: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errnoOf(thrown) ?? '')
 }
 
-/** Rethrows the error of a sync as one that nobody repeats: what it left on the disk is not known. */
-export function ofSync(error: unknown): never {
-  throw new Error(reasonOf(error), { cause: error })
+/** Syncs; an error of it is one that nobody repeats, also of a full disk: what it left there is not known. */
+export async function syncing(sync: () => Promise<void>): Promise<void> {
+  try {
+    await sync()
+  } catch (error) {
+    throw new Error(reasonOf(error), { cause: error })
+  }
 }
 
 /** @returns StoreError `disk_full`, for work that is not acknowledged because a write finds no room */
