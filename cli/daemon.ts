@@ -10,8 +10,11 @@ const root = dirname(fileURLToPath(import.meta.url))
 const follows = '--successor'
 const succeeds = process.argv.includes(follows)
 const safeMode = process.argv.includes(SAFE_MODE)
+const newCatalog = process.argv.includes('--new-catalog')
 const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows, ...(safeMode ? [SAFE_MODE] : [])]
 const home = homeOfEnv(process.env)
 loadDaemon(root, home)
-  .then(runDaemon => runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode }))
+  .then(runDaemon =>
+    runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode, newCatalog }),
+  )
   .then(exit)

@@ -36,6 +36,11 @@ export const localCommands: readonly LocalCommand[] = [
     options: [
       { name: 'foreground', type: 'boolean', summary: 'stay in this process and log to standard output' },
       { name: 'safe-mode', type: 'boolean', summary: 'run no extension' },
+      {
+        name: 'new-catalog',
+        type: 'boolean',
+        summary: 'begin a new catalog where svc.db is missing; all other files stay',
+      },
     ],
     load: () => import('./start-daemon.js').then(module => module.startDaemon),
   },

@@ -72,6 +72,11 @@ export class LogFile {
     this.#rotateFull()
   }
 
+  /** Whether lines go anywhere. */
+  get isOpen(): boolean {
+    return this.#file !== undefined
+  }
+
   write(line: string): void {
     if (this.now() >= this.#lookAt) this.#look()
     const told = this.#lost > 0 ? `${JSON.stringify(this.#lostLine())}\n` : ''

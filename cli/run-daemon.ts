@@ -30,6 +30,8 @@ export interface DaemonOptions {
   readonly succeeds?: boolean
   /** No extension is to run. */
   readonly safeMode?: boolean
+  /** See `newCatalog` of the kernel. */
+  readonly newCatalog?: boolean
   /** Called once, when it serves. */
   readonly onReady?: () => void
 }
@@ -52,7 +54,10 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     kernel = await startKernel(options, log, code, stopped)
     rotateLog(file, kernel, (await code).settings)
   } catch (error) {
-    if (!(error instanceof StopAsked)) return refuse(error, foreground, log)
+    if (!(error instanceof StopAsked)) {
+      // Without a log standard error is where a detached start looks.
+      return refuse(error, foreground || !file.isOpen, log)
+    }
     log?.({ level: 'info', msg: 'not started after the daemon before: svc daemon stop was asked for' })
     return 0
   }
@@ -142,6 +147,7 @@ async function startKernel(
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,
     cgroup: env.SVC_CGROUP !== 'off',
+    ...(options.newCatalog && { newCatalog: true }),
     ...(safeMode !== undefined && { safeMode }),
     ...(options.succeeds && {
       waitForLockMs: successionMs,
@@ -185,7 +191,7 @@ function stopSignal(foreground: boolean): Promise<string> {
 }
 
 /** A daemon that cannot start says why: in the log, and to the person in front of it. */
-function refuse(error: unknown, foreground: boolean, log: DaemonLog | undefined): number {
+function refuse(error: unknown, aloud: boolean, log: DaemonLog | undefined): number {
   const { message, code, next, hint, stack } = error as Error & { code?: string; next?: string; hint?: string }
   const help = next ?? hint
   log?.({
@@ -195,7 +201,7 @@ function refuse(error: unknown, foreground: boolean, log: DaemonLog | undefined)
     next: help,
     ...(code === undefined && { stack }),
   })
-  if (foreground || log === undefined) process.stderr.write(`error: ${message}\n${help ? `  next: ${help}\n` : ''}`)
+  if (aloud || log === undefined) process.stderr.write(`error: ${message}\n${help ? `  next: ${help}\n` : ''}`)
   return code === 'daemon_already_running' ? 5 : 1
 }
 

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, fstatSync } from 'node:fs'
+import { existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { checkOwner } from '../kernel/home.js'
+import type { Fault } from '../kernel/index.js'
 import { runningDaemon } from './address.js'
 import { SAFE_MODE } from './daemon-arguments.js'
-import { CliFault } from './fault.js'
+import { CliFault, exitCodes } from './fault.js'
 import { forgetStop } from './home-notes.js'
 import type { LocalContext } from './local.js'
 import { logPath, logTail, openLog } from './log-file.js'
@@ -28,11 +31,13 @@ interface Identity {
 export async function startDaemon(context: LocalContext): Promise<number | undefined> {
   const { io, home } = context
   const safeMode = context.options['safe-mode'] === true
+  const newCatalog = context.options['new-catalog'] === true
+  refuseForeign(home)
   if (context.options.foreground === true) {
     forgetStop(home)
     const { loadDaemon } = await import('./load-daemon.js')
     const runDaemon = await loadDaemon(io.root, home)
-    return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode })
+    return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode, newCatalog })
   }
   const other = await runningDaemon(home)
   if (other !== undefined) {
@@ -55,35 +60,73 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
   const begin = file === undefined ? 0 : fstatSync(file).size
   // Before anything is started: what was asked of the daemon before is over.
   forgetStop(home)
+  // What a daemon without a log has to say before it ends.
+  const said = file ?? openUnnamed()
   const child = spawn(
     process.execPath,
-    [...process.execArgv, join(io.root, daemonFile()), ...(safeMode ? [SAFE_MODE] : [])],
+    [
+      ...process.execArgv,
+      join(io.root, daemonFile()),
+      ...(safeMode ? [SAFE_MODE] : []),
+      ...(newCatalog ? ['--new-catalog'] : []),
+    ],
     {
-      cwd: home,
+      // A home that is not there yet is made by the daemon.
+      cwd: existsSync(home) ? home : io.root,
       detached: true,
       env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
-      stdio: file === undefined ? 'ignore' : ['ignore', file, file],
+      stdio: ['ignore', said ?? 'ignore', said ?? 'ignore'],
     },
   )
-  if (file !== undefined) closeSync(file)
   const ended = endOf(child)
   // A start at the same time may have won: then ours ends and the other one is waited for.
   const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
   child.unref()
   if (identity) return report(context, identity.daemon.pid === child.pid ? 'started' : 'already_running', identity)
-  const tail = logTail(log, begin, 8)
+  const tail = file === undefined ? linesOf(said) : logTail(log, begin, 8)
   const what = ended.happened
     ? `the daemon did not start: ${ended.text}`
     : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it goes on starting`
   throw new CliFault('daemon_start_failed', [what, ...tail.map(line => `  ${line}`)].join('\n'), {
     details: { log },
-    next: !ended.happened ? 'svc status' : file === undefined ? 'svc daemon start --foreground' : `less ${log}`,
+    next: !ended.happened ? 'svc status' : file === undefined ? undefined : `less ${log}`,
   })
 }
 
 /** Under a loader the source is run, in a build what was made of it. */
 function daemonFile(): string {
   return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.cjs'
+}
+
+/** Before anything is made in it: the log of a foreign home is foreign too. */
+function refuseForeign(home: string): void {
+  try {
+    checkOwner(home)
+  } catch (error) {
+    const { code, message, next } = error as Fault
+    throw new CliFault(code, message, { exit: exitCodes.refused, next })
+  }
+}
+
+/** A file that nobody else can open and that goes with its last descriptor; undefined where there is no room for it. */
+function openUnnamed(): number | undefined {
+  try {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-start-'))
+    try {
+      return openSync(join(folder, 'output'), 'wx+', 0o600)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function linesOf(file: number | undefined): string[] {
+  if (file === undefined) return []
+  const buffer = Buffer.alloc(8 * 1024)
+  const text = buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0))
+  return text.split('\n').filter(line => line.trim() !== '')
 }
 
 /** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */

@@ -16,7 +16,7 @@ import type { ReconcileLoop } from './reconcile/loop.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
 import type { Spawner } from './spawn.js'
-import type { Db } from './store/index.js'
+import type { Db, Room } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import type { RegistryToken } from './token.js'
 
@@ -29,6 +29,7 @@ export interface KernelParts {
   readonly ids: Ids
   readonly db: Db
   readonly disk: DiskRoom
+  readonly room: Room
   readonly records: RecordStore
   readonly events: EventLog
   readonly reconcile: ReconcileLoop
@@ -83,11 +84,11 @@ export function bindKernel(
         setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
         clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
       }
-      const journal = await openJournal({ dir: home.path(...path), timers })
+      const journal = await openJournal({ dir: home.path(...path), timers, room: parts.room, intact: true })
       journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
       return journal
     },
-    file: (...path) => textFile(home.path(...path)),
+    file: (...path) => textFile(home.path(...path), { room: parts.room }),
     setting: entry => config.get(entry),
     onSetting: (entry, fn) => {
       const hook = `setting ${entry.path}`

@@ -1,24 +1,33 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, open, rm, statfs } from 'node:fs/promises'
+import { statSync, truncateSync } from 'node:fs'
+import { open, rm, statfs } from 'node:fs/promises'
 import type { Clock, Timer } from './clock.js'
-import { type Fault, KernelErrors, messageOf } from './errors.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from './errors.js'
 import type { Home } from './plugin-kernel.js'
+import type { Room } from './store/index.js'
+import { isFull } from './store/room.js'
 
 const MIB = 2 ** 20
 
 /** When writing stops and goes on again; bytes of free space and milliseconds. */
 export const DiskLimits = {
-  /** Size of `cache/reserve`: the room that stop, cancel and status have once it is released. */
+  /** Size of `cache/reserve`: the room that stop, cancel and status have on a full disk. */
   reserve: 16 * MIB,
-  /** With less free, writing stops and the reserve is released. */
+  /** The part of it that only the database may spend: without a journal work goes on, without the catalog nothing does. */
+  catalog: 8 * MIB,
+  /** What is freed of it beside what a write needs, for the file system's own use and for whoever is quicker. */
+  slack: MIB / 8,
+  /** With less free, writing stops. */
   short: 16 * MIB,
-  /** Writing goes on when so much is free: the reserve is taken from it, and 8 MiB lie between that and `short`. */
+  /** Writing goes on when so much is free, the reserve counted in: 8 MiB lie between what is left and `short`. */
   enough: 40 * MIB,
   /** What was seen so long ago still holds. */
   freshMs: 250,
   /** How often somebody looks when nobody writes: with less than `plenty` free, else. */
   pollMs: [1000, 10_000],
   plenty: 1024 * MIB,
+  /** Between two tries of a write that finds no room. */
+  againMs: 100,
 } as const
 
 /** Free bytes on the file system of a folder. */
@@ -34,17 +43,24 @@ export interface DiskRoom {
   refusal(): Promise<Fault | undefined>
 }
 
-/** Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. */
+/**
+ * Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. A look may come too
+ * late: a write that finds the disk full says so by spending of the reserve, and from then on nothing new is written.
+ */
 export class DiskGuard implements DiskRoom {
   writable = true
   #free = Number.POSITIVE_INFINITY
+  /** Bytes that the reserve has. */
+  #kept = 0
   readonly #reserve: string
   #seenAt = Number.NEGATIVE_INFINITY
   #looking: Promise<number> | undefined
-  /** Since space was short last; it is tried once. */
-  #reserving: Promise<void> | undefined
+  #reserving: Promise<boolean> | undefined
+  /** Why no reserve can be made here, if not for want of room; it is tried once. */
+  #without: string | undefined
   #poll: Timer | undefined
   #closed = false
+  readonly #healed = new Set<() => void>()
 
   constructor(
     private readonly home: Home,
@@ -53,6 +69,9 @@ export class DiskGuard implements DiskRoom {
     private readonly freeBytes: FreeBytes = systemFreeBytes,
   ) {
     this.#reserve = home.path('cache', 'reserve')
+    const found = statSync(this.#reserve, { throwIfNoEntry: false })
+    // What is sparse keeps no room.
+    this.#kept = found?.isFile() ? Math.min(found.size, found.blocks * 512) : 0
   }
 
   /** Looks for the first time, before the store needs room, and from then on. */
@@ -64,9 +83,33 @@ export class DiskGuard implements DiskRoom {
   async refusal(): Promise<Fault | undefined> {
     if (this.clock.monotonic() - this.#seenAt >= DiskLimits.freshMs) await this.look()
     if (this.writable) return undefined
-    const [free, wanted] = [this.#free, DiskLimits.enough].map(bytes => `${(bytes / MIB).toFixed(1)} MiB`)
+    const [free, wanted] = [this.#free, this.#wanted].map(bytes => `${(bytes / MIB).toFixed(1)} MiB`)
     const text = `the disk is almost full: ${free} are free at ${this.home.root}, writing goes on when ${wanted} are`
     return KernelErrors.disk_full(text, { next: 'free some space; what runs can be stopped and records deleted' })
+  }
+
+  /** Told whenever writing goes on after it had stopped. */
+  onHealed(told: () => void): void {
+    this.#healed.add(told)
+  }
+
+  /** For a write that failed for want of room: does it when there is some. Any other error is thrown. */
+  whenHealed(error: unknown, write: () => Promise<unknown>): void {
+    if (faultOf(error).code !== 'disk_full') throw error
+    this.log('warn', messageOf(error))
+    this.onHealed(() => void write().catch(late => this.log('warn', messageOf(late))))
+  }
+
+  /** What the writes of the database, or of any other file, have when they find the disk full. */
+  roomFor(who: 'catalog' | 'other'): Room {
+    const least = who === 'catalog' ? 0 : DiskLimits.catalog
+    return {
+      spend: bytes => this.#spend(bytes, least),
+      again: async () => {
+        this.#stop()
+        await this.clock.sleep(DiskLimits.againMs)
+      },
+    }
   }
 
   /** The reserve stays for the next start. */
@@ -84,43 +127,80 @@ export class DiskGuard implements DiskRoom {
     return this.#looking
   }
 
+  /** Free bytes with which writing goes on: the reserve is made of them as far as it is spent. */
+  get #wanted(): number {
+    return DiskLimits.enough - Math.min(this.#kept, DiskLimits.reserve)
+  }
+
   async #look(): Promise<number> {
     // A folder that is gone, or a file system that does not tell: the store says what is wrong, if anything is.
     const free = await this.freeBytes(this.home.root).catch(() => Number.POSITIVE_INFINITY)
     this.#free = free
     this.#seenAt = this.clock.monotonic()
-    if (free < DiskLimits.short) {
-      if (this.writable) this.log('warn', `the disk is almost full (${free} bytes free): writing stops`)
-      this.writable = false
-      await this.#reserving
-      this.#reserving = undefined
-      await rm(this.#reserve, { force: true }).catch(error => this.log('warn', messageOf(error)))
-    } else if (free >= DiskLimits.enough) {
-      if (!this.writable) this.log('info', 'there is room on the disk again: writing goes on')
-      this.writable = true
-      this.#reserving ??= this.#take()
+    if (free < DiskLimits.short) this.#stop()
+    else if (free >= this.#wanted) {
+      this.#reserving ??= this.#take().finally(() => {
+        this.#reserving = undefined
+      })
+      if (!this.writable && (await this.#reserving)) this.#goOn()
     }
     return free
   }
 
-  /** Makes the reserve unless it is there. */
-  async #take(): Promise<void> {
-    const found = await lstat(this.#reserve).catch(() => undefined)
-    if (found?.isFile() && Math.min(found.size, found.blocks * 512) >= DiskLimits.reserve) return
+  #stop(): void {
+    if (this.writable) this.log('warn', 'the disk is almost full: writing stops')
+    this.writable = false
+  }
+
+  #goOn(): void {
+    this.log('info', 'there is room on the disk again: writing goes on')
+    this.writable = true
+    for (const told of this.#healed) told()
+  }
+
+  #spend(bytes: number, least: number): boolean {
+    this.#stop()
+    if (this.#kept <= least) return false
+    const left = Math.max(least, this.#kept - bytes - DiskLimits.slack)
+    try {
+      truncateSync(this.#reserve, left)
+      this.#kept = left
+      return true
+    } catch (error) {
+      this.log('warn', `the reserve cannot be spent: ${messageOf(error)}`)
+      this.#kept = 0
+      return false
+    }
+  }
+
+  /** Makes the reserve, as far as it is not there; false when there is no room for it. */
+  async #take(): Promise<boolean> {
+    if (this.#kept >= DiskLimits.reserve || this.#without !== undefined) return true
     // Neither zeros nor short patterns: file systems that compress would keep no room for them.
     const block = randomBytes(MIB)
     try {
-      // Whatever else is in its place goes: to open a pipe would be to wait for its reader.
-      await rm(this.#reserve, { force: true })
-      const file = await open(this.#reserve, 'wx', 0o600)
+      if (this.#kept === 0) await rm(this.#reserve, { recursive: true, force: true })
+      const file = await open(this.#reserve, this.#kept === 0 ? 'wx' : 'r+', 0o600)
       try {
-        for (let at = 0; at < DiskLimits.reserve; at += MIB) await file.write(block, 0, MIB, at)
+        while (this.#kept < DiskLimits.reserve) {
+          const at = this.#kept
+          const { bytesWritten } = await file.write(block, 0, Math.min(MIB, DiskLimits.reserve - at), at)
+          // Some of it was spent meanwhile: the disk is full.
+          if (this.#kept !== at) return false
+          this.#kept += bytesWritten
+        }
       } finally {
         await file.close()
       }
+      return true
     } catch (error) {
-      await rm(this.#reserve, { force: true }).catch(() => {})
-      this.log('warn', `no reserve could be made: ${messageOf(error)}`)
+      if (isFull(error)) {
+        this.#stop()
+        return false
+      }
+      this.#without = messageOf(error)
+      this.log('warn', `no reserve could be made: ${this.#without}`)
+      return true
     }
   }
 }

@@ -141,8 +141,11 @@ export const KernelErrors = defineErrors({
 /** The fault for anything thrown: itself, or `internal` with the text of the cause kept for the log only. */
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
-  if ((thrown as { code?: unknown } | null)?.code === 'store_failed')
-    return KernelErrors.store_failed(undefined, { cause: thrown })
+  const { code } = Object(thrown) as { code?: unknown }
+  if (code === 'store_failed') return KernelErrors.store_failed(undefined, { cause: thrown })
+  // A write that found no room, of the store or of whatever else keeps files.
+  if (code === 'disk_full') return KernelErrors.disk_full(messageOf(thrown))
+  if (code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }
 

@@ -1,8 +1,9 @@
-import { constants } from 'node:fs'
+import { constants, statSync } from 'node:fs'
 import { access, chmod, mkdir, realpath } from 'node:fs/promises'
+import os from 'node:os'
 import path from 'node:path'
 import { iso } from './clock.js'
-import { Fault } from './errors.js'
+import { Fault, messageOf } from './errors.js'
 import type { ListenerInfo } from './host/view.js'
 import type { Home } from './plugin-kernel.js'
 
@@ -12,18 +13,46 @@ const SOCKET_PATH_MAX = 107
 /** Creates what is missing of a home directory, 0700 throughout, and returns its paths. */
 export async function prepareHome(root: string): Promise<Home> {
   const wanted = path.resolve(root)
-  await mkdir(wanted, { recursive: true, mode: 0o700 })
+  await mkdir(wanted, { recursive: true, mode: 0o700 }).catch(error => {
+    throw notWritable(wanted, error)
+  })
   const real = await realpath(wanted)
-  await chmod(real, 0o700)
-  await access(real, constants.W_OK).catch(() => {
-    throw new Fault('home_not_writable', 500, `the home ${real} cannot be written`, {
-      next: `chown or choose another SVC_HOME`,
-    })
+  checkOwner(real)
+  await access(real, constants.W_OK).catch(error => {
+    throw notWritable(real, error)
   })
   const home = homeOf(real)
-  await mkdir(home.logs, { recursive: true, mode: 0o700 })
-  await mkdir(home.path('cache'), { recursive: true, mode: 0o700 })
+  try {
+    await chmod(real, 0o700)
+    await mkdir(home.logs, { recursive: true, mode: 0o700 })
+    await mkdir(home.path('cache'), { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw notWritable(real, error)
+  }
   return home
+}
+
+function notWritable(home: string, cause: unknown): Fault {
+  const text = `the home ${home} cannot be written: ${messageOf(cause)}`
+  return new Fault('home_not_writable', 500, text, {
+    next: 'mount it for writing or change its permissions, or choose another SVC_HOME',
+    cause,
+  })
+}
+
+/**
+ * Refuses the home of another user: what this process wrote there that user could not read any more, and what is told to
+ * do there would run with the rights of this one. A home that is not there yet is nobody's.
+ * @throws Fault `home_owner_mismatch`
+ */
+export function checkOwner(home: string): void {
+  const owner = statSync(home, { throwIfNoEntry: false })?.uid
+  const { uid, username } = os.userInfo()
+  // No users on this system.
+  if (owner === undefined || uid === -1 || owner === uid) return
+  const text = `the home ${home} belongs to another user (uid ${owner}) than the one who starts the daemon (${username}, uid ${uid})`
+  const next = `run it as its owner, \`sudo -u '#${owner}' svc daemon start\`, or choose another home with SVC_HOME`
+  throw new Fault('home_owner_mismatch', 500, text, { next })
 }
 
 /** The paths of a home without touching it. */

@@ -1,10 +1,11 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import { bindKernel } from './bind-kernel.js'
-import { type Clock, systemClock } from './clock.js'
+import { guardCatalog } from './catalog-guard.js'
+import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
-import { DiskGuard, type FreeBytes } from './disk-guard.js'
+import { DiskGuard } from './disk-guard.js'
 import { Fault } from './errors.js'
 import { EventLog, eventLimits } from './events/index.js'
 import { checkSocketPath, discovery, prepareHome } from './home.js'
@@ -15,63 +16,19 @@ import { quiesceAll } from './host/quiesce.js'
 import { inheritedBy } from './host/tables.js'
 import type { HostView } from './host/view.js'
 import type { InjectReply, InjectRequest } from './http/generation.js'
-import { type Ids, systemIds } from './ids.js'
+import { systemIds } from './ids.js'
+import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
 import type { LogLine } from './log.js'
-import type { Plugin } from './plugin.js'
-import type { Home, KernelStart } from './plugin-kernel.js'
+import type { Home } from './plugin-kernel.js'
 import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
-import type { Door } from './route.js'
 import { createSpawner } from './spawn.js'
-import { type Disk, openStore, proveEngine } from './store/index.js'
+import { openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import type { Setting } from './surface.js'
 import { version } from './version.js'
-
-export interface KernelOptions {
-  readonly home: string
-  readonly plugins: readonly Plugin[]
-  /** Names without which the boot stops. */
-  readonly critical?: readonly string[]
-  /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
-  readonly replace?: readonly string[]
-  /**
-   * Finds the plugins that `plugins.replace` names, in the store as well. Called only when it names any that may run; those
-   * found boot with the others, and what they replace is not applied unless they fail. Must not throw.
-   */
-  readonly replacements?: (names: readonly string[], start: KernelStart) => Promise<readonly Plugin[]>
-  /** Plugins that do not run this time, and why, for people. */
-  readonly leftOut?: readonly { readonly name: string; readonly why: string }[]
-  /** Why no drop-in runs, and no plugin that takes the place of another; absent when they do. */
-  readonly safeMode?: string
-  /** Called once the home is this kernel's alone, before anything of it is opened; a throw undoes the start. */
-  readonly locked?: () => void
-  /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
-  readonly quiesceOrder?: readonly string[]
-  /** Doors to open; default none, `inject` alone. */
-  readonly listen?: readonly Exclude<Door, 'inject'>[]
-  readonly env?: Readonly<Record<string, string | undefined>>
-  readonly log?: (line: LogLine) => void
-  readonly clock?: Clock
-  readonly ids?: Ids
-  /** Milliseconds that a starting kernel waits for another one of this home to end. */
-  readonly waitForLockMs?: number
-  /** How free space is found; default: the system is asked. */
-  readonly freeBytes?: FreeBytes
-  /** File calls of the database; tests delay them and let them fail. */
-  readonly disk?: Disk
-  /** Where the system lists its TCP connections, default /proc/net; a folder without `tcp` is a system that does not. */
-  readonly connectionTables?: string
-  /** Checks replies against their schemas: tests and development. */
-  readonly checkReplies?: boolean
-  /**
-   * This program runs this home and nothing else, and may be moved into a cgroup of the home (Linux, where the system lets
-   * it make one): then even what forks faster than it can be found ends with the kernel.
-   */
-  readonly cgroup?: boolean
-}
 
 /** A running kernel. */
 export interface Kernel {
@@ -122,17 +79,21 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
-    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0 })
-    undo.push(() => lock.release())
-    options.locked?.()
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
+    const room = disk.roomFor('other')
+    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
+    undo.push(() => lock.release())
+    options.locked?.()
+    const aside = await guardCatalog(home.root, { newCatalog: options.newCatalog ?? false, now: clock.now() })
+    if (aside) say('warn', `a new catalog begins; what was left of the one before is in ${aside}`)
     undo.push(() => disk.close())
     await disk.start()
     const store = await openStore({
       path: home.database,
       now: () => clock.now(),
       engine,
+      room: disk.roomFor('catalog'),
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -162,7 +123,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await spawner.stopAll().finally(() => reap('this daemon'))
     })
 
-    const events = new EventLog(db, clock, ids, report, { dir: home.path('events') }, eventLimits(config))
+    const events = new EventLog(db, clock, ids, report, { dir: home.path('events'), room }, eventLimits(config))
     undo.push(() => events.close())
     const records = new RecordStore(db, clock, events, report)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
@@ -172,7 +133,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       routes: () => host?.registries.routes.collect().map(({ entry }) => entry) ?? [],
       clock,
       ids,
-      durable: () => db.durable(),
+      // Reads are ahead of a full disk only by work that nobody was told is done.
+      durable: reading =>
+        db.durable().catch(error => {
+          if (!reading || error.code !== 'disk_full') throw error
+        }),
       full: () => disk.refusal(),
       unrouted: () => host?.registries.unrouted.collect() ?? [],
       failed: (owner, where, error) => report({ owner, hook: where, error }),
@@ -213,6 +178,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       db,
       disk,
+      room,
       records,
       events,
       reconcile,
@@ -247,10 +213,18 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       },
     })
     const running = host
+    disk.onHealed(
+      () =>
+        void store.settled().then(
+          () => running.startWaiting(),
+          () => {},
+        ),
+    )
     undo.push(async () => errors.push(...(await running.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
+    if (disk.writable) await host.startWaiting()
     host.startServices()
     events.start()
 
@@ -263,7 +237,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
-      await textFile(home.discovery).write(discovery(transport.listeners(), spawner.self, startedAt))
+      const write = () =>
+        textFile(home.discovery, { room }).write(discovery(transport.listeners(), spawner.self, startedAt))
+      // Without room it is written later: the socket is found without it.
+      await write().catch(error => disk.whenHealed(error, write))
     }
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {

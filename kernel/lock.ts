@@ -16,6 +16,7 @@ import { Fault } from './errors.js'
 import { systemIds } from './ids.js'
 import { openRegularFileSync, readRegularFileSync } from './kit/read-file.js'
 import { inspectProcess } from './spawn/inspect.js'
+import { isFull, type Room } from './store/room.js'
 
 /** The right to be the one daemon of a home. It goes with the process, however that ends. */
 export interface HomeLock {
@@ -79,11 +80,19 @@ const exclusiveLock = 0x20
  * Makes this process the one daemon of `home`, an existing folder. Throws {@link LockHeld} when another one is and does
  * not end within `waitMs` (0), and {@link LockError}. Containers that share a home do not exclude each other.
  */
-export async function acquireLock(home: string, clock: Clock, options: { waitMs?: number } = {}): Promise<HomeLock> {
+export async function acquireLock(
+  home: string,
+  clock: Clock,
+  options: { waitMs?: number; room?: Room } = {},
+): Promise<HomeLock> {
   const claim = claimOf(process.platform)
   const begun = clock.monotonic()
   for (;;) {
-    const free = await claim(home)
+    const free = await claim(home).catch(error => {
+      // Of a new home: its lock is made of what is kept for a full disk.
+      if (!isFull(error.cause) || !options.room?.spend(recordOffset + recordLength)) throw error
+      return undefined
+    })
     const record = readRecord(home)
     if (free !== undefined) return held(home, clock, free, record)
     // A holder that died, or that has only just won, is not who the file names.

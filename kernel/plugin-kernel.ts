@@ -72,7 +72,7 @@ export interface PluginKernel<N extends Needs = Needs> {
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
   /** Attributes a fault to somebody this plugin works for, an extension say; doctor shows it. */
   report(owner: string, where: string, error: unknown): void
-  /** Opens a journal below the home; closed with the scope unless closed before. */
+  /** Opens a journal below the home; closed with the scope unless closed before. A damaged one can only be read. */
   journal(...path: string[]): Promise<Journal>
   /** A small text file below the home, written durably and atomically. */
   file(...path: string[]): TextFile

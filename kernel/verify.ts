@@ -68,7 +68,7 @@ export async function verifyHome(root: string): Promise<Checked[]> {
   const lock = await acquireLock(root, systemClock())
   try {
     const checked = await verifyCopy(root)
-    for (const folder of await journalsBelow(root, DEPTH)) checked.push(await verifyJournal(root, folder))
+    for (const folder of await journalsBelow(root)) checked.push(await verifyJournal(root, folder))
     return checked
   } finally {
     await lock.release()
@@ -98,10 +98,12 @@ async function copyFile(from: string, to: string): Promise<void> {
   await cp(from, to, { dereference: true })
 }
 
-async function journalsBelow(folder: string, depth: number): Promise<string[]> {
+/** Folders with a journal, and what is left of one, in a home. */
+export async function journalsBelow(folder: string, depth = DEPTH): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true })
   const own = entries.some(({ name }) => name === 'journal.json' || /^events-\d+\.log$/.test(name)) ? [folder] : []
-  const below = entries.filter(entry => depth > 0 && entry.isDirectory() && !entry.name.startsWith('.'))
+  // What was put aside with an old catalog is no part of the home any more.
+  const below = entries.filter(entry => depth > 0 && entry.isDirectory() && !/^(\.|catalog-)/.test(entry.name))
   return [...own, ...(await Promise.all(below.map(at => journalsBelow(path.join(folder, at.name), depth - 1)))).flat()]
 }
 

@@ -11,6 +11,7 @@ const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/files.js'),
   () => import('./prove-attack/floods.js'),
   () => import('./prove-attack/kills.js'),
+  () => import('./prove-attack/disk.js'),
 ]
 
 async function main(): Promise<number> {

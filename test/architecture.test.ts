@@ -37,6 +37,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/sessions/pulse.ts': 'reads /proc',
   'plugins/sessions/crash-bundle.ts': 'makes a new file with O_EXCL',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
+  'cli/start-daemon.ts': 'makes a new file in a new folder',
   'cli/build-data.ts': 'writes the build',
   'cli/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
   'cli/home-notes.ts': 'makes a new file with O_EXCL, opens folders',
@@ -78,7 +79,7 @@ interface Rule {
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
 /** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
 const BUDGET = 3500
-const STANDS_AT = 9571
+const STANDS_AT = 10080
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>

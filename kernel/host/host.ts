@@ -22,7 +22,6 @@ import { migrateTables, type PluginTables } from './tables.js'
 import { type AttributedFault, type PluginState, reasonOf } from './view.js'
 
 type LetIn = () => Promise<void>
-
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000
 const DRAIN_MS = 5000
@@ -67,9 +66,7 @@ export class Host {
       this.options.log('warn', `${owner} failed in ${hook}`, { plugin: owner, error: text })
   }
 
-  faults(): readonly AttributedFault[] {
-    return this.#faults.list()
-  }
+  faults = (): readonly AttributedFault[] => this.#faults.list()
 
   /** plan → migrate → apply → collect → publish → boot reconcile. Loops start with {@link startServices}. */
   async boot(plugins: readonly Plugin[]): Promise<void> {
@@ -80,7 +77,7 @@ export class Host {
     await this.#settle(new Set())
     for (const name of this.options.critical) {
       const slot = this.slots.get(name)
-      if (slot?.state.status === 'active') continue
+      if (slot?.state.status === 'active' || slot?.full) continue
       const why = slot ? reasonOf(slot.state) : 'it is absent'
       throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
     }
@@ -97,10 +94,7 @@ export class Host {
     }
   }
 
-  /**
-   * Loads a plugin into the running host; those that waited for it start too. One that replaces a plugin that runs takes its
-   * place as {@link reload} does.
-   */
+  /** Loads a plugin; those that waited for it start too. One that replaces a plugin takes its place as {@link reload} does. */
   load(plugin: Plugin): Promise<PluginState> {
     return this.#change(async () => {
       const seat = this.slots.seatOf(plugin)
@@ -123,8 +117,8 @@ export class Host {
     return this.#change(async () => {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
-      if (!before) throw new Error(`no plugin is named ${seat.plugin.name}`)
-      return this.#exchange(before, seat)
+      if (before) return this.#exchange(before, seat)
+      throw new Error(`no plugin is named ${seat.plugin.name}`)
     })
   }
 
@@ -138,6 +132,11 @@ export class Host {
       if (root.displaced) this.slots.seat({ plugin: root.displaced })
       await this.#begin()
     })
+  }
+
+  /** There is room on the disk: the plugins that found none start. */
+  async startWaiting(): Promise<void> {
+    if (this.slots.booted && this.slots.retryFull()) await this.#change(() => this.#begin())
   }
 
   /** Releases every plugin, in reverse order of dependency. */
@@ -213,16 +212,16 @@ export class Host {
       if (plugin.provides) this.#services.set(plugin.provides.id, service)
       this.slots.become(plugin.name, { status: 'active' })
     } catch (error) {
-      await this.#fail(slot, messageOf(error))
+      await this.#fail(slot, error)
     }
   }
 
-  async #fail(slot: Slot, error: string): Promise<void> {
-    slot.error = error
+  async #fail(slot: Slot, error: unknown): Promise<void> {
+    const state = this.slots.refuse(slot, error)
     const name = slot.by ?? slot.plugin.name
-    this.options.log('error', `plugin ${name} failed: ${error}`, { plugin: name })
+    this.options.log('error', `plugin ${name} ${state.status}: ${reasonOf(state)}`, { plugin: name })
     await this.#leave(slot)
-    this.slots.stay(slot.plugin.name, { status: 'failed', error })
+    this.slots.stay(slot.plugin.name, state)
   }
 
   /** Taking a name that is taken fails the plugin that came later. */

@@ -1,3 +1,4 @@
+import { faultOf, messageOf } from '../errors.js'
 import type { Plugin } from '../plugin.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
@@ -14,6 +15,8 @@ export interface Slot {
   state: PluginState
   /** Why it cannot start; it is not tried again before itself, or something that it requires, is loaded anew. */
   error?: string
+  /** It could not start for want of room on the disk, and is tried again when there is some. */
+  full?: true
   scope?: OwnedScope
 }
 
@@ -141,13 +144,13 @@ export class Slots {
     const lost = new Map<string, string>()
     const stuck: [string, PluginState][] = []
     const candidates: Plugin[] = []
-    for (const { plugin, state, error, displaced } of this.#slots.values()) {
+    for (const { plugin, state, error, full, displaced } of this.#slots.values()) {
       const owed = displaced?.provides?.id
       if (state.status !== 'disabled' && error === undefined) {
         if (owed === undefined || owed === plugin.provides?.id) candidates.push(plugin)
         else stuck.push([plugin.name, { status: 'failed', error: `it has to provide ${owed}, as ${plugin.name} does` }])
       } else if (plugin.provides) {
-        const why = state.status === 'disabled' ? 'is disabled' : 'failed'
+        const why = full ? 'waits for room on the disk' : state.status === 'disabled' ? 'is disabled' : 'failed'
         lost.set(plugin.provides.id, `of ${plugin.name}, which ${why}`)
       }
     }
@@ -165,6 +168,25 @@ export class Slots {
       all.map(slot => slot.plugin),
     )
     for (const slot of all) if (slot !== root && dependents.includes(slot.plugin)) delete slot.error
+  }
+
+  /** Notes why one did not start, and that it may try again where there was no room on the disk. */
+  refuse(slot: Slot, thrown: unknown): PluginState {
+    const error = messageOf(thrown)
+    slot.error = error
+    if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error }
+    slot.full = true
+    return { status: 'waiting', missing: [`room on the disk (disk_full): ${error}`] }
+  }
+
+  /** Those that found the disk full may start; says whether there are any. */
+  retryFull(): boolean {
+    const found = [...this.#slots.values()].filter(({ full }) => full)
+    for (const slot of found) {
+      delete slot.error
+      delete slot.full
+    }
+    return found.length > 0
   }
 
   become(name: string, state: PluginState): void {

@@ -33,7 +33,8 @@ export interface GenerationContext {
   readonly unrouted: Unrouted['ask']
   /** Privileged routes are refused over TCP beyond loopback. */
   readonly privilegedOverTcp: () => boolean
-  readonly durable: () => Promise<void>
+  /** What is read goes out on a full disk as well; what is done does not. */
+  readonly durable: (reading: boolean) => Promise<void>
   /** Why nothing new is written now, when the disk is full. */
   readonly full: () => Promise<Fault | undefined>
   readonly failed: (owner: string, where: string, error: unknown) => void
@@ -217,7 +218,7 @@ function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationCo
         const result = await call.orLeaving(handled)
         if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
-        await context.durable()
+        await context.durable(route.method === 'GET')
         reply.code(result.status)
         for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
         if (route.contentType && result.status < 300) return reply.type(route.contentType).send(result.body)
@@ -251,7 +252,7 @@ async function openStream(
   context: GenerationContext,
 ) {
   if (!leaveStreams) throw KernelErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
-  await context.durable()
+  await context.durable(true)
   const isSocket = result.status === 101
   const wire: Wire<unknown> = isSocket
     ? await channelWire(raw, reply.raw, context.headOf(raw))
@@ -290,7 +291,7 @@ async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyRe
   if (fault.status >= 500 && fault.cause !== undefined)
     context.failed(owner, `${request.method} ${request.routeOptions.url}`, fault.cause)
   // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
-  await context.durable().catch(() => {})
+  await context.durable(true).catch(() => {})
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
   return reply
     .code(fault.status)

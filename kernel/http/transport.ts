@@ -23,7 +23,7 @@ export interface TransportOptions extends UnroutedOptions {
   /** Everything that is to be routed now. */
   readonly routes: () => readonly BoundRoute[]
   readonly ids: Ids
-  readonly durable: () => Promise<void>
+  readonly durable: (reading: boolean) => Promise<void>
   readonly full: () => Promise<Fault | undefined>
   readonly checkReplies: boolean
   /** Streams of one door. */
@@ -57,7 +57,7 @@ export class Transport {
   constructor(private readonly options: TransportOptions) {
     // Half of the connections are left to requests, above all to those that find out what is wrong.
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
-    this.streams = new StreamHub(options.clock, options.durable, most)
+    this.streams = new StreamHub(options.clock, () => options.durable(true), most)
     this.#admission = new Admission(options.clock)
     this.#unrouted = new Unrouted(options)
   }

@@ -1,7 +1,10 @@
 import { type Disk, systemDisk } from '../store/disk.js'
-import { journalFailed, OpenJournal } from './journal.js'
+import { StoreError } from '../store/error.js'
+import { diskFull, isFull, noReserve, type Room, spending, syncing } from '../store/room.js'
+import { IntactJournal } from './intact.js'
+import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'
-import { journalDamaged, Segment } from './segment.js'
+import { journalDamaged, journalFailed, Segment } from './segment.js'
 
 export { LARGEST_PAYLOAD } from './record.js'
 
@@ -11,8 +14,14 @@ export interface JournalRecord {
   readonly payload: Uint8Array
 }
 
-/** An append-only journal (Storage, "The journal"). After a disk error everything throws or rejects with `journal_failed`. */
+/**
+ * An append-only journal (Storage, "The journal"). After a disk error everything throws or rejects with `journal_failed`. On a
+ * full disk nothing is lost: what was appended is written when there is room, until then `append` and `sync` fail with
+ * `disk_full`, `written` waits, and reading goes on.
+ */
 export interface Journal {
+  /** Why nothing can be appended, of one that was opened `intact` and is damaged. */
+  readonly damage?: StoreError | undefined
   /** Raised at an open after an unclean end: a sequence of an older generation may stand for something else now. */
   readonly generation: number
   /** First sequence that is kept. */
@@ -22,14 +31,18 @@ export interface Journal {
   /**
    * Gives out sequences at once; what is appended in one turn goes out as one write. With `sync` it is synced right after,
    * else at most `syncDelayMs` later.
-   * @throws StoreError `journal_record_too_large` (nothing is appended), `journal_failed`, `journal_closed`
+   * @throws StoreError `journal_record_too_large`, `disk_full` (nothing is appended), `journal_failed`, `journal_closed`
    */
   append(payloads: readonly Uint8Array[], options?: { sync?: boolean }): number[]
   /** Everything appended so far is on the disk. */
   sync(): Promise<void>
   /** Everything appended so far has reached the file: readers may be told. */
   written(): Promise<void>
-  /** Records from a sequence on that have reached the file, at most `limit`. @throws StoreError `journal_damaged` */
+  /**
+   * Records from a sequence on that have reached the file, at most `limit`. Of a journal opened `intact` those of the next
+   * `limit` sequences that can be read, which may be fewer.
+   * @throws StoreError `journal_damaged`, unless opened `intact`
+   */
   read(from: number, limit: number): Promise<JournalRecord[]>
   /** Syncs, marks a clean end. */
   close(): Promise<void>
@@ -45,6 +58,10 @@ export interface JournalOptions {
   /** The journal's own folder; made when missing. */
   readonly dir: string
   readonly disk?: Disk
+  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  readonly room?: Room
+  /** A damaged journal is opened as well: what is intact can be read, nothing can be appended. */
+  readonly intact?: boolean
   readonly timers?: Timers
   /** Milliseconds after which an append is synced at the latest; default 50. */
   readonly syncDelayMs?: number
@@ -52,27 +69,48 @@ export interface JournalOptions {
   readonly segmentBytes?: number
 }
 
+/** Room for a mark. */
+const MARK_BYTES = 4096
+
 /**
  * Opens a journal, making it when there is none: cuts a torn tail, raises the generation after an unclean end.
- * @throws StoreError `journal_damaged` naming file and offset, `journal_failed`
+ * @throws StoreError `journal_damaged` naming file and offset, `disk_full`, `journal_failed`
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
-  const { dir, disk = systemDisk() } = options
   try {
-    const segments = (await disk.list(dir))
-      .flatMap(name => /^events-(\d{1,15})\.log$/.exec(name)?.[1] ?? [])
-      .map(first => new Segment(dir, Number(first)))
-      .sort((a, b) => a.first - b.first)
-    const found = await readMark(disk, dir)
-    if (found === undefined && segments.length > 0) throw journalDamaged(`${dir}: journal.json is missing`)
-    const mark = found ?? { generation: 1, clean: true, last: 0 }
-    const generation = mark.clean ? mark.generation : mark.generation + 1
-    const last = await recoverTail(disk, dir, segments.at(-1), mark)
-    if (!mark.clean) await writeMark(disk, dir, { generation, clean: false, last })
-    return new OpenJournal(options, disk, segments, { generation, last, clean: mark.clean })
+    // Opening changes nothing that it could not find again.
+    return await spending(options.room ?? noReserve, MARK_BYTES, () => open(options))
   } catch (error) {
-    throw journalFailed(dir, 'opened', error)
+    if (isFull(error)) throw diskFull(`the journal ${options.dir} cannot be opened`, error)
+    if (options.intact && error instanceof StoreError && error.code === 'journal_damaged')
+      return openIntact(options, error)
+    throw journalFailed(options.dir, 'opened', error)
   }
+}
+
+async function segmentsIn(disk: Disk, dir: string): Promise<Segment[]> {
+  return (await disk.list(dir))
+    .flatMap(name => /^events-(\d{1,15})\.log$/.exec(name)?.[1] ?? [])
+    .map(first => new Segment(dir, Number(first)))
+    .sort((a, b) => a.first - b.first)
+}
+
+/** What is left of one that cannot be opened. */
+async function openIntact({ dir, disk = systemDisk() }: JournalOptions, damage: StoreError): Promise<Journal> {
+  const mark = await readMark(disk, dir).catch(() => undefined)
+  return IntactJournal.open(disk, await segmentsIn(disk, dir), damage, mark)
+}
+
+async function open(options: JournalOptions): Promise<Journal> {
+  const { dir, disk = systemDisk() } = options
+  const segments = await segmentsIn(disk, dir)
+  const found = await readMark(disk, dir)
+  if (found === undefined && segments.length > 0) throw journalDamaged(`${dir}: journal.json is missing`)
+  const mark = found ?? { generation: 1, clean: true, last: 0 }
+  const generation = mark.clean ? mark.generation : mark.generation + 1
+  const last = await recoverTail(disk, dir, segments.at(-1), mark)
+  if (!mark.clean) await writeMark(disk, dir, { generation, clean: false, last })
+  return new OpenJournal(options, disk, segments, { generation, last, clean: mark.clean })
 }
 
 /**
@@ -91,7 +129,7 @@ async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined
       throw segment.damaged(segment.size, `record ${next} is not readable; ${mark.last} was on the disk`)
     }
     if (segment.size < fileSize) await disk.truncate(handle, segment.size)
-    if (!mark.clean) await disk.fsync(handle)
+    if (!mark.clean) await syncing(() => disk.fsync(handle))
     return next - 1
   } finally {
     await disk.close(handle)

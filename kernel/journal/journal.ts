@@ -1,12 +1,14 @@
-import { type Disk, writeAll } from '../store/disk.js'
-import { reasonOf, StoreError } from '../store/error.js'
+import type { Disk } from '../store/disk.js'
+import { StoreError } from '../store/error.js'
 import { Note } from '../store/note.js'
 import { Progress } from '../store/progress.js'
+import { isFull, noReserve, Patience, spending, syncing, writeAll } from '../store/room.js'
 import { turn } from '../turn.js'
 import type { Journal, JournalOptions, JournalRecord, Timers } from './index.js'
+import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
 import { type Batch, encodeBatch } from './record.js'
-import { eachRecord, Segment } from './segment.js'
+import { eachRecord, journalFailed, Segment } from './segment.js'
 
 const DEFAULT_SYNC_DELAY_MS = 50
 const DEFAULT_SEGMENT_BYTES = 8 * 1024 * 1024
@@ -17,6 +19,8 @@ const LARGEST_WRITE = 32 * 1024 * 1024
 export class OpenJournal implements Journal {
   readonly generation: number
   last: number
+  damage: StoreError | undefined
+  readonly #intact = new Map<Segment, IntactJournal>()
   readonly #timers: Timers
   /** The newest file, once it is written to. */
   #handle: number | undefined
@@ -31,6 +35,7 @@ export class OpenJournal implements Journal {
   /** Syncs and changes of file, one after the other. */
   #exclusive: Promise<void> = Promise.resolve()
   #failure: StoreError | undefined
+  readonly #patience: Patience
   #closing: Promise<void> | undefined
 
   constructor(
@@ -39,6 +44,8 @@ export class OpenJournal implements Journal {
     readonly segments: Segment[],
     readonly found: Mark,
   ) {
+    const what = `the journal ${options.dir} cannot be written`
+    this.#patience = new Patience(options.room ?? noReserve, what, stalled => this.#synced.refuse(stalled))
     this.#timers = options.timers ?? (globalThis as unknown as Timers)
     this.generation = found.generation
     this.last = found.last
@@ -52,6 +59,7 @@ export class OpenJournal implements Journal {
 
   append(payloads: readonly Uint8Array[], options: { sync?: boolean } = {}): number[] {
     this.#usable()
+    if (this.#patience.stalled !== undefined) throw this.#patience.stalled
     if (payloads.length === 0) return []
     const batch = encodeBatch(payloads, this.last + 1)
     this.last = batch.last
@@ -67,6 +75,7 @@ export class OpenJournal implements Journal {
   }
 
   sync(): Promise<void> {
+    if (this.#patience.stalled !== undefined) return Promise.reject(this.#patience.stalled)
     this.#syncGoal = this.last
     this.#requestSync()
     return this.#synced.reach(this.last)
@@ -80,16 +89,33 @@ export class OpenJournal implements Journal {
       const at = this.segments.findLastIndex(segment => segment.first <= sequence)
       const nextFirst = this.segments[at + 1]?.first ?? Infinity
       const stop = Math.min(end, nextFirst - 1, sequence + limit - records.length - 1)
-      for (const record of await this.#readSegment(this.segments[at] as Segment, sequence, stop, nextFirst))
-        records.push(record)
+      const found = await this.#recordsOf(this.segments[at] as Segment, sequence, stop, nextFirst)
+      for (const record of found) records.push(record)
       sequence = stop + 1
     }
     return records
   }
 
   close(): Promise<void> {
+    this.#patience.close()
     this.#closing ??= this.#close()
     return this.#closing
+  }
+
+  /** Of a damaged file, opened `intact`, what can be read of it. */
+  async #recordsOf(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
+    let intact = this.#intact.get(segment)
+    if (intact === undefined) {
+      try {
+        return await this.#readSegment(segment, from, to, nextFirst)
+      } catch (error) {
+        if (!this.options.intact || !(error instanceof StoreError) || error.code !== 'journal_damaged') throw error
+        this.damage ??= error
+        intact = await IntactJournal.open(this.disk, [segment], error, undefined, nextFirst)
+        if (segment !== this.segments.at(-1)) this.#intact.set(segment, intact)
+      }
+    }
+    return intact.read(from, to - from + 1)
   }
 
   async #readSegment(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
@@ -137,7 +163,8 @@ export class OpenJournal implements Journal {
           bytes += batch.bytes.length
           return bytes > LARGEST_WRITE
         })
-        await this.#writeBatches(this.#pending.splice(0, large < 0 ? this.#pending.length : Math.max(large, 1)))
+        const batches = this.#pending.splice(0, large < 0 ? this.#pending.length : Math.max(large, 1))
+        await this.#patience.write(() => this.#writeBatches(batches))
         this.#requestSync()
       }
     } catch (error) {
@@ -150,14 +177,16 @@ export class OpenJournal implements Journal {
   async #writeBatches(batches: readonly Batch[]): Promise<void> {
     const [{ first, bytes: only }] = batches as [Batch]
     const bytes = batches.length === 1 ? only : Buffer.concat(batches.map(batch => batch.bytes))
-    this.#note ??= await this.#markUnclean()
-    const segment = await this.#segmentFor(first, bytes.length)
+    this.#note ??= await spending(this.#patience.room, bytes.length, () => this.#markUnclean())
+    const segment = await spending(this.#patience.room, bytes.length, () => this.#segmentFor(first, bytes.length))
     if (this.#failure !== undefined) throw this.#failure
-    await writeAll(this.disk, this.#handle as number, bytes, segment.size)
+    await writeAll(this.disk, this.#handle as number, bytes, segment.size, this.#patience.room)
     for (const batch of batches) {
       for (const [i, start] of batch.starts.entries()) segment.note(batch.first + i, segment.size + start)
       segment.size += batch.bytes.length
     }
+    // Before anybody hears of it, who may append at once.
+    this.#patience.stalled = undefined
     this.#written.advance((batches.at(-1) as Batch).last)
   }
 
@@ -166,9 +195,9 @@ export class OpenJournal implements Journal {
     const { dir } = this.options
     if (this.found.clean) {
       await this.disk.mkdir(dir)
-      await writeMark(this.disk, dir, { ...this.found, clean: false })
+      await writeMark(this.disk, dir, { ...this.found, clean: false }, this.#patience.room)
     }
-    return new Note(this.disk, await this.disk.open(markFile(dir), 'update'))
+    return new Note(this.disk, await this.disk.open(markFile(dir), 'update'), {}, this.#patience.room)
   }
 
   /** The file that the next write goes to. */
@@ -193,7 +222,7 @@ export class OpenJournal implements Journal {
     const segment = new Segment(dir, first)
     segment.index = []
     this.#handle = await this.disk.open(segment.file, 'create')
-    await this.disk.fsyncDir(dir)
+    await syncing(() => this.disk.fsyncDir(dir))
     this.segments.push(segment)
     return segment
   }
@@ -214,7 +243,8 @@ export class OpenJournal implements Journal {
     const last = this.#written.reached
     try {
       await this.disk.fsync(handle)
-      const due = await this.#note?.write({ generation: this.generation, clean: false, last })
+      const note = { generation: this.generation, clean: false, last }
+      const due = await this.#patience.write(() => this.#note?.write(note))
       this.#synced.advance(last)
       if (last === this.last) this.#stopTimer()
       if (due) await this.#note?.sync()
@@ -254,7 +284,10 @@ export class OpenJournal implements Journal {
       await this.sync()
       await this.#exclusive
       if (this.#note !== undefined || !this.found.clean)
-        await writeMark(disk, options.dir, { generation, clean: true, last })
+        await writeMark(disk, options.dir, { generation, clean: true, last }, this.#patience.room).catch(error => {
+          // Without room it stays marked as unclean, which costs a generation.
+          if (!isFull(error)) throw error
+        })
     } catch (error) {
       this.#fail(error)
       throw this.#failure
@@ -264,11 +297,4 @@ export class OpenJournal implements Journal {
       for (const handle of [this.#handle, this.#note?.handle]) if (handle !== undefined) await disk.close(handle)
     }
   }
-}
-
-/** What ended a journal, with a code of ours. */
-export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
-  if (cause instanceof StoreError) return cause
-  const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
-  return new StoreError('journal_failed', `the journal ${dir} can no longer be ${did}: ${reasonOf(cause)}`, hint, cause)
 }

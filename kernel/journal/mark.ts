@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { type Disk, readIfThere, replaceFile } from '../store/disk.js'
 import { noteBytes, readNote } from '../store/note.js'
+import { noReserve, type Room } from '../store/room.js'
 import { journalDamaged } from './segment.js'
 
 /** What a journal says of itself in `journal.json`. */
@@ -28,6 +29,6 @@ export async function readMark(disk: Disk, folder: string): Promise<Mark | undef
 }
 
 /** Resolves when the mark is on the disk. */
-export function writeMark(disk: Disk, folder: string, mark: Mark): Promise<void> {
-  return replaceFile(disk, markFile(folder), noteBytes(mark))
+export function writeMark(disk: Disk, folder: string, mark: Mark, room: Room = noReserve): Promise<void> {
+  return replaceFile(disk, markFile(folder), noteBytes(mark), 0o600, room)
 }

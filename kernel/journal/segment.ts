@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { type Disk, readInto } from '../store/disk.js'
-import { StoreError } from '../store/error.js'
+import { reasonOf, StoreError } from '../store/error.js'
 import { HEADER_BYTES, recordLength } from './record.js'
 
 /** Bytes between two entries of the sparse index. */
@@ -64,6 +64,13 @@ export class Segment {
 export function journalDamaged(what: string): StoreError {
   const hint = 'restore its folder from a backup, or move it away to go on without it; other journals are not affected'
   return new StoreError('journal_damaged', `journal damaged: ${what}`, hint)
+}
+
+/** What ended a journal, with a code of ours. */
+export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause
+  const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
+  return new StoreError('journal_failed', `the journal ${dir} can no longer be ${did}: ${reasonOf(cause)}`, hint, cause)
 }
 
 /**

@@ -22,13 +22,15 @@ export interface Db extends Reads {
   /**
    * Synchronous callback, atomic; resolves with its result when the transaction, and everything it could see, is on the disk.
    * A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a
-   * disk error it rejects with `store_failed`: the transaction may or may not be there after a restart.
+   * disk error it rejects with `store_failed`: the transaction may or may not be there after a restart. On a full disk it
+   * rejects with `disk_full`: one that was under way is written when there is room, unless the process ends before; later
+   * ones are not begun.
    * @throws StoreError `tx_nested` at once, inside a callback
    */
   tx<T>(fn: (t: Tx) => T): Promise<T>
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
-  /** Runs after the promise of that transaction is settled, in order; dropped on rollback and after a disk error. */
+  /** Runs when that transaction is on the disk, after its promise is settled, in order; dropped on rollback and failure. */
   onDurable(t: Tx, fn: () => void): void
   /** The same database, statements checked for that owner: it may write tables named `<tables>_…` or `<inherits>…`. */
   bind(owner: { name: string; tables: string; inherits?: readonly string[] }): Db
@@ -79,12 +81,13 @@ export class Core {
     void mirror.failed.then(() => this.commit())
   }
 
-  /** Throws what stands in the way of a write: a failed or closed store, a transaction on the stack. */
+  /** Throws what stands in the way of a write: a failed, full or closed store, a transaction on the stack. */
   ready(): void {
     if (this.current !== undefined) {
       throw new StoreError('tx_nested', 'a transaction inside a transaction', 'hand the outer `t` on and use it')
     }
     if (this.mirror.failure !== undefined) throw this.mirror.failure
+    if (this.mirror.stalled !== undefined) throw this.mirror.stalled
     if (this.closed) throw new StoreError('store_closed', 'the store is closed', 'write before the store is closed')
   }
 
@@ -94,11 +97,14 @@ export class Core {
       this.ready()
       try {
         const { transaction, result } = this.#join(fn)
-        this.whenDurable(error => {
-          if (error !== undefined) return reject(error)
-          resolve(result)
-          for (const callback of transaction.durable) isolated(callback)
-        })
+        const settle = (error?: Error): void => {
+          if (error !== undefined) reject(error)
+          else resolve(result)
+          if (error === undefined) for (const callback of transaction.durable) isolated(callback)
+          // It is in SQLite and will be on the disk when there is room: what follows from it is put off, not dropped.
+          else if (error === this.mirror.stalled) this.mirror.whenSyncedLater(settle)
+        }
+        this.whenDurable(settle)
       } catch (error) {
         // Not at once: whoever tries again and again must not keep all others from their turn.
         setImmediate(reject, error)

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import type { Awaitable } from '../awaitable.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
+import { noReserve, type Room, syncing, writeAll } from './room.js'
 
 /**
  * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when
@@ -20,7 +21,7 @@ export interface Disk {
   open(file: string, mode: OpenMode, permissions?: number): Awaitable<number>
   /** Returns the number of bytes read, 0 at the end. */
   read(handle: number, into: Uint8Array, offset: number): Awaitable<number>
-  /** Returns the number of bytes written, fewer than given being an error; `bytes` are the caller's again after that. */
+  /** Returns the number of bytes written, which may be fewer than given; `bytes` are the caller's again after that. */
   pwrite(handle: number, bytes: Uint8Array, offset: number): Awaitable<number>
   truncate(handle: number, size: number): Awaitable<void>
   /** Data and size are on the disk when it resolves. */
@@ -90,20 +91,6 @@ export function systemDisk(): Disk {
   }
 }
 
-/** Writes all the bytes; fewer written than given is an error and is not tried again. */
-export function writeAll(
-  disk: Pick<Disk, 'pwrite'>,
-  handle: number,
-  bytes: Uint8Array,
-  offset: number,
-): Awaitable<void> {
-  const check = (written: number): void => {
-    if (written !== bytes.length) throw new Error(`short write: ${written} of ${bytes.length} bytes at ${offset}`)
-  }
-  const written = disk.pwrite(handle, bytes, offset)
-  return typeof written === 'number' ? check(written) : written.then(check)
-}
-
 /** Fills `into` from `offset` on; returns how many bytes there were. */
 export async function readInto(disk: Disk, handle: number, into: Uint8Array, offset: number): Promise<number> {
   let filled = 0
@@ -170,7 +157,13 @@ async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promis
  * Puts a whole file in place so that a crash leaves the old one or the new one: temporary file, sync, rename, sync of the
  * folder. One writer a file at a time.
  */
-export async function replaceFile(disk: Disk, file: string, bytes: Uint8Array, permissions = 0o600): Promise<void> {
+export async function replaceFile(
+  disk: Disk,
+  file: string,
+  bytes: Uint8Array,
+  permissions = 0o600,
+  room: Room = noReserve,
+): Promise<void> {
   const folder = path.dirname(file)
   const temporary = path.join(folder, `.${path.basename(file)}.tmp`)
   // A leftover keeps its permissions when it is opened again, and may be a link.
@@ -178,8 +171,8 @@ export async function replaceFile(disk: Disk, file: string, bytes: Uint8Array, p
   const handle = await disk.open(temporary, 'replace', permissions)
   try {
     try {
-      await writeAll(disk, handle, bytes, 0)
-      await disk.fsync(handle)
+      await writeAll(disk, handle, bytes, 0, room)
+      await syncing(() => disk.fsync(handle))
     } finally {
       await disk.close(handle)
     }
@@ -188,7 +181,7 @@ export async function replaceFile(disk: Disk, file: string, bytes: Uint8Array, p
     await discard(disk, temporary)
     throw error
   }
-  await disk.fsyncDir(folder)
+  await syncing(() => disk.fsyncDir(folder))
 }
 
 async function discard(disk: Disk, file: string): Promise<void> {

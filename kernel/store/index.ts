@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Fault } from '../errors.js'
 import { Core, type Db, DbHandle } from './db.js'
-import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions, writeAll } from './disk.js'
+import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import type { Mark } from './mark.js'
@@ -9,6 +9,7 @@ import { type Inherited, type Migration, type MigrationStream, Migrations } from
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
+import { diskFull, isFull, noReserve, type Room, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
 
 export type { Db, Reads, Tx } from './db.js'
@@ -16,6 +17,7 @@ export { type Disk, type OpenMode, systemDisk } from './disk.js'
 export type { SqlValue } from './engine.js'
 export { StoreError } from './error.js'
 export type { Inherited, Migration, MigrationStream } from './migrations.js'
+export type { Room } from './room.js'
 export type { Row } from './statements.js'
 
 /** Figures of the store; sizes in bytes, counts since it was opened. */
@@ -27,6 +29,8 @@ export interface StoreStatus {
   readonly syncs: number
   /** What ended it, once it has failed. */
   readonly failed?: string
+  /** Why nothing is written now: the disk is full, and what was kept for this is spent. */
+  readonly stalled?: string
   readonly streams: MigrationStream[]
 }
 
@@ -36,7 +40,7 @@ export interface Store {
   readonly db: Db
   /**
    * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
-   * @throws StoreError `schema_ahead`, `migration_refused`
+   * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first that is missing
    */
   migrate(owner: string, migrations: readonly Migration[], inherits?: readonly Inherited[]): void
   /** To be called before the owner of a stream migrates, with what others inherit of it. */
@@ -46,7 +50,9 @@ export interface Store {
   status(): StoreStatus
   /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
   checkpoint(): Promise<void>
-  /** Waits for what is under way, checkpoints, closes; after a failure it closes only. */
+  /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
+  settled(): Promise<void>
+  /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
   close(): Promise<void>
   /** Resolves at the first failed write or sync: from then on nothing is acknowledged (`store_failed`); reads go on. */
   readonly failed: Promise<StoreError>
@@ -56,6 +62,8 @@ export interface StoreOptions {
   /** The database file, …/svc.db; its log and its mark lie beside it. The caller holds the lock of the home. */
   readonly path: string
   readonly disk?: Disk
+  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  readonly room?: Room
   /** Epoch milliseconds. */
   readonly now: () => number
   /** Pages in the log at which SQLite begins a checkpoint; default 1000. */
@@ -72,6 +80,9 @@ const DATABASE: WholeOptions = { reserve: RESERVE_BYTES, maxBytes: LARGE, begins
 const WAL: WholeOptions = { maxBytes: LARGE, begins: Buffer.of(0x37, 0x7f, 0x06) }
 const SMALL: WholeOptions = { maxBytes: LARGE / 1024 }
 
+/** Room for an empty database. */
+const SEED_BYTES = 8192
+
 /** Loads SQLite and tests it. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   const engine = await loadEngine(options)
@@ -84,32 +95,32 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
  * @throws StoreError `sqlite_pin`, `sqlite_self_test`, `store_damaged`, `store_open_failed`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const disk = options.disk ?? systemDisk()
+  const { disk = systemDisk(), room = noReserve } = options
   const reading = readFiles(disk, options.path)
   // Whoever is refused before it is awaited has heard of something else.
   reading.catch(() => {})
   const engine = await (options.engine instanceof Promise ? options.engine : proveEngine(options.engine))
   const handles: number[] = []
   const open = async (suffix: string): Promise<number> => {
-    const handle = await disk.open(`${options.path}${suffix}`, 'create')
+    const handle = await spending(room, 0, () => disk.open(`${options.path}${suffix}`, 'create'))
     handles.push(handle)
     return handle
   }
   let db: SqliteDatabase | undefined
   try {
-    const files = await usable(disk, engine, options.path, await reading)
+    const files = await usable(disk, engine, options.path, room, await reading)
     db = recover(engine, files)
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
     const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
-    const note = new Note(disk, opened.mark, files.mark)
-    await disk.fsyncDir(path.dirname(options.path))
-    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note)
+    const note = new Note(disk, opened.mark, files.mark, room)
+    await syncing(() => disk.fsyncDir(path.dirname(options.path)))
+    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note, room)
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    await mirror.drain()
+    await unlessStalled(mirror, mirror.drain())
     const core = new Core(db, mirror)
     const migrations = new Migrations(db, core, options.now)
-    await mirror.synced()
+    await unlessStalled(mirror, mirror.synced())
     return serve(options.path, disk, { db, core, migrations, handles })
   } catch (error) {
     if (db !== undefined) {
@@ -118,9 +129,17 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     }
     for (const handle of handles) await disk.close(handle)
     if (error instanceof StoreError || error instanceof Fault) throw error
+    if (isFull(error)) throw diskFull(`${options.path} cannot be opened`, error)
     const hint = 'check that the folder exists, belongs to you and has free space'
     throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
+}
+
+/** A full disk is no reason not to open: what is read is there, and what SQLite has moved is written when there is room. */
+async function unlessStalled(mirror: Mirror, done: Promise<void>): Promise<void> {
+  await done.catch(error => {
+    if (error !== mirror.stalled) throw error
+  })
 }
 
 /** The files as they stand. */
@@ -133,19 +152,25 @@ async function readFiles(disk: Disk, file: string): Promise<Image> {
 }
 
 /** The same in WAL mode; an empty database in their place when there is none. */
-async function usable(disk: Disk, engine: Engine, file: string, { wal, mark, ...found }: Image): Promise<Image> {
+async function usable(
+  disk: Disk,
+  engine: Engine,
+  file: string,
+  room: Room,
+  { wal, mark, ...found }: Image,
+): Promise<Image> {
   let { image } = found
   if (image.length === 0) {
     if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
-    await replaceFile(disk, file, seedImage(engine))
+    await spending(room, SEED_BYTES, () => replaceFile(disk, file, seedImage(engine), 0o600, room))
     image = await readWhole(disk, file, DATABASE)
   }
   const header = intoWalMode(image)
   if (header !== undefined) {
     const handle = await disk.open(file, 'update')
     try {
-      await writeAll(disk, handle, header.bytes, header.offset)
-      await disk.fsync(handle)
+      await writeAll(disk, handle, header.bytes, header.offset, room)
+      await syncing(() => disk.fsync(handle))
     } finally {
       await disk.close(handle)
     }
@@ -170,8 +195,11 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
   const close = async (): Promise<void> => {
     if (core.current !== undefined) core.ready()
     core.closed = true
+    mirror.close()
     try {
-      if (mirror.failure === undefined) await checkpoint()
+      if (mirror.failure === undefined && mirror.stalled === undefined) await unlessStalled(mirror, checkpoint())
+      // No room for the rest: what is acknowledged is in the log, and the next start moves it.
+      if (mirror.stalled !== undefined) await mirror.failed
       core.statements.clear()
       db.close()
       if (mirror.failure === undefined) {
@@ -196,11 +224,23 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
       transactions: core.transactions,
       syncs: mirror.syncs,
       ...(mirror.failure && { failed: mirror.failure.message }),
+      ...(mirror.stalled && { stalled: mirror.stalled.message }),
       streams: core.closed ? [] : migrations.streams(),
     }),
     async checkpoint() {
       core.ready()
       await checkpoint()
+    },
+    settled: () => {
+      mirror.sync('wal')
+      return new Promise((resolve, reject) => {
+        const done = (error?: Error): void => {
+          if (error === undefined) resolve()
+          else if (error === mirror.stalled) mirror.whenSyncedLater(done)
+          else reject(error)
+        }
+        mirror.whenSyncedLater(done)
+      })
     },
     close() {
       closing ??= close()

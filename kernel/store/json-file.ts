@@ -3,12 +3,13 @@ import { type Adapter, Low } from 'lowdb'
 import { Fault } from '../errors.js'
 import { type Disk, readIfThere, replaceFile, systemDisk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
+import { diskFull, isFull, noReserve, type Room, spending } from './room.js'
 
 /** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
 export interface TextFile {
   /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
   read(): Promise<string | undefined>
-  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `file_unwritable` */
+  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `disk_full`, `file_unwritable` */
   write(text: string): Promise<void>
 }
 
@@ -22,7 +23,7 @@ const LARGEST_FILE = 16 * 1024 * 1024
  */
 export function textFile(
   path: string,
-  { mode = 0o600, disk = systemDisk() }: { mode?: number; disk?: Disk } = {},
+  { mode = 0o600, disk = systemDisk(), room = noReserve }: { mode?: number; disk?: Disk; room?: Room } = {},
 ): TextFile {
   // lowdb takes an empty text for no data: the text travels in a box.
   const adapter: Adapter<{ text?: string | undefined }> = {
@@ -34,11 +35,14 @@ export function textFile(
       const found = await fs.stat(path).catch(() => undefined)
       // Through a link to a device the device itself would be replaced.
       const target = found?.isFile() ? await fs.realpath(path) : path
-      await replaceFile(disk, target, Buffer.from(text), found?.isFile() ? found.mode & 0o777 : mode)
+      const bytes = Buffer.from(text)
+      const permissions = found?.isFile() ? found.mode & 0o777 : mode
+      await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room))
     },
   }
   let last: Promise<unknown> = Promise.resolve()
   const failed = (code: string, did: string, hint: string) => (error: unknown) => {
+    if (isFull(error)) throw diskFull(`${path} cannot be ${did}`, error)
     throw error instanceof StoreError || error instanceof Fault
       ? error
       : new StoreError(code, `${path} cannot be ${did}: ${reasonOf(error)}`, hint, error)

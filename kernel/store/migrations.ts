@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Core } from './db.js'
 import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
 import { StoreError } from './error.js'
+import { diskFull } from './room.js'
 import { firstWord, owns, tablePrefix } from './statement-check.js'
 
 /** One step of an owner's tables. It only adds (tables, indexes, columns), so that the version before runs on the result. */
@@ -69,10 +70,10 @@ export class Migrations {
 
   /**
    * Applies what is missing, one transaction each; durable later. Nothing is applied when the database is ahead.
-   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`
+   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`, `disk_full` naming the first that is missing
    */
   migrate(owner: string, migrations: readonly Migration[], inherits: readonly Inherited[] = []): void {
-    this.core.ready()
+    if (this.core.mirror.stalled === undefined) this.core.ready()
     this.share(inherits)
     for (const { stream } of inherits) this.#reclaim(owner, migrations, stream)
     for (const { stream, prefix, migrations: theirs } of inherits) {
@@ -146,6 +147,10 @@ export class Migrations {
       const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
       throw new StoreError('schema_ahead', message, hint)
     }
+    const missing = migrations.find(({ id }) => !applied.has(id))
+    const { stalled } = this.core.mirror
+    if (missing !== undefined && stalled !== undefined)
+      throw diskFull(`migration ${missing.id} of ${stream} is still to be applied`, stalled)
     if (hashes.size > 0) this.#versions.set(stream, hashes.size)
     if (migrations.length > 0) this.#register(stream)
     for (const migration of migrations) if (!applied.has(migration.id)) this.#applyOne(stream, migration, prefix)

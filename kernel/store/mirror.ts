@@ -1,10 +1,11 @@
 import { turn } from '../turn.js'
-import { type Disk, writeAll } from './disk.js'
+import type { Disk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'
 import { type Mark, MarkFinder } from './mark.js'
 import type { Note } from './note.js'
 import { Progress } from './progress.js'
+import { noReserve, Patience, type Room, syncing, writeAll } from './room.js'
 
 type MirroredPart = Exclude<FilePart, 'journal'>
 /** What the mirror needs: open handles of the database, its write-ahead log and its mark. */
@@ -38,8 +39,11 @@ const WRITES_A_TURN = 64
 /**
  * Repeats on the real files, in order, what SQLite does in memory (Storage, "The mirror"). Syncs of the log that follow
  * each other merge into one for all transactions that wait (group commit); a sync stays wherever the file changes and after
- * the header of the log was written, for there the order on the disk matters. The first error ends it: it is never tried
- * again, everything that waits is rejected, and nothing is acknowledged any more.
+ * the header of the log was written, for there the order on the disk matters.
+ *
+ * What the files hold and what is queued make, together, what SQLite has in memory: no step is dropped or overtaken. So a
+ * write that finds no room is repeated until there is some; whoever waits is rejected meanwhile (`disk_full`). Any other
+ * error, and every error of a sync, ends the mirror: everything that waits is rejected, nothing is acknowledged any more.
  */
 export class Mirror implements FileEvents {
   syncs = 0
@@ -50,6 +54,7 @@ export class Mirror implements FileEvents {
   /** Called before what is queued is carried out: what belongs with it can still be added. */
   beforeFlush: () => void = () => {}
   #announce: (error: StoreError) => void = () => {}
+  readonly #patience: Patience
   #steps: Step[] = []
   readonly #spare: Uint8Array[] = []
   /** The file with bytes written or queued since its last sync. */
@@ -68,10 +73,21 @@ export class Mirror implements FileEvents {
     readonly files: MirrorFiles,
     readonly sizes: Record<MirroredPart, number>,
     readonly note: Note,
+    room: Room = noReserve,
   ) {
+    this.#patience = new Patience(room, 'the database cannot be written', stalled => {
+      // What SQLite has open belongs to those who wait for it: it is committed and written with the rest.
+      this.beforeFlush()
+      this.#progress.refuse(stalled)
+    })
     this.failed = new Promise(resolve => {
       this.#announce = resolve
     })
+  }
+
+  /** Set while a write waits for room: nothing is to begin that would have to be written behind it. */
+  get stalled(): StoreError | undefined {
+    return this.#patience.stalled
   }
 
   /** True when all that SQLite asked to be synced is on the disk. */
@@ -81,12 +97,18 @@ export class Mirror implements FileEvents {
 
   /** Calls `done` when everything asked for so far is synced, in the order of the calls, or with the error. */
   whenSynced(done: (error?: Error) => void): void {
+    if (this.stalled !== undefined && !this.settled) done(this.stalled)
+    else this.#progress.when(this.#asked, done)
+  }
+
+  /** The same, also for one that was told of a full disk; told so again when the next write finds no room. */
+  whenSyncedLater(done: (error?: Error) => void): void {
     this.#progress.when(this.#asked, done)
   }
 
-  /** The same as a promise. */
+  /** {@link whenSynced} as a promise. */
   synced(): Promise<void> {
-    return this.#progress.reach(this.#asked)
+    return new Promise((resolve, reject) => this.whenSynced(error => (error ? reject(error) : resolve())))
   }
 
   write(part: FilePart, offset: number, bytes: Uint8Array): void {
@@ -141,6 +163,11 @@ export class Mirror implements FileEvents {
   drain(): Promise<void> {
     this.sync('wal')
     return this.synced()
+  }
+
+  /** From here on no write waits for room. What is acknowledged is in the files; the next start recovers it. */
+  close(): void {
+    this.#patience.close()
   }
 
   /** Ends the mirror; the first cause is the one that is told. */
@@ -209,14 +236,22 @@ export class Mirror implements FileEvents {
         await this.#sync(step.part)
         await this.#mark(step.mark, step.covers)
       } else if (step.kind === 'write') {
-        const pending = writeAll(this.disk, this.files[step.part], step.buffer.subarray(0, step.length), step.offset)
+        const pending = this.#patience.write(() =>
+          writeAll(
+            this.disk,
+            this.files[step.part],
+            step.buffer.subarray(0, step.length),
+            step.offset,
+            this.#patience.room,
+          ),
+        )
         if (pending !== undefined) await pending
         if (step.part === 'wal' && step.buffer.length <= SPARE_BYTES) this.#spare[0] = step.buffer
         if (++writes % WRITES_A_TURN === 0) await turn()
       } else if (step.kind === 'truncate') {
         await this.disk.truncate(this.files[step.part], step.size)
       } else if (this.#marked !== undefined) {
-        await this.note.write({})
+        await this.#patience.write(() => this.note.write({}))
         await this.#sync('mark')
         this.#marked = undefined
       }
@@ -224,7 +259,7 @@ export class Mirror implements FileEvents {
   }
 
   async #sync(part: MirroredPart | 'mark'): Promise<void> {
-    await this.disk.fsync(this.files[part])
+    await syncing(() => this.disk.fsync(this.files[part]))
     this.syncs++
     // Another program that closes the database as its last user removes the log under our hands: that is a lost disk.
     const { links } = await this.disk.stat(this.files[part])
@@ -233,7 +268,7 @@ export class Mirror implements FileEvents {
 
   /** The mark first, so that a kill after an acknowledgement finds it. */
   async #mark(mark: Mark | undefined, covers: number): Promise<void> {
-    const due = mark !== undefined && mark !== this.#marked && (await this.note.write(mark))
+    const due = mark !== undefined && mark !== this.#marked && (await this.#patience.write(() => this.note.write(mark)))
     if (mark !== undefined) this.#marked = mark
     this.#progress.advance(covers)
     if (due) await this.#sync('mark')

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { type Disk, writeAll } from './disk.js'
+import type { Disk } from './disk.js'
+import { noReserve, type Room, writeAll } from './room.js'
 
 /** Two places, each in a sector of its own, are written in turn: what spoils the newer note leaves the older one. */
 const SLOT_BYTES = 512
@@ -38,15 +39,18 @@ export class Note {
     readonly disk: Pick<Disk, 'pwrite' | 'fsync'>,
     readonly handle: number,
     before: object = {},
+    readonly room: Room = noReserve,
   ) {
     this.#number = 'number' in before ? Number(before.number) : 0
   }
 
   /** Returns true when the caller is to sync the note, after those who wait for the log have gone on. */
   async write(value: object): Promise<boolean> {
-    this.#number++
-    await writeAll(this.disk, this.handle, noteBytes(value, this.#number), (this.#number % 2) * SLOT_BYTES)
-    return this.#number % NOTES_A_SYNC === 0
+    // Counted when it is written: one that is repeated must not go to the place of the note before.
+    const number = this.#number + 1
+    await writeAll(this.disk, this.handle, noteBytes(value, number), (number % 2) * SLOT_BYTES, this.room)
+    this.#number = number
+    return number % NOTES_A_SYNC === 0
   }
 
   sync(): Promise<void> {

@@ -22,6 +22,11 @@ export class Progress {
     for (const { done } of this.#waiters.splice(0, waiting < 0 ? this.#waiters.length : waiting)) done()
   }
 
+  /** All who wait now are rejected; who comes later waits. */
+  refuse(error: Error): void {
+    for (const { done } of this.#waiters.splice(0)) done(error)
+  }
+
   /** All who wait and all who come are rejected. */
   fail(error: Error): void {
     this.#failure = error

@@ -144,14 +144,12 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#expected.has(name)
   }
 
-  async settled(): Promise<void> {
-    await this.#expected.none()
-  }
+  settled = async (): Promise<void> => void (await this.#expected.none())
 
   /** What becomes of a request that no route matches. */
   unrouted(path: string): Promise<Fault | boolean> {
-    const { folder } = this
-    return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder, all: () => this.all() })
+    const all = () => this.all()
+    return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
   }
 
   #begun() {

@@ -44,7 +44,7 @@ export const SessionErrors = defineErrors({
   },
   session_journal_damaged: {
     status: 500,
-    message: 'the journal of this session is damaged and cannot be read',
+    message: 'the journal of this session is damaged and can only be read',
     next: 'svc doctor --only sessions',
   },
   provider_fixed: {

@@ -135,3 +135,27 @@ function parse(payload: Uint8Array): Record<string, unknown> | undefined {
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** Events `from` to `to`, ascending, with one marker in the place of those that the damaged journal cannot give back. */
+export function withGaps(events: readonly StoredSessionEvent[], from: number, to: number): StoredSessionEvent[] {
+  const whole: StoredSessionEvent[] = []
+  let next = from
+  let at = events[0]?.at ?? 0
+  const fill = (until: number) => {
+    if (next < until) whole.push(gapEvent(next, until - 1, at))
+  }
+  for (const event of events) {
+    fill(event.sequence)
+    whole.push(event)
+    next = event.sequence + 1
+    at = event.at
+  }
+  fill(to + 1)
+  return whole
+}
+
+/** Stands where the last of the missing stood, so that whoever reads on goes on behind them. */
+function gapEvent(first: number, last: number, at: number): StoredSessionEvent {
+  const content = { reason: 'journal_damaged', from_sequence: first, to_sequence: last }
+  return { sequence: last, id: `gap_${first}_${last}`, type: 'transcript_marker.gap', turnId: '', at, content }
+}

@@ -7,7 +7,7 @@ import type {
   RepairSessionReply,
   SessionUsageReply,
 } from '../../schemas/sessions.js'
-import { WakeSources } from './api.js'
+import { SessionErrors, WakeSources } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { StoredSessionEvent } from './events.js'
 import type { LiveSession } from './live-session.js'
@@ -113,6 +113,7 @@ export async function repairTranscript(
   }
   return logs
     .use(row.id, async (log): Promise<Repair> => {
+      if (log.damage) throw SessionErrors.session_journal_damaged(log.damage.message)
       const { last } = log
       const left = await findGaps(log)
       if (log.last !== last || live?.turn) return active('a turn began meanwhile')

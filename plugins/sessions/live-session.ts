@@ -46,7 +46,7 @@ export class LiveSession implements BindingOwner {
   }
 
   static async open(id: string, context: SessionsContext, listener: LiveListener): Promise<LiveSession> {
-    const held = await context.logs.hold(id)
+    const held = await context.logs.holdForWriting(id)
     const session = new LiveSession(id, context, held, listener)
     await held.log.digested(session.row.usage).catch(error => session.#report('the use is not counted', error))
     return session

@@ -58,6 +58,8 @@ export class Logs {
         release: () => {
           if (released) return
           released = true
+          // Damage in an older file shows when that is read.
+          if (log.damage) this.#damaged.set(id, log.damage.message)
           this.#release(id, held)
         },
       }
@@ -65,6 +67,15 @@ export class Logs {
       if (this.#entries.get(id) === held) this.#entries.delete(id)
       throw error
     }
+  }
+
+  /** The same for whoever appends; throws `session_journal_damaged` when the journal can only be read. */
+  async holdForWriting(id: string): Promise<HeldLog> {
+    const held = await this.hold(id)
+    const { damage } = held.log
+    if (!damage) return held
+    held.release()
+    throw SessionErrors.session_journal_damaged(`nothing can be added to the journal of ${id}: ${damage.message}`)
   }
 
   /** Runs `work` with the log of a session. */
@@ -104,7 +115,8 @@ export class Logs {
   async #open(id: string): Promise<SessionLog> {
     try {
       const journal = await this.context.open(id)
-      this.#damaged.delete(id)
+      if (journal.damage) this.#damaged.set(id, journal.damage.message)
+      else this.#damaged.delete(id)
       return new SessionLog(journal, this.context.clock, this.context.ids, error => this.context.failed(id, error))
     } catch (error) {
       this.#damaged.set(id, messageOf(error))

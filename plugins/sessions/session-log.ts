@@ -1,6 +1,6 @@
 import type { Clock, Ids, Journal } from '../../kernel/plugin.js'
 import { Digest } from './digest.js'
-import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent } from './events.js'
+import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from './events.js'
 
 /** Milliseconds that pieces of one text are gathered for. */
 const GATHER_MS = 50
@@ -61,6 +61,11 @@ export class SessionLog {
     private readonly failed: (error: unknown) => void,
   ) {
     this.#visible = journal.last
+  }
+
+  /** Why nothing can be appended any more; what is intact can be read. */
+  get damage(): Error | undefined {
+    return this.journal.damage
   }
 
   /** Rises when the journal was not closed properly: what a reader knows by an older one may not hold. */
@@ -152,7 +157,8 @@ export class SessionLog {
       return this.#recent.slice(start - first, start - first + count).map(decodeRecent)
     }
     const records = await this.journal.read(start, count)
-    return records.map(record => decodeEvent(record.sequence, record.payload))
+    const events = records.map(record => decodeEvent(record.sequence, record.payload))
+    return events.length === count ? events : withGaps(events, start, start + count - 1)
   }
 
   /** All events from a sequence up to another, ascending, a page at a time. */

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { iso } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { StatusMember } from '../daemon/api.js'
@@ -7,6 +8,8 @@ import type { SessionRow, SessionTable } from './table.js'
 import { activityOf, silenceOf } from './wire.js'
 
 const RECENT_FAILURES = 10
+/** Folders without a session that are named. */
+const MOST_UNKNOWN = 50
 
 interface Counts {
   readonly total: number
@@ -28,7 +31,7 @@ export function statusMembers(context: SessionsContext, live: () => readonly Liv
 }
 
 /** What the doctor says of agent processes and of sessions that failed. */
-export function checkSessions(context: SessionsContext, live: readonly LiveSession[]): DiagnosticItem[] {
+export async function checkSessions(context: SessionsContext, live: readonly LiveSession[]): Promise<DiagnosticItem[]> {
   const counts = countSessions(context)
   const { monitored, unhealthy } = subprocesses(live)
   const ready: DiagnosticItem = {
@@ -40,7 +43,14 @@ export function checkSessions(context: SessionsContext, live: readonly LiveSessi
     message: `${monitored} running${unhealthy > 0 ? `, ${unhealthy} without a sign of life` : ''}; active sessions: ${counts.active} of ${counts.total}`,
     data_freshness: 'live',
   }
-  return [ready, ...hung(live), ...floods(live), ...damagedJournals(context), ...failures(context)]
+  return [
+    ready,
+    ...hung(live),
+    ...floods(live),
+    ...damagedJournals(context),
+    ...(await withoutRow(context)),
+    ...failures(context),
+  ]
 }
 
 function hung(live: readonly LiveSession[]): DiagnosticItem[] {
@@ -92,11 +102,30 @@ function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
     category: 'sessions',
     severity: 'error',
     title: 'The journal of a session is damaged',
-    message: `the history of ${id} cannot be read: ${why}; other sessions are not concerned`,
+    message: `the history of ${id} has gaps and can only be read: ${why}; other sessions are not concerned`,
     data_freshness: 'live',
     suggested_command: `svc session remove ${id}`,
     evidence: { session_id: id },
   }))
+}
+
+/** Sessions that the catalog does not know, as after a new one was begun: their folders stay, nothing reads them. */
+async function withoutRow({ kernel, table }: SessionsContext): Promise<DiagnosticItem[]> {
+  const folders = await readdir(kernel.home.path('sessions'))
+  const unknown = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
+  if (unknown.length === 0) return []
+  return [
+    {
+      id: 'sessions.rows',
+      code: 'session_rows_missing',
+      category: 'sessions',
+      severity: 'warning',
+      title: 'Sessions that the catalog does not know',
+      message: `${unknown.length} folders in ${kernel.home.path('sessions')} have no session in the catalog and are kept: ${unknown.slice(0, 3).join(', ')}; restore the svc.db that knows them, or remove them`,
+      data_freshness: 'live',
+      evidence: { session_ids: unknown.slice(0, MOST_UNKNOWN) },
+    },
+  ]
 }
 
 function failures(context: SessionsContext): DiagnosticItem[] {

@@ -1,5 +1,6 @@
 // The process that is killed, or whose disk fails: `child.mjs store|journal|kernel <folder> <seed> <round> [limit] [fault]`.
-// It tells what was acknowledged, a number a line; a fault is `<call>:<EIO|ENOSPC|short>:<n>`.
+// It tells what was acknowledged, a number a line, and `refused` for what a full disk refused; a fault is
+// `<call>:<EIO|ENOSPC|full|short>:<n>`, `full` being three times ENOSPC.
 import fs from 'node:fs'
 import path from 'node:path'
 import { openJournal } from '../../kernel/journal/index.js'
@@ -24,24 +25,40 @@ const disk: Disk = wrapDisk(systemDisk(), (name, args, call) =>
 
 /** Runs transactions from where the store stands, several at a time; returns at the limit. */
 async function work(db: Pick<Store, 'db'>): Promise<void> {
+  tell('open')
   let n = lastOf(db)
   const end = n + limit
   const lane = async (): Promise<void> => {
     while (n < end) {
       const mine = ++n
-      await perform(db, seed, mine)
+      await perform(db, seed, mine).catch(error => afterRefusal(db, mine, error))
       tell(mine)
     }
   }
   await Promise.all(Array.from({ length: 1 + random.int(8) }, lane))
 }
 
+/** What a full disk refuses is done again when there is room, unless it was under way: then it is on the disk by then. */
+async function afterRefusal({ db }: Pick<Store, 'db'>, n: number, error: { code?: unknown }): Promise<void> {
+  if (error.code !== 'disk_full') throw error
+  tell('refused')
+  for (;;) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+    try {
+      if (db.row('SELECT 1 FROM proof_change WHERE n = ?', [n])) return await db.durable()
+      return await perform({ db }, seed, n)
+    } catch (again) {
+      if ((again as { code?: unknown }).code !== 'disk_full') throw again
+    }
+  }
+}
+
 async function runStore(): Promise<void> {
   const file = path.join(folder, 'svc.db')
   const store = await openStore({ path: file, disk, now: () => 0, autocheckpointPages: 4 + random.int(30) })
-  await prepare(store)
+  await untilRoom(() => prepare(store))
   const error = await Promise.race([work(store), store.failed]).catch(() => store.failed)
-  if (error === undefined) await store.checkpoint()
+  if (error === undefined) await untilRoom(() => store.checkpoint())
   await store.close()
   if (error !== undefined) throw error
 }
@@ -49,19 +66,33 @@ async function runStore(): Promise<void> {
 async function runJournal(): Promise<void> {
   const journal = await openJournal({ dir: path.join(folder, 'journal'), disk, segmentBytes: 6000, syncDelayMs: 3 })
   tell(`generation ${journal.generation}`)
+  tell('open')
   for (let left = limit; left > 0; left--) {
     const records = Array.from({ length: 1 + random.int(4) }, (_, i) =>
       recordOf(seed, journal.generation, journal.last + 1 + i),
     )
-    journal.append(records, { sync: random() < 0.3 })
+    const sync = random() < 0.3
+    await untilRoom(() => journal.append(records, { sync }))
     if (random() < 0.3) await journal.written()
     else {
       const { last } = journal
-      await journal.sync()
+      await untilRoom(() => journal.sync())
       tell(last)
     }
   }
   await journal.close()
+}
+
+async function untilRoom<T>(use: () => T): Promise<Awaited<T>> {
+  for (;;) {
+    try {
+      return await use()
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'disk_full') throw error
+      tell('refused')
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+  }
 }
 
 /** The whole kernel, its disk being the system's: the calls of Node on the files of the database are what fails. */

@@ -1,5 +1,8 @@
 import fs from 'node:fs'
 
+/** Calls in a row that find the disk full with `full`. */
+const FULL_FOR = 3
+
 /** Counts calls; the n-th of one kind fails. What is called after that is told at the end. */
 export class Fault {
   readonly #name: string
@@ -19,10 +22,13 @@ export class Fault {
   /** `write` is the call with only some of its bytes. */
   call<T>(name: string, call: () => T, part: () => T): T {
     if (this.happened && ['pwrite', 'truncate', 'fsync'].includes(name)) this.after++
-    if (name !== this.#name || --this.#left !== 0) return call()
+    if (name !== this.#name) return call()
+    this.#left--
+    if (this.#left > 0 || this.#left <= (this.#error === 'full' ? -FULL_FOR : -1)) return call()
     this.happened = true
     if (this.#error === 'short') return part()
-    throw Object.assign(new Error(`${this.#error}: injected`), { code: this.#error })
+    const code = this.#error === 'full' ? 'ENOSPC' : this.#error
+    throw Object.assign(new Error(`${code}: injected`), { code })
   }
 }
 

@@ -129,7 +129,7 @@ test('errors of the disk while a journal is opened or closed have a code', () =>
     await closed(dir, 3)
     let failing = 'open'
     const disk = watchedDisk(call => {
-      if (call.name === failing) throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+      if (call.name === failing) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
     })
     assert.is(await codeOf(() => openJournal({ dir, disk })), 'journal_failed')
     failing = 'rename'

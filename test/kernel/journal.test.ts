@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { crc32c } from '../../kernel/journal/crc32c.js'
 import { LARGEST_PAYLOAD, openJournal } from '../../kernel/journal/index.js'
 import { checkAll, closed, payloads, text } from './fixtures/journals.js'
-import { codeOf, inFolder, watchedDisk } from './store/harness.js'
+import { codeOf, inFolder, smallDisk, watchedDisk } from './store/harness.js'
 
 test('the checksum is CRC32C', () => {
   assert.is(crc32c(Buffer.from('123456789')), 0xe3069283)
@@ -182,6 +182,33 @@ test('a record may have 16 MiB and not one byte more', () =>
     await again.close()
   }))
 
+test('on a full disk appends are refused, reading goes on, and what was under way is written when there is room', () =>
+  inFolder(async dir => {
+    const disk = smallDisk()
+    const journal = await openJournal({ dir, disk, segmentBytes: 1000 })
+    journal.append(payloads(1, 20))
+    await journal.sync()
+    disk.left = 50
+    journal.append(payloads(21, 24))
+    assert.is(await codeOf(() => journal.sync()), 'disk_full')
+    assert.is(await codeOf(() => journal.append(payloads(25, 25))), 'disk_full')
+    await checkAll(journal, 1, 20)
+    const written = journal.written()
+    disk.left = Infinity
+    await written
+    journal.append(payloads(25, 90))
+    await journal.sync()
+    await checkAll(journal, 1, 90)
+    disk.left = 10
+    journal.append(payloads(91, 91))
+    assert.is(await codeOf(() => journal.sync()), 'disk_full')
+    await journal.close().catch(() => {})
+    const again = await openJournal({ dir })
+    await checkAll(again, 1, again.last)
+    assert.ok(again.last >= 90)
+    await again.close()
+  }))
+
 for (const name of ['pwrite', 'fsync'] as const) {
   test(`after a failed ${name} everything is rejected, and the next open recovers`, () =>
     inFolder(async dir => {
@@ -190,7 +217,7 @@ for (const name of ['pwrite', 'fsync'] as const) {
       const disk = watchedDisk(call => {
         if (!failing || call.name !== name) return
         calls++
-        throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+        throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
       })
       const journal = await openJournal({ dir, disk })
       journal.append(payloads(1, 2), { sync: true })

@@ -98,7 +98,17 @@ test('a damaged journal quarantines its session only; leftovers of a removal go'
   await writeFile(file, bytes)
   await world.restart()
   const events = await world.kernel.request('GET', `${bad.at}/events`)
-  assert.equal([events.status, events.body.code], [500, 'session_journal_damaged'])
+  assert.is(events.status, 200)
+  const gap = events.body.events.find((event: Reply) => event.type === 'transcript_marker.gap')
+  assert.equal(gap.content, { reason: 'journal_damaged', from_sequence: 1, to_sequence: 1 })
+  assert.match(said(events.body.events), /x\ny/, 'everything but the damaged record')
+  const transcript = await world.kernel.request('GET', `${bad.at}/transcript`)
+  assert.equal(
+    [transcript.status, transcript.body.entries[0].message.parts[0].type],
+    [200, 'data-transcript_marker.gap'],
+  )
+  const prompted = await world.kernel.request('POST', `${bad.at}/prompt`, { text: 'say z' })
+  assert.not.match(String(prompted.status), /^2/, 'nothing is added to it')
   assert.is((await world.row(bad.id)).state, 'stopped')
   assert.match(said(await world.events(good.at)), /x\ny/)
   const named = async () => {

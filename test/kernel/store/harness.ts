@@ -2,7 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { type Disk, openStore, type Store, type StoreOptions, systemDisk } from '../../../kernel/store/index.js'
+import {
+  type Disk,
+  type OpenMode,
+  openStore,
+  type Store,
+  type StoreOptions,
+  systemDisk,
+} from '../../../kernel/store/index.js'
 
 /** Runs `use` with a folder below the system's temporary one, removed afterwards. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
@@ -96,4 +103,34 @@ export function stockCheck(folder: string): Promise<string> {
     await cp(folder, copy, { recursive: true })
     return execFileSync('sqlite3', ['svc.db', 'PRAGMA integrity_check'], { cwd: copy, encoding: 'utf8' }).trim()
   })
+}
+
+/**
+ * The real disk with `left` bytes for files to grow by, as a full one has: a write that does not fit is short, and one of
+ * which nothing fits fails with ENOSPC. Writes take at most `pieces` bytes at a time.
+ */
+export function smallDisk(): Disk & { left: number; pieces: number } {
+  const disk = systemDisk()
+  const sizes = new Map<number, number>()
+  const small = {
+    ...disk,
+    left: Infinity,
+    pieces: Infinity,
+    async open(file: string, mode: OpenMode, permissions?: number) {
+      const handle = await disk.open(file, mode, permissions)
+      sizes.set(handle, (await disk.stat(handle)).size)
+      return handle
+    },
+    async pwrite(handle: number, bytes: Uint8Array, offset: number) {
+      const size = sizes.get(handle) ?? 0
+      const fits = Math.min(bytes.length, small.pieces, Math.max(0, size + small.left - offset))
+      if (fits <= 0) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+      const written = await disk.pwrite(handle, bytes.subarray(0, fits), offset)
+      const grown = Math.max(0, offset + written - size)
+      small.left -= grown
+      sizes.set(handle, size + grown)
+      return written
+    },
+  }
+  return small
 }

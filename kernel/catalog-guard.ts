@@ -1,0 +1,60 @@
+import { mkdir, readdir, rename, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { iso } from './clock.js'
+import { Fault } from './errors.js'
+import { journalsBelow } from './verify.js'
+
+/** Where the journal of the events lies, which means nothing without the catalog that its positions are from. */
+const EVENTS = 'events'
+/** Journals that a message names. */
+const NAMED = 3
+
+/** What a home without its catalog is started as: refused when it holds data, or with a new one in its place. */
+export interface CatalogChoice {
+  readonly newCatalog: boolean
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+/**
+ * Refuses a home that has data but no catalog: it would look like a new one, and what it holds like nothing. With `newCatalog`
+ * the rest of the old catalog is put aside, in a folder with the time in its name; everything else stays where it is.
+ * @returns that folder, where something was put aside
+ * @throws Fault `catalog_missing`, `catalog_present`
+ */
+export async function guardCatalog(root: string, { newCatalog, now }: CatalogChoice): Promise<string | undefined> {
+  const files = (await readdir(root)).filter(name => /^svc\.db(-wal|-mark|-journal)?$/.test(name))
+  const sizes = await Promise.all(files.map(async name => [name, (await stat(path.join(root, name))).size] as const))
+  const parts = sizes.flatMap(([name, size]) => (size > 0 ? name : []))
+  if (parts.includes('svc.db')) {
+    if (newCatalog) throw present(root)
+    return undefined
+  }
+  const journals = (await journalsBelow(root)).map(folder => path.relative(root, folder))
+  if (parts.length === 0 && journals.length === 0) return undefined
+  if (!newCatalog) throw missing(root, files.includes('svc.db'), [...parts, ...named(journals)])
+  const aside = path.join(root, `catalog-${iso(now).replaceAll(':', '')}`)
+  await mkdir(aside, { mode: 0o700 })
+  for (const name of [...files, ...journals.filter(folder => folder === EVENTS)])
+    await rename(path.join(root, name), path.join(aside, name))
+  return aside
+}
+
+function named(journals: readonly string[]): string[] {
+  const more = journals.length - NAMED
+  return [...journals.slice(0, NAMED).map(name => `${name}/`), ...(more > 0 ? [`${more} more journals`] : [])]
+}
+
+function missing(root: string, empty: boolean, found: readonly string[]): Fault {
+  const text = `the catalog ${path.join(root, 'svc.db')} is ${empty ? 'empty' : 'missing'}, but the home holds data: ${found.join(', ')}`
+  return new Fault('catalog_missing', 500, text, {
+    next: 'restore svc.db from a backup (without the -wal and -mark beside it), or `svc daemon start --new-catalog`, which keeps all files',
+  })
+}
+
+function present(root: string): Fault {
+  const text = `the catalog ${path.join(root, 'svc.db')} is there: a new one would hide what it holds`
+  return new Fault('catalog_present', 500, text, {
+    next: 'start without --new-catalog, or move svc.db, svc.db-wal and svc.db-mark away first',
+  })
+}

@@ -1,0 +1,113 @@
+import { type Disk, readInto } from '../store/disk.js'
+import type { StoreError } from '../store/error.js'
+import { turn } from '../turn.js'
+import type { Journal, JournalRecord } from './index.js'
+import { HEADER_BYTES, recordLength } from './record.js'
+import { eachRecord, type Segment } from './segment.js'
+
+/** Bytes that are searched for the next good record between two turns of the event loop. */
+const SEARCHED_A_TURN = 256 * 1024
+/** Bytes of records that are one run at most: what is read at most to find one. */
+const RUN_BYTES = 64 * 1024
+
+/** Good records that follow each other in one file. */
+interface Run {
+  readonly segment: Segment
+  readonly first: number
+  last: number
+  readonly offset: number
+  end: number
+}
+
+/** All good records of a file, damaged or not, that lie between two sequences; a good record behind damage is found again. */
+async function intactRuns(disk: Disk, segment: Segment, before: number): Promise<Run[]> {
+  const handle = await disk.open(segment.file, 'read')
+  try {
+    const bytes = Buffer.alloc((await disk.stat(handle)).size)
+    const size = await readInto(disk, handle, bytes, 0)
+    const runs: Run[] = []
+    let next = segment.first
+    for (let at = 0, searched = 0; at + HEADER_BYTES <= size; ) {
+      // Cheap first: hardly any place reads as a sequence that may come here.
+      const sequence = bytes.readUIntLE(at + 8, 6)
+      const length = sequence >= next && sequence < before ? recordLength(bytes.subarray(0, size), at, sequence) : 0
+      if (length <= 0) {
+        at++
+        if (++searched % SEARCHED_A_TURN === 0) await turn()
+        continue
+      }
+      const run = runs.at(-1)
+      if (run && run.end === at && run.last === sequence - 1 && at - run.offset < RUN_BYTES) {
+        run.last = sequence
+        run.end = at + length
+      } else runs.push({ segment, first: sequence, last: sequence, offset: at, end: at + length })
+      next = sequence + 1
+      at += length
+    }
+    return runs
+  } finally {
+    await disk.close(handle)
+  }
+}
+
+/** What is left of a damaged journal, for reading alone: records that are not readable are missing from what is read. */
+export class IntactJournal implements Journal {
+  private constructor(
+    private readonly disk: Disk,
+    private readonly runs: readonly Run[],
+    readonly damage: StoreError,
+    readonly generation: number,
+    readonly first: number,
+    readonly last: number,
+  ) {}
+
+  /** @param before the sequence after all of them; @param mark what the journal said of itself, as far as that can be read */
+  static async open(
+    disk: Disk,
+    segments: readonly Segment[],
+    damage: StoreError,
+    mark: { readonly generation: number; readonly last: number } = { generation: 1, last: 0 },
+    before = Number.MAX_SAFE_INTEGER,
+  ): Promise<IntactJournal> {
+    const runs: Run[] = []
+    for (const [at, segment] of segments.entries())
+      runs.push(...(await intactRuns(disk, segment, segments[at + 1]?.first ?? before)))
+    const last = Math.max(mark.last, runs.at(-1)?.last ?? 0)
+    return new IntactJournal(disk, runs, damage, mark.generation, segments[0]?.first ?? 1, last)
+  }
+
+  append(): number[] {
+    throw this.damage
+  }
+
+  async sync(): Promise<void> {
+    throw this.damage
+  }
+
+  async written(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  async read(from: number, limit: number): Promise<JournalRecord[]> {
+    const to = from + limit - 1
+    const records: JournalRecord[] = []
+    for (const run of this.runs.filter(({ first, last }) => first <= to && last >= from)) {
+      const handle = await this.disk.open(run.segment.file, 'read')
+      try {
+        await eachRecord(
+          this.disk,
+          handle,
+          { sequence: run.first, offset: run.offset },
+          run.end,
+          (sequence, _, payload) => {
+            if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
+            return sequence < Math.min(to, run.last)
+          },
+        )
+      } finally {
+        await this.disk.close(handle)
+      }
+    }
+    return records
+  }
+}
