@@ -26,14 +26,23 @@ async function withNotes(use: (request: Request, kernel: Kernel) => Promise<void
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
 type Request = (method: string, url: string, body?: unknown) => Promise<{ status: number; body: any }>
 
+/** The notes that have a word, once they are these: a write is answered before its record is projected. */
+async function finds(request: Request, word: string, wanted: readonly string[]): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const { body } = await request('GET', `/api/ext/acme.notes/search?word=${word}`)
+    if (tries === 500 || JSON.stringify(body.notes) === JSON.stringify(wanted)) return assert.equal(body.notes, wanted)
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}
+
 const put = (request: Request, id: string, spec: object) =>
   request('PUT', `/api/resources/acme.note/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
 
-test('a note is found by its words as soon as it is written', () =>
+test('a note is found by its words once it is written', () =>
   withNotes(async request => {
     assert.is((await put(request, 'n1', { title: 'Milk and bread' })).status, 201)
     await put(request, 'n2', { title: 'Rye', text: 'The bread of the north' })
-    assert.equal((await request('GET', '/api/ext/acme.notes/search?word=bread')).body, { notes: ['n1', 'n2'] })
+    await finds(request, 'bread', ['n1', 'n2'])
   }))
 
 test('publishing counts, goes through the taps of others and can be refused by them', () =>
@@ -51,7 +60,7 @@ test('a bad note is set aside by name and hurts no other', () =>
   withNotes(async request => {
     await put(request, 'bad', { title: 'Bad', text: 'a\u0000b' })
     await put(request, 'good', { title: 'Good' })
-    assert.equal((await request('GET', '/api/ext/acme.notes/search?word=good')).body, { notes: ['good'] })
+    await finds(request, 'good', ['good'])
     const { body } = await request('GET', '/api/doctor')
     assert.ok(body.items.some((item: { message: string }) => item.message.includes('acme.note')))
   }))

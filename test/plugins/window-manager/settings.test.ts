@@ -108,7 +108,7 @@ test('a value that is not valid stops a start, and is named by line and key', as
     ['{ "window_manager": {\n "gaps": {\n "inner": -1 } } }', /config\.json:3: window_manager\.gaps\.inner: /],
     ['{ "window_manager": {\n "gaps": { "inner": 1.5 } } }', /:2: window_manager\.gaps\.inner: /],
     ['{ "window_manager": {\n "gaps": { "middle": 1 } } }', /:2: unknown key window_manager\.gaps\.middle/],
-    ['{ "window_manager": {\n "gaps": 8 } }', /:2: unknown key window_manager\.gaps/],
+    ['{ "window_manager": {\n "gaps": 8 } }', /:2: window_manager\.gaps: Expected an object/],
     ['{ "window_manager": {\n\n "focus_policy": "psychic" } }', /:3: window_manager\.focus_policy: /],
     ['{ "window_manager": { "history_limit": 1001 } }', /:1: window_manager\.history_limit: /],
     ['{ "window_manager": { "snap": {\n "repeat_ratios": [0.5, 2] } } }', /:2: window_manager\.snap\.repeat_ratios: /],
