@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Fault } from '../kernel/errors.js'
+import { Fault } from '../kernel/contract/errors.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
 import { CliFault } from './fault.js'
 

@@ -1,4 +1,4 @@
-import type { CliColumn } from '../kernel/route.js'
+import type { CliColumn } from '../kernel/contract/route.js'
 import { cleanLine } from './text.js'
 
 /** The value at a dotted path; the empty path is the value itself. */

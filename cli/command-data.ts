@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import type { CliView, Method, RouteCli } from '../kernel/contract/route.js'
+import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
-import type { CliView, Method, RouteCli } from '../kernel/route.js'
-import type { CommandArgument, CommandOption } from '../kernel/surface.js'
 
 /** Many times what all commands need. */
 const MAX_BYTES = 16 * 1024 * 1024

@@ -1,5 +1,5 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
-import type { CliArgument, CliShorthand, Route } from '../kernel/route.js'
+import type { CliArgument, CliShorthand, Route } from '../kernel/contract/route.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */

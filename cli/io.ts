@@ -1,4 +1,4 @@
-import type { CommandContext, CommandTerminal } from '../kernel/command.js'
+import type { CommandContext, CommandTerminal } from '../kernel/contract/command.js'
 import type { Env } from './address.js'
 import type { CommandData } from './command-data.js'
 

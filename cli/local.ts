@@ -1,5 +1,5 @@
-import type { CommandContext } from '../kernel/command.js'
-import type { CommandArgument, CommandOption } from '../kernel/surface.js'
+import type { CommandContext } from '../kernel/contract/command.js'
+import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
 import type { Client } from './client.js'
 import type { CommandData } from './command-data.js'
 import type { Io } from './io.js'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { CliView } from '../kernel/route.js'
+import type { CliView } from '../kernel/contract/route.js'
 import { cellText, pick } from './cells.js'
 import type { Client } from './client.js'
 import type { Parameter, RouteCommand } from './command-data.js'

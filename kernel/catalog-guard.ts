@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { iso } from './clock.js'
-import { Fault } from './errors.js'
+import { iso } from './contract/clock.js'
+import { Fault } from './contract/errors.js'
 import { journalsBelow } from './verify.js'
 
 /** Where the journal of the events lies, which means nothing without the catalog that its positions are from. */

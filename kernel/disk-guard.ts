@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
-import type { Clock, Timer } from './clock.js'
-import { type Fault, faultOf, KernelErrors, messageOf } from './errors.js'
-import type { Home } from './plugin-kernel.js'
-import type { Room } from './store/index.js'
+import type { Clock, Timer } from './contract/clock.js'
+import type { DiskRoom } from './contract/disk.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from './contract/errors.js'
+import type { Home } from './contract/plugin-kernel.js'
+import type { Room } from './store/room.js'
 import { isFull } from './store/room.js'
 
 const MIB = 2 ** 20
@@ -32,16 +33,6 @@ export const DiskLimits = {
 
 /** Free bytes on the file system of a folder. */
 export type FreeBytes = (folder: string) => Promise<number>
-
-/** Room for writing (Storage, "Disk full is foreseen"). */
-export interface DiskRoom {
-  /** False while space is short, as it was seen last. */
-  readonly writable: boolean
-  /** Bytes that are free now; Infinity where the system does not tell. */
-  look(): Promise<number>
-  /** 507 `disk_full` while space is short. To be asked before new work or a new write; what frees or stops goes on. */
-  refusal(): Promise<Fault | undefined>
-}
 
 /**
  * Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. A look may come too

@@ -2,10 +2,10 @@ import { constants, statSync } from 'node:fs'
 import { access, chmod, mkdir, realpath } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { iso } from './clock.js'
-import { Fault, messageOf } from './errors.js'
-import type { ListenerInfo } from './host/view.js'
-import type { Home } from './plugin-kernel.js'
+import { iso } from './contract/clock.js'
+import { Fault, messageOf } from './contract/errors.js'
+import type { ListenerInfo } from './contract/host-view.js'
+import type { Home } from './contract/plugin-kernel.js'
 
 /** Bytes of a Unix socket path that every system takes. */
 const SOCKET_PATH_MAX = 107

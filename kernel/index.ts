@@ -1,7 +1,7 @@
 /** `svc`: the kernel for those who embed it. */
 export { systemClock, VirtualClock } from './clock.js'
 export { KernelSettings } from './config/index.js'
-export type { InjectReply, InjectRequest } from './http/generation.js'
+export type { InjectReply, InjectRequest } from './contract/inject.js'
 export { seededIds, systemIds } from './ids.js'
 export { createKernel, type Kernel } from './kernel.js'
 export type { KernelOptions } from './kernel-options.js'

@@ -1,11 +1,11 @@
-import type { Clock } from './clock.js'
+import type { Clock } from './contract/clock.js'
+import type { Ids } from './contract/ids.js'
+import type { Plugin } from './contract/plugin.js'
+import type { KernelStart } from './contract/plugin-kernel.js'
+import type { Door } from './contract/route.js'
 import type { FreeBytes } from './disk-guard.js'
-import type { Ids } from './ids.js'
 import type { LogLine } from './log.js'
-import type { Plugin } from './plugin.js'
-import type { KernelStart } from './plugin-kernel.js'
-import type { Door } from './route.js'
-import type { Disk } from './store/index.js'
+import type { Disk } from './store/disk.js'
 
 export interface KernelOptions {
   readonly home: string

@@ -1,5 +1,5 @@
-import type { Clock } from './clock.js'
-import type { Log } from './plugin-kernel.js'
+import type { Clock } from './contract/clock.js'
+import type { Log } from './contract/plugin-kernel.js'
 
 /** One line of the log, as data; the embedder writes it where it wants. */
 export interface LogLine {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
-import type { CgroupPlace, ProcessRow, ProcessTable } from './spawn.js'
-import type { Db, Migration } from './store/index.js'
-
+import type { Db, Migration } from './contract/db.js'
+import type { CgroupPlace } from './spawn/cgroup.js'
+import type { ProcessRow, ProcessTable } from './spawn/process-row.js'
 export const processMigrations: readonly Migration[] = [
   {
     id: '001-process',

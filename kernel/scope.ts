@@ -1,18 +1,8 @@
-import type { Clock, Timer } from './clock.js'
-import { messageOf } from './errors.js'
+import type { Clock, Timer } from './contract/clock.js'
+import { messageOf } from './contract/errors.js'
+import type { Scope } from './contract/scope.js'
 
 type Release = () => unknown
-
-/** What must be released when its plugin goes: an abort signal and a labelled stack, released in reverse. */
-export interface Scope {
-  readonly owner: string
-  /** Aborted as the first step of the release. */
-  readonly signal: AbortSignal
-  /** Hangs a release on the scope; returns a function that runs it early. Throws when the scope is released already. */
-  defer(label: string, release: Release): () => Promise<void>
-  /** Labels of what is held now, oldest first. */
-  held(): string[]
-}
 
 /** Scope with its owner's side: the release. */
 export class OwnedScope implements Scope {

@@ -1,42 +1,20 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import type { Clock } from './clock.js'
-import type { Report } from './hooks/index.js'
+import type { Clock } from './contract/clock.js'
+import type { Report } from './contract/hook.js'
+import type { ProcessHandle, SpawnRequest, StopOptions } from './contract/process.js'
 import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './spawn/bounded-output.js'
 import { Cgroup, type CgroupPlace } from './spawn/cgroup.js'
 import { checkCommand } from './spawn/command.js'
 import { SpawnError } from './spawn/error.js'
 import { hostSystem } from './spawn/host-system.js'
 import { idsOf, inspectProcess, type ProcessSeen } from './spawn/inspect.js'
-import { ManagedProcess, type ProcessHandle, type SpawnedChild, type StopOptions } from './spawn/managed-process.js'
+import { ManagedProcess, type SpawnedChild } from './spawn/managed-process.js'
 import { lastNumber, markFor, numberIn } from './spawn/mark.js'
 import { findMarking, homeNumber } from './spawn/marking.js'
 import type { ProcessTable } from './spawn/process-row.js'
 import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
-
-export type { CgroupPlace } from './spawn/cgroup.js'
-export { SpawnError } from './spawn/error.js'
-export type { ProcessExit, ProcessHandle, StopOptions } from './spawn/managed-process.js'
-export type { ProcessRow, ProcessTable } from './spawn/process-row.js'
-export type { ReapResult } from './spawn/reap.js'
-
-/** A process to start (Behaviour 6.3). */
-export interface SpawnRequest {
-  /** The plugin it is for. */
-  readonly owner: string
-  /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
-  readonly onBehalfOf?: string
-  /** What it is, for people. */
-  readonly label: string
-  /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
-  readonly argv: readonly string[]
-  /** An existing folder. */
-  readonly cwd: string
-  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`, and where only a shell can mark it also `PWD`. */
-  readonly env: Readonly<Record<string, string>>
-  readonly stdio: 'pipe'
-}
 
 /** The one place that starts and signals processes. */
 export interface Spawner {

@@ -3,11 +3,13 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemClock } from './clock.js'
-import { Fault, messageOf } from './errors.js'
+import type { Reads } from './contract/db.js'
+import { Fault, messageOf } from './contract/errors.js'
 import { openJournal } from './journal/index.js'
 import { openRegularFile } from './kit/read-file.js'
 import { acquireLock } from './lock.js'
-import { type Disk, openStore, type Reads, systemDisk } from './store/index.js'
+import { type Disk, systemDisk } from './store/disk.js'
+import { openStore } from './store/index.js'
 
 /** One thing that was looked at, and what is wrong with it. */
 export interface Checked {

@@ -1,8 +1,8 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import * as v from 'valibot'
-import { Fault } from '../errors.js'
+import { Fault } from '../contract/errors.js'
+import type { Setting } from '../contract/surface.js'
 import { issueText } from '../issue-text.js'
-import type { Setting } from '../surface.js'
 
 const setting = <T>(
   path: string,

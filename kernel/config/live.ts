@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock, Timer } from '../clock.js'
-import { Fault, messageOf } from '../errors.js'
-import type { TextFile } from '../store/json-file.js'
-import type { Setting } from '../surface.js'
+import type { Clock, Timer } from '../contract/clock.js'
+import type { ConfigState } from '../contract/config-state.js'
+import { Fault, messageOf } from '../contract/errors.js'
+import type { Setting } from '../contract/surface.js'
+import type { TextFile } from '../contract/text-file.js'
 import { Config } from './index.js'
 
 /** A burst of writes, or a write by temporary file and rename, is one change. Milliseconds. */
@@ -11,16 +12,6 @@ const SETTLE_MS = 100
 const EMPTY_MS = 1000
 /** Watching begins when the start is over; what changed until then is read too. Milliseconds. */
 const WATCH_AFTER_MS = 500
-
-/** What can be said of the configuration file beside its values. */
-export interface ConfigState {
-  /** Paths that no plugin here owns; they are kept. */
-  readonly unowned: readonly string[]
-  /** Paths whose value in the file takes effect with the next start. */
-  readonly pending: readonly string[]
-  /** Why the file as it stands changes nothing, naming line and key. */
-  readonly problem?: string
-}
 
 export interface LiveConfigOptions {
   readonly file: TextFile

@@ -1,7 +1,9 @@
 import path from 'node:path'
-import { type Journal, type JournalOptions, type JournalRecord, openJournal } from '../journal/index.js'
-import { StoreError, systemDisk } from '../store/index.js'
-import type { StoredEvent } from './index.js'
+import type { StoredEvent } from '../contract/event.js'
+import type { Journal, JournalRecord } from '../contract/journal.js'
+import { type JournalOptions, openJournal } from '../journal/index.js'
+import { systemDisk } from '../store/disk.js'
+import { StoreError } from '../store/error.js'
 
 /** Records read in one go. */
 const PAGE = 200

@@ -1,8 +1,8 @@
-import type { Awaitable } from '../awaitable.js'
-import { backoff } from '../reconcile/backoff.js'
-import type { Scope } from '../scope.js'
+import { backoff } from '../backoff.js'
+import type { Awaitable } from '../contract/awaitable.js'
+import type { EventFilter, GapEvent, StoredEvent } from '../contract/event.js'
+import type { Scope } from '../contract/scope.js'
 import { turn } from '../turn.js'
-import type { EventFilter, GapEvent, StoredEvent } from './index.js'
 import type { EventLog } from './log.js'
 import { conditions } from './rows.js'
 

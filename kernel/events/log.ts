@@ -1,17 +1,25 @@
 import * as v from 'valibot'
-import { type Clock, iso, type Timer } from '../clock.js'
 import { KernelSettings } from '../config/index.js'
 import type { LiveConfig } from '../config/live.js'
-import { KernelErrors } from '../errors.js'
+import { type Clock, iso, type Timer } from '../contract/clock.js'
+import type { Db, Tx } from '../contract/db.js'
+import { KernelErrors } from '../contract/errors.js'
+import type {
+  DayCount,
+  DurableCursor,
+  EmitOptions,
+  EventFilter,
+  Events,
+  EventType,
+  StoredEvent,
+} from '../contract/event.js'
+import type { Report } from '../contract/hook.js'
+import type { Ids } from '../contract/ids.js'
+import type { Scope } from '../contract/scope.js'
 import { allowance } from '../flood.js'
-import type { Report } from '../hooks/index.js'
-import type { Ids } from '../ids.js'
 import type { JournalOptions } from '../journal/index.js'
-import type { Scope } from '../scope.js'
-import type { Db, Tx } from '../store/index.js'
 import { Archive } from './archive.js'
 import { Consumer } from './consumer.js'
-import type { DayCount, DurableCursor, EmitOptions, EventFilter, Events, EventType, StoredEvent } from './index.js'
 import { Outbox } from './outbox.js'
 import { conditions, DAY_MS, type EventRow, eventMigrations, fromRow } from './rows.js'
 

@@ -1,7 +1,7 @@
-import type { Db } from '../store/index.js'
+import type { Db } from '../contract/db.js'
+import type { StoredEvent } from '../contract/event.js'
 import { turn } from '../turn.js'
 import type { Archive } from './archive.js'
-import type { StoredEvent } from './index.js'
 import type { EventLimits } from './log.js'
 import { DAY_MS, type EventRow, fromRow } from './rows.js'
 

@@ -1,5 +1,5 @@
-import type { Migration, SqlValue } from '../store/index.js'
-import type { StoredEvent } from './index.js'
+import type { Migration, SqlValue } from '../contract/db.js'
+import type { StoredEvent } from '../contract/event.js'
 
 export const eventMigrations: readonly Migration[] = [
   {

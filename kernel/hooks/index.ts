@@ -1,21 +1,14 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
-import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
-import { Fault, messageOf } from '../errors.js'
-import type { HookFactory, HookOptions } from '../plugin-kernel.js'
-import type { Tx } from '../store/index.js'
-import { AsyncTapped, type Cell, type Report, Tapped } from './taps.js'
-
-export type { Hook, Report, Tapper } from './taps.js'
+import type { Awaitable } from '../contract/awaitable.js'
+import type { Clock } from '../contract/clock.js'
+import type { Tx } from '../contract/db.js'
+import { Fault, messageOf } from '../contract/errors.js'
+import type { Contribution, Report } from '../contract/hook.js'
+import type { HookFactory, HookOptions } from '../contract/plugin-kernel.js'
+import { AsyncTapped, type Cell, Tapped } from './taps.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
 const TAP_MS = 5000
-
-/** One entry of a registry with the plugin that contributed it. */
-export interface Contribution<T> {
-  readonly owner: string
-  readonly entry: T
-}
 
 /** A registry is what one gets by calling its hook again: nothing is ever unregistered, taps go with their scope. */
 export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[(owner: string, entry: T) => void]>> {

@@ -1,24 +1,8 @@
-import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
-import { messageOf } from '../errors.js'
-import { type Scope, within } from '../scope.js'
-
-/** Who taps. Taps run by depth, then by owner, then in order of registration, whatever was loaded when. */
-export interface Tapper {
-  readonly owner: string
-  /** Longest chain of plugins that the owner requires: 0 for one that requires none. */
-  readonly depth: number
-  readonly scope: Scope
-}
-
-/** The side of a hook that others see: it can be tapped, not called. */
-export interface Hook<F> {
-  readonly name: string
-  tap(tapper: Tapper, fn: F): void
-}
-
-/** Told of every tap that failed: whose, on which hook, how. */
-export type Report = (fault: { owner: string; hook: string; error: unknown }) => void
+import type { Awaitable } from '../contract/awaitable.js'
+import type { Clock } from '../contract/clock.js'
+import { messageOf } from '../contract/errors.js'
+import type { Hook, Report, Tapper } from '../contract/hook.js'
+import { within } from '../scope.js'
 
 /** What a hook whose taps may take time needs beside its name. */
 export interface Guarding {

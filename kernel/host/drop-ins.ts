@@ -1,6 +1,6 @@
-import { KernelErrors } from '../errors.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { DropIns } from '../contract/host-view.js'
 import type { Host } from './host.js'
-import type { DropIns } from './view.js'
 
 /** What one plugin may do to others. */
 export function dropInsFor(host: Host, owner: string): DropIns {

@@ -1,4 +1,5 @@
-import type { Contribution, Registry } from '../hooks/index.js'
+import type { Contribution } from '../contract/hook.js'
+import type { Registry } from '../hooks/index.js'
 import { operationId } from '../http/operation-id.js'
 import { watchCycle } from '../reconcile/watch-cycle.js'
 import type { Registries } from './registries.js'

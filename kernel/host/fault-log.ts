@@ -1,4 +1,4 @@
-import type { AttributedFault } from './view.js'
+import type { AttributedFault } from '../contract/host-view.js'
 
 /** Different faults kept of one plugin, and lines written for it in a minute. */
 const KEPT = 50

@@ -1,5 +1,5 @@
-import type { Plugin } from '../plugin.js'
-import type { MaybeToken, Token } from '../token.js'
+import type { Plugin } from '../contract/plugin.js'
+import type { MaybeToken, Token } from '../contract/token.js'
 
 /** The order in which plugins start, and those that cannot, each with the reason as a path. */
 export interface Plan {

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.js'
-import type { Contribution, Report } from '../hooks/index.js'
+import type { Clock } from '../contract/clock.js'
+import type { Contribution, Report } from '../contract/hook.js'
 import type { Transport } from '../http/transport.js'
 import { within } from '../scope.js'
 import type { BoundQuiesce, Registries } from './registries.js'

@@ -1,6 +1,6 @@
+import type { Scope } from '../contract/scope.js'
 import type { BoundReconciler } from '../reconcile/kind-loop.js'
 import type { ReconcileLoop } from '../reconcile/loop.js'
-import type { Scope } from '../scope.js'
 import type { Registries } from './registries.js'
 
 /** Starts the reconcilers that do not run yet; each ends with the scope of its owner. Resolves when they have had their boot. */

@@ -1,20 +1,15 @@
-import type { Awaitable } from '../awaitable.js'
-import type { ErrorEntry, Fault } from '../errors.js'
-import { errorsOf } from '../errors.js'
-import type { EventType } from '../events/index.js'
-import { type Hook, Registry, type Report, type Tapper } from '../hooks/index.js'
+import type { Awaitable } from '../contract/awaitable.js'
+import type { ErrorEntry, Fault } from '../contract/errors.js'
+import { errorsOf } from '../contract/errors.js'
+import type { EventType } from '../contract/event.js'
+import type { Hook, Report, Tapper } from '../contract/hook.js'
+import type { Kind } from '../contract/kind.js'
+import type { StoredRecord } from '../contract/record.js'
+import type { Route } from '../contract/route.js'
+import type { Command, Setting, Surface } from '../contract/surface.js'
+import { Registry } from '../hooks/index.js'
+import type { BoundRoute } from '../http/bound-route.js'
 import type { BoundReconciler } from '../reconcile/kind-loop.js'
-import type { StoredRecord } from '../records/index.js'
-import type { Kind } from '../records/kind.js'
-import type { Route } from '../route.js'
-import type { Command, Setting, Surface } from '../surface.js'
-
-/** A route with the service that serves it. */
-export interface BoundRoute {
-  readonly owner: string
-  readonly route: Route
-  readonly self: unknown
-}
 
 export interface BoundService {
   readonly name: string

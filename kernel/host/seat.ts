@@ -1,4 +1,4 @@
-import type { Plugin } from '../plugin.js'
+import type { Plugin } from '../contract/plugin.js'
 
 /** A plugin under the name that it runs as. */
 export interface Seat {

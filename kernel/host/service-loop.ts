@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.js'
-import type { Report } from '../hooks/index.js'
-import type { Ids } from '../ids.js'
-import { backoff } from '../reconcile/backoff.js'
-import type { Scope } from '../scope.js'
+import { backoff } from '../backoff.js'
+import type { Clock } from '../contract/clock.js'
+import type { Report } from '../contract/hook.js'
+import type { Ids } from '../contract/ids.js'
+import type { Scope } from '../contract/scope.js'
 import type { BoundService } from './registries.js'
 
 /** Milliseconds after which a loop that fails counts as one that had worked. */

@@ -1,9 +1,9 @@
-import { faultOf, messageOf } from '../errors.js'
-import type { Plugin } from '../plugin.js'
+import { faultOf, messageOf } from '../contract/errors.js'
+import { type PluginInfo, type PluginState, reasonOf } from '../contract/host-view.js'
+import type { Plugin } from '../contract/plugin.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
 import { namedAs, type Seat, seatOf } from './seat.js'
-import { type PluginInfo, type PluginState, reasonOf } from './view.js'
 
 /** A name and who runs, or does not run, under it. */
 export interface Slot {

@@ -1,5 +1,6 @@
-import type { Plugin } from '../plugin.js'
-import type { Inherited, Migration, Store } from '../store/index.js'
+import type { Inherited, Migration } from '../contract/db.js'
+import type { Plugin } from '../contract/plugin.js'
+import type { Store } from '../store/index.js'
 import { tablePrefix } from '../store/statement-check.js'
 import type { Slot } from './slots.js'
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import type { Clock } from '../clock.js'
-import { type Fault, KernelErrors } from '../errors.js'
+import type { Clock } from '../contract/clock.js'
+import { type Fault, KernelErrors } from '../contract/errors.js'
 
 const WAIT_MS = 5000
 

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
-import { KernelErrors } from '../errors.js'
-import type { EncodedFrame, Frame, Route, SocketReply, StreamReply } from '../route.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { EncodedFrame, Frame, Route, SocketReply, StreamReply } from '../contract/route.js'
 
 /** A reply that is no stream, as a handler gives it. */
 export interface PlainReply {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import * as v from 'valibot'
-import { type Fault, KernelErrors } from '../errors.js'
+import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { Route } from '../contract/route.js'
 import { issueText } from '../issue-text.js'
-import type { Route } from '../route.js'
 
 /** Decodes the query; parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
 export function decodeQuery(route: Route, query: unknown): unknown {

@@ -1,4 +1,4 @@
-import { Fault, faultOf, KernelErrors } from '../errors.js'
+import { Fault, faultOf, KernelErrors } from '../contract/errors.js'
 
 /** The error body of all routes (Behaviour 1.8). */
 export function errorBody(fault: Fault) {

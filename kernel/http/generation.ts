@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { type Actor, operator } from '../actor.js'
-import type { Awaitable } from '../awaitable.js'
-import { type Fault, faultOf, KernelErrors } from '../errors.js'
-import type { BoundRoute } from '../host/registries.js'
-import type { Ids } from '../ids.js'
-import type { Door, Route, SocketReply, StreamReply } from '../route.js'
+import { type Actor, operator } from '../contract/actor.js'
+import type { Awaitable } from '../contract/awaitable.js'
+import { type Fault, faultOf, KernelErrors } from '../contract/errors.js'
+import type { Ids } from '../contract/ids.js'
+import type { InjectReply, InjectRequest } from '../contract/inject.js'
+import type { Door, Route, SocketReply, StreamReply } from '../contract/route.js'
 import type { Admission, Call } from './admission.js'
+import type { BoundRoute } from './bound-route.js'
 import { checked, checkReply, type PlainReply } from './check-reply.js'
 import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
 import { errorBody, translated } from './fault-reply.js'
@@ -42,21 +43,8 @@ export interface GenerationContext {
   readonly checkReplies: boolean
 }
 
-export interface InjectRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: unknown
-}
-
 /** Names the actor of an injected request; what comes through a listener is never looked at for it. */
 const ACTING = 'x-svc-acting'
-
-export interface InjectReply {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly body: string
-}
 
 /**
  * One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. It

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Fault, KernelErrors } from '../errors.js'
+import { type Fault, KernelErrors } from '../contract/errors.js'
 import type { Peer } from './peers.js'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
-import { KernelErrors } from '../errors.js'
+import { KernelErrors } from '../contract/errors.js'
 
 /** Levels of nesting that what walks over a value can take. */
 const JSON_DEPTH = 100

@@ -2,8 +2,8 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import fastify from 'fastify'
 import type * as v from 'valibot'
 import { ErrorBody } from '../../schemas/kernel/error.js'
-import { messageOf } from '../errors.js'
-import type { Route } from '../route.js'
+import { messageOf } from '../contract/errors.js'
+import type { Route } from '../contract/route.js'
 import { operationId } from './operation-id.js'
 
 /** Statuses that any route can answer with, beside those it declares. */

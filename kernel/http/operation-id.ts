@@ -1,4 +1,4 @@
-import type { Route } from '../route.js'
+import type { Route } from '../contract/route.js'
 
 /** Stable: derived from method and path alone, `getThingsByIdParts`. */
 export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {

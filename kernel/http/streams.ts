@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { Clock } from '../clock.js'
-import { KernelErrors } from '../errors.js'
-import type { Door, EncodedFrame, Frame, StreamReply } from '../route.js'
+import type { Clock } from '../contract/clock.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { Door, EncodedFrame, Frame, StreamReply } from '../contract/route.js'
 
 export const EVENT_STREAM = 'text/event-stream'
 const BEAT_MS = 15_000

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
-import type { Fault } from '../errors.js'
-import type { Contribution } from '../hooks/index.js'
+import type { Awaitable } from '../contract/awaitable.js'
+import type { Clock } from '../contract/clock.js'
+import type { Fault } from '../contract/errors.js'
+import type { Contribution } from '../contract/hook.js'
 import { within } from '../scope.js'
 import type { GenerationContext } from './generation.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerOptions, WebSocket } from 'ws'
-import { KernelErrors } from '../errors.js'
+import { KernelErrors } from '../contract/errors.js'
 import { type Ending, frameText, type Wire } from './streams.js'
 
 const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {

@@ -1,6 +1,6 @@
 import fs, { constants, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
-import { defineErrors, Fault, messageOf } from '../errors.js'
+import { defineErrors, Fault, messageOf } from '../contract/errors.js'
 
 /** What is told of a file that cannot be read as one; each names the path. */
 export const FileErrors = defineErrors({

@@ -1,2 +1,0 @@
-export { ReconcileLoop } from './loop.js'
-export * from './types.js'

@@ -1,12 +1,12 @@
-import type { Clock, Timer } from '../clock.js'
-import { messageOf } from '../errors.js'
-import type { Report } from '../hooks/index.js'
-import type { Ids } from '../ids.js'
-import type { StoredRecord } from '../records/index.js'
+import { backoff } from '../backoff.js'
+import type { Clock, Timer } from '../contract/clock.js'
+import { messageOf } from '../contract/errors.js'
+import type { Report } from '../contract/hook.js'
+import type { Ids } from '../contract/ids.js'
+import type { Batch, KindHealth } from '../contract/reconcile.js'
+import type { StoredRecord } from '../contract/record.js'
 import type { RecordStore } from '../records/store.js'
 import { turn } from '../turn.js'
-import { backoff } from './backoff.js'
-import type { Batch, KindHealth } from './types.js'
 
 /** Keys of one pass at most. */
 const PAGE = 1000

@@ -1,11 +1,12 @@
-import type { Clock } from '../clock.js'
+import type { Clock } from '../contract/clock.js'
+import type { Report } from '../contract/hook.js'
+import type { Ids } from '../contract/ids.js'
+import type { KindHealth, Reconcile, RecordKey } from '../contract/reconcile.js'
+import type { StoredRecord } from '../contract/record.js'
 import { allowance } from '../flood.js'
-import type { Report } from '../hooks/index.js'
-import type { Ids } from '../ids.js'
-import type { StoredRecord } from '../records/index.js'
-import type { RecordFollower, RecordStore } from '../records/store.js'
+import type { RecordFollower } from '../records/follower.js'
+import type { RecordStore } from '../records/store.js'
 import { type BoundReconciler, KindLoop } from './kind-loop.js'
-import type { KindHealth, Reconcile, RecordKey } from './types.js'
 
 /**
  * Projects records into the runtime, level-triggered: a mark is a key, a pass reads the record as it is then. Every kind has a

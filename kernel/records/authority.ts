@@ -1,7 +1,7 @@
-import type { Actor, Party } from '../actor.js'
-import { KernelErrors } from '../errors.js'
-import type { RecordWrite, StoredRecord } from './index.js'
-import type { RecordScope } from './kind.js'
+import type { Actor, Party } from '../contract/actor.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { RecordScope } from '../contract/kind.js'
+import type { RecordWrite, StoredRecord } from '../contract/record.js'
 
 /** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */
 export type Way = 'route' | 'service' | 'snapshot'

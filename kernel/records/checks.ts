@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import type { Actor } from '../actor.js'
-import { Fault, KernelErrors, messageOf } from '../errors.js'
+import type { Actor } from '../contract/actor.js'
+import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
+import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
+import type { RecordWrite, StoredRecord } from '../contract/record.js'
 import { issueText } from '../issue-text.js'
 import { checkSource, type Way } from './authority.js'
 import { canonicalJson } from './canonical.js'
-import type { RecordWrite, StoredRecord } from './index.js'
-import { KIND_NAME, type Kind, type RecordScope } from './kind.js'
 
 /** Bytes of a spec of a kind without a codec, and of every write that is not a service's (Behaviour 2.5). */
 const RAW_LIMIT = 256 * 1024

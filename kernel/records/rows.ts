@@ -1,9 +1,9 @@
-import { operator, type Party } from '../actor.js'
-import type { SqlValue } from '../store/index.js'
+import { operator, type Party } from '../contract/actor.js'
+import type { SqlValue } from '../contract/db.js'
+import type { RecordScope } from '../contract/kind.js'
+import type { RecordFilter, StoredRecord } from '../contract/record.js'
 import { alike } from './authority.js'
 import { nameOf } from './checks.js'
-import type { RecordFilter, StoredRecord } from './index.js'
-import type { RecordScope } from './kind.js'
 
 /** A record as its table has it. */
 export type Row = {

@@ -1,25 +1,9 @@
-import { KernelErrors } from '../errors.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { Snapshot } from '../contract/record.js'
 import { nameOf } from './checks.js'
-import type { RecordWrite } from './index.js'
 
 const MAX_RECORDS = 256
 const MAX_BYTES = 2 * 1024 * 1024
-
-/** All that a source has, at one version of it (Behaviour 2.4). */
-export interface Snapshot {
-  /** A whole number, larger than that of the last snapshot of this nonce. */
-  readonly sourceVersion: number
-  /** At most 256, specs of 256 KiB each and 2 MiB in all; `expectedVersion` absent or 0. */
-  readonly records: readonly Omit<RecordWrite, 'direct' | 'owner' | 'quiet'>[]
-}
-
-/** How many records a snapshot made, changed, left as they were and removed. */
-export interface SnapshotResult {
-  readonly created: number
-  readonly updated: number
-  readonly unchanged: number
-  readonly deleted: number
-}
 
 /** What can be said of a snapshot without a look at the catalog, but for its single records. */
 export function checkSnapshot({ sourceVersion, records }: Snapshot): void {

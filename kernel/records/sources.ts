@@ -1,6 +1,6 @@
-import type { Actor, Party } from '../actor.js'
-import { KernelErrors } from '../errors.js'
-import type { Db, Migration, Tx } from '../store/index.js'
+import type { Actor, Party } from '../contract/actor.js'
+import type { Db, Migration, Tx } from '../contract/db.js'
+import { KernelErrors } from '../contract/errors.js'
 
 /** The state of the sources that publish snapshots: whose process speaks for one, and the version that it published last. */
 export class Sources {

@@ -1,13 +1,11 @@
 import * as v from 'valibot'
-import type { Actor, Party } from '../actor.js'
-import type { Clock } from '../clock.js'
-import { KernelErrors } from '../errors.js'
-import { event } from '../events/index.js'
-import type { EventLog } from '../events/log.js'
-import { Guard, type Report } from '../hooks/index.js'
-import type { Db, Migration, Tx } from '../store/index.js'
-import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
-import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
+import type { Actor, Party } from '../contract/actor.js'
+import type { Clock } from '../contract/clock.js'
+import type { Db, Migration, Tx } from '../contract/db.js'
+import { KernelErrors } from '../contract/errors.js'
+import { event } from '../contract/event.js'
+import type { Report } from '../contract/hook.js'
+import type { Kind, RecordScope } from '../contract/kind.js'
 import type {
   PutResult,
   RecordChange,
@@ -15,24 +13,22 @@ import type {
   RecordFilter,
   Records,
   RecordWrite,
+  Snapshot,
+  SnapshotResult,
   StoredRecord,
-} from './index.js'
-import type { Kind, RecordScope } from './kind.js'
+} from '../contract/record.js'
+import type { EventLog } from '../events/log.js'
+import { Guard } from '../hooks/index.js'
+import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
+import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
+import type { RecordFollower } from './follower.js'
 import { conditions, fromRow, NOT_FROM_OPERATOR, NOT_OWNED_BY_OPERATOR, type Row } from './rows.js'
-import { checkBytes, checkSnapshot, keyOf, type Snapshot, type SnapshotResult } from './snapshot.js'
+import { checkBytes, checkSnapshot, keyOf } from './snapshot.js'
 import { Sources } from './sources.js'
 
 const changed = v.object({ kind: v.string(), id: v.string(), version: v.number(), created: v.optional(v.boolean()) })
 export const RecordPut = event('record.put', changed)
 export const RecordDeleted = event('record.deleted', changed)
-
-/** Who projects records; told of what is durable. */
-export interface RecordFollower {
-  /** A record was written or removed; `versions` are what it was before and is now, where there is such a one. */
-  changed(kind: string, id: string, versions: readonly StoredRecord[]): void
-  /** Records of this kind are decoded otherwise than before. */
-  recoded(kind: string): void
-}
 
 /** A write that has passed all checks which need no look at the catalog. */
 interface ReadyWrite {

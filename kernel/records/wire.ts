@@ -1,5 +1,5 @@
-import { iso } from '../clock.js'
-import type { StoredRecord } from './index.js'
+import { iso } from '../contract/clock.js'
+import type { StoredRecord } from '../contract/record.js'
 
 /** A record as the contract has it. */
 export function recordToWire(record: StoredRecord) {

@@ -1,5 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream'
-import { type Clock, systemClock, type Timer } from '../clock.js'
+import { systemClock } from '../clock.js'
+import type { Clock, Timer } from '../contract/clock.js'
 import { onBehalfOf } from '../on-behalf.js'
 import { type Rate, TokenBucket } from '../rate.js'
 

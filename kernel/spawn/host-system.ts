@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../clock.js'
+import { systemClock } from '../clock.js'
+import type { Clock } from '../contract/clock.js'
 import { inspectProcess, type Processes, walkProcesses } from './inspect.js'
 import type { ProcessSystem } from './system.js'
 

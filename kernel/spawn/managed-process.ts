@@ -1,47 +1,13 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { pipeline, type Readable, type Writable } from 'node:stream'
-import { type Clock, systemClock, type Timer } from '../clock.js'
+import { systemClock } from '../clock.js'
+import type { Clock, Timer } from '../contract/clock.js'
+import type { ProcessExit, ProcessHandle, StopOptions } from '../contract/process.js'
 import type { BoundedOutput } from './bounded-output.js'
 import { SpawnError } from './error.js'
 import type { ProcessSeen } from './inspect.js'
 import type { ReapResult } from './reap.js'
 import type { ProcessSystem } from './system.js'
-
-/** How a process ended: one of the two is null. */
-export interface ProcessExit {
-  readonly code: number | null
-  readonly signal: string | null
-}
-
-/** A process that the spawner started, and the group that it leads. */
-export interface ProcessHandle {
-  readonly pid: number
-  /** `<boot id>:<ticks since boot>` on Linux, a date elsewhere: with the pid, this names one process for good. */
-  readonly startTime: string
-  readonly stdin: Writable
-  readonly stdout: Readable
-  readonly stderr: Readable
-  /** The leader's end. Others of its group may live on, and may hold its output open. */
-  readonly exited: Promise<ProcessExit>
-  /** The leader has not ended. */
-  readonly alive: boolean
-  /**
-   * Ends the group (Behaviour 6.6): closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
-   * SIGKILL. Also when the leader has ended and others of its group have not. Then ends what they started in groups of
-   * their own (Linux): SIGTERM, after half a second SIGKILL. Resolves when none is left; rejects with `process_not_ended`
-   * when some resist for 5 s more, and can be called again then.
-   */
-  stop(options?: StopOptions): Promise<void>
-  /** Sends SIGKILL to the group now. */
-  kill(): void
-}
-
-export interface StopOptions {
-  /** Milliseconds between the end of stdin and SIGTERM. */
-  readonly graceMs?: number
-  /** Milliseconds between SIGTERM and SIGKILL. */
-  readonly termMs?: number
-}
 
 const killMs = 5000
 /** How long others, outside the group, may hold the output of a stopped process open. */

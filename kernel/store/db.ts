@@ -1,42 +1,9 @@
-import { type SqliteDatabase, type SqliteStatement, type SqlValue, sqlError } from './engine.js'
+import type { Db, Reads, Row, SqlValue, Tx } from '../contract/db.js'
+import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 import type { Mirror } from './mirror.js'
 import { checkOwner, type Owner, refused, tablePrefix } from './statement-check.js'
-import { type Prepared, type Row, Statements } from './statements.js'
-
-/** Reads: synchronous, always fresh. `get` and `all` give objects keyed by column, `row` and `rows` arrays (faster). */
-export interface Reads {
-  get<T = Record<string, SqlValue>>(sql: string, params?: readonly SqlValue[]): T | undefined
-  all<T = Record<string, SqlValue>>(sql: string, params?: readonly SqlValue[]): T[]
-  row(sql: string, params?: readonly SqlValue[]): Row | undefined
-  rows(sql: string, params?: readonly SqlValue[]): Row[]
-}
-
-/** Handle inside a transaction; dead (`tx_ended`) when its callback has returned. Its reads may write (RETURNING). */
-export interface Tx extends Reads {
-  run(sql: string, params?: readonly SqlValue[]): { changes: number }
-}
-
-/** The database, as one owner sees it (Storage, "One way to write"). */
-export interface Db extends Reads {
-  /**
-   * Synchronous callback, atomic; resolves with its result when the transaction, and everything it could see, is on the disk.
-   * A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a
-   * disk error it rejects with `store_failed`: the transaction may or may not be there after a restart. On a full disk it
-   * rejects with `disk_full`: one that was under way is written when there is room, unless the process ends before; later
-   * ones are not begun.
-   * @throws StoreError `tx_nested` at once, inside a callback
-   */
-  tx<T>(fn: (t: Tx) => T): Promise<T>
-  /** Resolves when everything seen so far is on the disk. */
-  durable(): Promise<void>
-  /** Runs when that transaction is on the disk, after its promise is settled, in order; dropped on rollback and failure. */
-  onDurable(t: Tx, fn: () => void): void
-  /** The same database, statements checked for that owner: it may write tables named `<tables>_…` or `<inherits>…`. */
-  bind(owner: { name: string; tables: string; inherits?: readonly string[] }): Db
-  /** The same transaction with the rights of this database's owner, for a service called with somebody else's `t`. */
-  within(t: Tx): Tx
-}
+import { type Prepared, Statements } from './statements.js'
 
 /** A transaction on the stack or behind it. */
 interface Transaction {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { Awaitable } from '../awaitable.js'
+import type { Awaitable } from '../contract/awaitable.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
 import { noReserve, type Room, syncing, writeAll } from './room.js'

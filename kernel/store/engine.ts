@@ -3,13 +3,11 @@ import fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
+import type { SqlValue } from '../contract/db.js'
 import { reasonOf, StoreError } from './error.js'
 import { type FileEvents, FileWatcher, type Heap } from './file-watcher.js'
 import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
 import { type Imports, type Instance, WebAssembly } from './wasm.js'
-
-/** A value of a column or a parameter. Integers come back as numbers, beyond 2^53 as bigint. A bigint is bound as text. */
-export type SqlValue = string | number | bigint | Uint8Array | null
 
 /** A prepared statement of sql.js. */
 export interface SqliteStatement {

@@ -1,38 +1,17 @@
 import path from 'node:path'
-import { Fault } from '../errors.js'
-import { Core, type Db, DbHandle } from './db.js'
+import type { Db, Inherited, Migration, StoreStatus } from '../contract/db.js'
+import { Fault } from '../contract/errors.js'
+import { Core, DbHandle } from './db.js'
 import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import type { Mark } from './mark.js'
-import { type Inherited, type Migration, type MigrationStream, Migrations } from './migrations.js'
+import { Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
 import { diskFull, isFull, noReserve, type Room, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
-
-export type { Db, Reads, Tx } from './db.js'
-export { type Disk, type OpenMode, systemDisk } from './disk.js'
-export type { SqlValue } from './engine.js'
-export { StoreError } from './error.js'
-export type { Inherited, Migration, MigrationStream } from './migrations.js'
-export type { Room } from './room.js'
-export type { Row } from './statements.js'
-
-/** Figures of the store; sizes in bytes, counts since it was opened. */
-export interface StoreStatus {
-  readonly path: string
-  readonly bytes: number
-  readonly walBytes: number
-  readonly transactions: number
-  readonly syncs: number
-  /** What ended it, once it has failed. */
-  readonly failed?: string
-  /** Why nothing is written now: the disk is full, and what was kept for this is spent. */
-  readonly stalled?: string
-  readonly streams: MigrationStream[]
-}
 
 /** The database of one home (Storage). */
 export interface Store {

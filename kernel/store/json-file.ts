@@ -1,17 +1,10 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
-import { Fault } from '../errors.js'
+import { Fault } from '../contract/errors.js'
+import type { TextFile } from '../contract/text-file.js'
 import { type Disk, readIfThere, replaceFile, systemDisk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import { diskFull, isFull, noReserve, type Room, spending } from './room.js'
-
-/** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
-export interface TextFile {
-  /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
-  read(): Promise<string | undefined>
-  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `disk_full`, `file_unwritable` */
-  write(text: string): Promise<void>
-}
 
 /** Files that people edit are small; more than this is a mistake. */
 const LARGEST_FILE = 16 * 1024 * 1024

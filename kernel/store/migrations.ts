@@ -1,39 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { Inherited, Migration, MigrationStream, SqlValue } from '../contract/db.js'
 import type { Core } from './db.js'
-import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
+import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 import { diskFull } from './room.js'
 import { firstWord, owns, tablePrefix } from './statement-check.js'
-
-/** One step of an owner's tables. It only adds (tables, indexes, columns), so that the version before runs on the result. */
-export interface Migration {
-  readonly id: string
-  readonly sql: string
-}
-
-/**
- * Tables that were made by another stream, and that an heir writes and goes on migrating: those of the plugin whose place it has,
- * or a part that left the owner of the stream.
- */
-export interface Inherited {
-  /** Owner under which the migrations are recorded. */
-  readonly stream: string
-  /** What the names of its tables begin with. */
-  readonly prefix: string
-  /** Of these tables, all. */
-  readonly migrations: readonly Migration[]
-}
-
-/** The migrations of one owner, as they stand in the database and in this program. */
-export interface MigrationStream {
-  readonly owner: string
-  /** How many this program has; 0 for an owner that it does not have. */
-  readonly version: number
-  /** How many the database has. */
-  readonly applied: number
-  /** SHA-256, hex, of what was applied. */
-  readonly digest: string
-}
 
 const MIGRATION_TABLE =
   'CREATE TABLE IF NOT EXISTS kernel_migration ' +

@@ -1,5 +1,5 @@
-import type { Awaitable } from '../awaitable.js'
 import { systemClock } from '../clock.js'
+import type { Awaitable } from '../contract/awaitable.js'
 import type { Disk } from './disk.js'
 import { errnoOf, reasonOf, StoreError } from './error.js'
 

@@ -1,4 +1,5 @@
-import { type SqliteDatabase, type SqlValue, sqlError } from './engine.js'
+import type { SqlValue } from '../contract/db.js'
+import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 
 /** What a statement does, by SQLite's own account. */

@@ -1,8 +1,6 @@
-import { type SqliteDatabase, type SqliteStatement, type SqlValue, sqlError } from './engine.js'
+import type { Row, SqlValue } from '../contract/db.js'
+import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
 import { explain, type Verdict } from './statement-check.js'
-
-/** An array of column values. */
-export type Row = SqlValue[]
 
 /** A prepared statement, what is known of it, and the owners it was found allowed for. */
 export class Prepared {

@@ -1,5 +1,6 @@
-import type { Journal } from '../../kernel/journal/index.js'
-import type { Store, Tx } from '../../kernel/store/index.js'
+import type { Tx } from '../../kernel/contract/db.js'
+import type { Journal } from '../../kernel/contract/journal.js'
+import type { Store } from '../../kernel/store/index.js'
 import { chance } from './chance.js'
 
 /**

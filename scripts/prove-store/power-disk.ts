@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { Disk } from '../../kernel/store/index.js'
+import type { Disk } from '../../kernel/store/disk.js'
 import type { Chance } from './chance.js'
 
 const SECTOR = 512

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import type { RouteCommand } from '../../cli/command-data.js'
 import { describeRoutes } from '../../cli/describe-commands.js'
 import { findCommand } from '../../cli/find-command.js'
-import { noContent, routeOf } from '../../kernel/route.js'
+import { noContent, routeOf } from '../../kernel/contract/route.js'
 import { thingsData } from './fake-daemon.js'
 
 const route = routeOf<unknown>()

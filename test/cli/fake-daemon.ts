@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import type { CommandData } from '../../cli/command-data.js'
 import { describeRoutes } from '../../cli/describe-commands.js'
 import { run } from '../../cli/run.js'
-import { noContent, ok, routeOf } from '../../kernel/route.js'
+import { noContent, ok, routeOf } from '../../kernel/contract/route.js'
 import { queryBoolean, queryInteger } from '../../schemas/kernel/common.js'
 
 /** What the fake daemon was asked. */

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { iso, systemClock, VirtualClock } from '../../kernel/clock.js'
+import { systemClock, VirtualClock } from '../../kernel/clock.js'
+import { iso } from '../../kernel/contract/clock.js'
 import { typescript } from '../harness/run-typescript.js'
 
 test('the system clock never fires early, and in time order', async () => {

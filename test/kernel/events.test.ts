@@ -4,10 +4,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { VirtualClock } from '../../kernel/clock.js'
-import { event, type StoredEvent } from '../../kernel/events/index.js'
+import { event, type StoredEvent } from '../../kernel/contract/event.js'
 import { openJournal } from '../../kernel/journal/index.js'
 import { createKernel } from '../../kernel/kernel.js'
-import { type Disk, systemDisk } from '../../kernel/store/index.js'
+import { type Disk, systemDisk } from '../../kernel/store/disk.js'
 import { DAY, inFolder, Lost, Made, openLog, range, readAll } from './fixtures/event-log.js'
 
 const seqs = (events: readonly StoredEvent[]) => events.map(event => event.seq)

@@ -6,13 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../kernel/clock.js'
-import {
-  type ProcessHandle,
-  type ProcessRow,
-  type ProcessTable,
-  SpawnError,
-  type SpawnRequest,
-} from '../../kernel/spawn.js'
+import type { ProcessHandle, SpawnRequest } from '../../kernel/contract/process.js'
+import { SpawnError } from '../../kernel/spawn/error.js'
+import type { ProcessRow, ProcessTable } from '../../kernel/spawn/process-row.js'
 import {
   cleanUp,
   deaf,

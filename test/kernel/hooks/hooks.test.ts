@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Fault } from '../../../kernel/errors.js'
+import type { Tx } from '../../../kernel/contract/db.js'
+import { Fault } from '../../../kernel/contract/errors.js'
 import { Gate, Guard, Notify, Pipeline, Registry } from '../../../kernel/hooks/index.js'
-import type { Tx } from '../../../kernel/store/index.js'
 import { ended, forever, scene } from './scene.js'
 
 const no = new Fault('no', 409, 'no')

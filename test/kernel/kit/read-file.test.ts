@@ -12,7 +12,7 @@ import {
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Fault } from '../../../kernel/errors.js'
+import type { Fault } from '../../../kernel/contract/errors.js'
 import {
   openRegularFile,
   openRegularFileSync,

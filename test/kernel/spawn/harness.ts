@@ -3,15 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { type Clock, systemClock } from '../../../kernel/clock.js'
+import { systemClock } from '../../../kernel/clock.js'
+import type { Clock } from '../../../kernel/contract/clock.js'
+import type { SpawnRequest } from '../../../kernel/contract/process.js'
 import { inspectProcess } from '../../../kernel/spawn/inspect.js'
-import {
-  createSpawner,
-  type ProcessRow,
-  type ProcessTable,
-  type Spawner,
-  type SpawnRequest,
-} from '../../../kernel/spawn.js'
+import type { ProcessRow, ProcessTable } from '../../../kernel/spawn/process-row.js'
+import { createSpawner, type Spawner } from '../../../kernel/spawn.js'
 
 export const scratch = mkdtempSync(join(tmpdir(), 'svc-spawn-'))
 /** With the test runner's mark, by which it finds what a failing test leaves. */

@@ -2,14 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import {
-  type Disk,
-  type OpenMode,
-  openStore,
-  type Store,
-  type StoreOptions,
-  systemDisk,
-} from '../../../kernel/store/index.js'
+import { type Disk, type OpenMode, systemDisk } from '../../../kernel/store/disk.js'
+import { openStore, type Store, type StoreOptions } from '../../../kernel/store/index.js'
 
 /** Runs `use` with a folder below the system's temporary one, removed afterwards. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {

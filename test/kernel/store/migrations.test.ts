@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { StoreError } from '../../../kernel/store/index.js'
+import { StoreError } from '../../../kernel/store/error.js'
 import { codeOf, inFolder, openAt, withStore } from './harness.js'
 
 const first = {

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Db, StoreError } from '../../../kernel/store/index.js'
+import type { Db } from '../../../kernel/contract/db.js'
+import { StoreError } from '../../../kernel/store/error.js'
 import { codeOf, inFolder, openAt, withStore } from './harness.js'
 
 const migration = {

@@ -1,15 +1,8 @@
-import type { Actor, Party } from '../actor.js'
-import type { Fault } from '../errors.js'
-import type { Hook } from '../hooks/index.js'
-import type { Tx } from '../store/index.js'
+import type { Actor, Party } from './actor.js'
+import type { Tx } from './db.js'
+import type { Fault } from './errors.js'
+import type { Hook } from './hook.js'
 import type { Kind, RecordScope } from './kind.js'
-import type { Snapshot, SnapshotResult } from './snapshot.js'
-
-export { canonicalJson } from './canonical.js'
-export { KIND_NAME, type Kind, kind, type RecordScope } from './kind.js'
-export type { Snapshot, SnapshotResult } from './snapshot.js'
-export { RecordStore } from './store.js'
-export { recordToWire } from './wire.js'
 
 /** A stored resource (Specification A, "Desired-state resource record"); times in epoch milliseconds. */
 export interface StoredRecord<T = unknown> {
@@ -112,4 +105,20 @@ export interface PutResult<T> {
   readonly created: boolean
   /** Id of the `record.put` event, for the cause of what follows; undefined when nothing changed. */
   readonly event?: string
+}
+
+/** All that a source has, at one version of it (Behaviour 2.4). */
+export interface Snapshot {
+  /** A whole number, larger than that of the last snapshot of this nonce. */
+  readonly sourceVersion: number
+  /** At most 256, specs of 256 KiB each and 2 MiB in all; `expectedVersion` absent or 0. */
+  readonly records: readonly Omit<RecordWrite, 'direct' | 'owner' | 'quiet'>[]
+}
+
+/** How many records a snapshot made, changed, left as they were and removed. */
+export interface SnapshotResult {
+  readonly created: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly deleted: number
 }

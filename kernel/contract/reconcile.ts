@@ -1,6 +1,6 @@
-import type { Awaitable } from '../awaitable.js'
-import type { StoredRecord } from '../records/index.js'
-import type { Kind } from '../records/kind.js'
+import type { Awaitable } from './awaitable.js'
+import type { Kind } from './kind.js'
+import type { StoredRecord } from './record.js'
 
 /** What a pass is handed: the marked keys with their records as they are now, and the keys that are gone. Never a history. */
 export interface Batch<T> {

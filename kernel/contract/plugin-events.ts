@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { event } from '../events/index.js'
+import { event } from './event.js'
 
 const pluginState = v.object({ name: v.string(), status: v.string(), error: v.optional(v.string()) })
 /** A plugin began to run after the boot, also when it was loaded again. */

@@ -1,9 +1,7 @@
 import type * as v from 'valibot'
-import type { Party } from '../actor.js'
-import type { Awaitable } from '../awaitable.js'
-import type { Tx } from '../store/index.js'
-
-export { EventLog, eventLimits } from './log.js'
+import type { Party } from './actor.js'
+import type { Awaitable } from './awaitable.js'
+import type { Tx } from './db.js'
 
 /** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
 export interface EventType<P = unknown> {

@@ -1,4 +1,4 @@
-import type { RecordScope } from './records/kind.js'
+import type { RecordScope } from './kind.js'
 
 /** A {kind, id} pair: who owns a record, or where it came from. */
 export interface Party {

@@ -1,7 +1,7 @@
-import type { ConfigState } from '../config/live.js'
-import type { Plugin } from '../plugin.js'
-import type { StoreStatus } from '../store/index.js'
-import type { Command, Setting } from '../surface.js'
+import type { ConfigState } from './config-state.js'
+import type { StoreStatus } from './db.js'
+import type { Plugin } from './plugin.js'
+import type { Command, Setting } from './surface.js'
 
 /** State of a plugin; `absent` ones are not known to the host at all. */
 export type PluginState =

@@ -1,12 +1,12 @@
 import type * as v from 'valibot'
 import type { Awaitable } from './awaitable.js'
+import type { Inherited, Migration } from './db.js'
 import type { ErrorEntry, ErrorTable, Fault } from './errors.js'
-import type { EventType } from './events/index.js'
-import type { Hook } from './hooks/index.js'
-import type { Reconciler } from './reconcile/index.js'
-import type { Kind } from './records/kind.js'
+import type { EventType } from './event.js'
+import type { Hook } from './hook.js'
+import type { Kind } from './kind.js'
+import type { Reconciler } from './reconcile.js'
 import type { Route } from './route.js'
-import type { Inherited, Migration } from './store/index.js'
 import type { RegistryToken, Token } from './token.js'
 
 /** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */

@@ -1,0 +1,61 @@
+import type { Awaitable } from './awaitable.js'
+import type { PluginKernel } from './plugin-kernel.js'
+import type { Surface } from './surface.js'
+import type { Needs, Token } from './token.js'
+
+/** A unit with a name that registers things and may provide one service. Hand-written objects are as good as defined ones. */
+export interface Plugin {
+  /** In-tree `things`; drop-in `vendor.things`. */
+  readonly name: string
+  readonly version: string
+  readonly requires: Needs
+  readonly provides?: Token<unknown>
+  /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it has its tables. */
+  readonly replaces?: string
+  /** Plain data, readable without running anything. */
+  // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
+  readonly surface: Surface<any>
+  /** Begins to load the code of `apply`; a boot calls it for all plugins before it applies the first. */
+  load?(): Promise<unknown>
+  /** Acquires what the plugin needs and returns its service; everything acquired hangs on `kernel.scope`. */
+  // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
+  apply(kernel: PluginKernel<any>): Awaitable<unknown>
+}
+
+/** The head of a plugin: all but its surface. */
+export interface PluginHead<N extends Needs, S extends T, T> {
+  readonly name: string
+  readonly version: string
+  readonly requires?: N
+  /** The token under which others find the service. */
+  readonly provides?: Token<T>
+  readonly replaces?: string
+  /** Loads the service's class; the only thing of a plugin that is not loaded with its surface. */
+  readonly service: () => Promise<ServiceClass<N, S>>
+}
+
+export type ServiceClass<N extends Needs, S> = new (kernel: PluginKernel<N>) => S
+
+/** Defines a plugin; it has no power that a hand-written object lacks. A service with `start()` has it awaited. */
+export function definePlugin<const N extends Needs, S extends T, T = unknown>(
+  head: PluginHead<N, S, T>,
+): { surface(surface: Surface<S>): Plugin } {
+  return {
+    surface: surface => ({
+      name: head.name,
+      version: head.version,
+      requires: head.requires ?? {},
+      ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
+      ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
+      surface,
+      load: head.service,
+      async apply(kernel: PluginKernel<N>) {
+        const Service = await head.service()
+        const self = new Service(kernel)
+        kernel.register(surface, self)
+        await (self as { start?: () => Awaitable<void> }).start?.()
+        return self
+      },
+    }),
+  }
+}

@@ -1,0 +1,54 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** How a process ended: one of the two is null. */
+export interface ProcessExit {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+/** A process that the spawner started, and the group that it leads. */
+export interface ProcessHandle {
+  readonly pid: number
+  /** `<boot id>:<ticks since boot>` on Linux, a date elsewhere: with the pid, this names one process for good. */
+  readonly startTime: string
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** The leader's end. Others of its group may live on, and may hold its output open. */
+  readonly exited: Promise<ProcessExit>
+  /** The leader has not ended. */
+  readonly alive: boolean
+  /**
+   * Ends the group (Behaviour 6.6): closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
+   * SIGKILL. Also when the leader has ended and others of its group have not. Then ends what they started in groups of
+   * their own (Linux): SIGTERM, after half a second SIGKILL. Resolves when none is left; rejects with `process_not_ended`
+   * when some resist for 5 s more, and can be called again then.
+   */
+  stop(options?: StopOptions): Promise<void>
+  /** Sends SIGKILL to the group now. */
+  kill(): void
+}
+
+export interface StopOptions {
+  /** Milliseconds between the end of stdin and SIGTERM. */
+  readonly graceMs?: number
+  /** Milliseconds between SIGTERM and SIGKILL. */
+  readonly termMs?: number
+}
+
+/** A process to start (Behaviour 6.3). */
+export interface SpawnRequest {
+  /** The plugin it is for. */
+  readonly owner: string
+  /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
+  readonly onBehalfOf?: string
+  /** What it is, for people. */
+  readonly label: string
+  /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
+  readonly argv: readonly string[]
+  /** An existing folder. */
+  readonly cwd: string
+  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`, and where only a shell can mark it also `PWD`. */
+  readonly env: Readonly<Record<string, string>>
+  readonly stdio: 'pipe'
+}
