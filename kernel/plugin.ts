@@ -1,3 +1,4 @@
+/** `svc/plugin`: everything that an author of a plugin needs. */
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
@@ -26,7 +27,7 @@ export {
   isGap,
   type StoredEvent,
 } from './contract/event.js'
-export type { Hook } from './contract/hook.js'
+export type { Contribution, Gate, Guard, Hook, HookFactory, HookOptions, Notify, Pipeline } from './contract/hook.js'
 export {
   type AttributedFault,
   type DropIns,
@@ -44,10 +45,7 @@ export { KIND_NAME, type Kind, kind, type RecordScope } from './contract/kind.js
 export { definePlugin, type Plugin, type PluginHead, type ServiceClass } from './contract/plugin.js'
 export { PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 export type {
-  Contributed,
   Home,
-  HookFactory,
-  HookOptions,
   KernelStart,
   Log,
   PluginKernel,
@@ -69,7 +67,6 @@ export * from './contract/route.js'
 export type { Scope } from './contract/scope.js'
 export * from './contract/surface.js'
 export * from './contract/token.js'
-export type { Gate, Guard, Notify, Pipeline } from './hooks/index.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
 export {

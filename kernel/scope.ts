@@ -1,8 +1,6 @@
 import type { Clock, Timer } from './contract/clock.js'
 import { messageOf } from './contract/errors.js'
-import type { Scope } from './contract/scope.js'
-
-type Release = () => unknown
+import type { Release, Scope } from './contract/scope.js'
 
 /** Scope with its owner's side: the release. */
 export class OwnedScope implements Scope {

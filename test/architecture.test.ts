@@ -3,6 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { circlesOf, graphOf } from './harness/graph.js'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
@@ -77,9 +78,6 @@ interface Rule {
 }
 
 const NOUNS = new Set(['agent', 'session', 'task', 'job', 'bridge', 'skill', 'bundle', 'vault'])
-/** The budget of the kernel, in lines of code; and where it stands: it grows only by somebody raising this. */
-const BUDGET = 3500
-const STANDS_AT = 10080
 
 /** Where an import leads, as a path from the root; packages stay as they are. */
 const target = (source: Source, specifier: string) =>
@@ -116,6 +114,26 @@ const rules: Rule[] = [
       ['kernel/a.ts', "import { x } from '../plugins/daemon/api.js'"],
       ['kernel/a.ts', "import { x } from '../schemas/daemon.js'"],
     ],
+  },
+  {
+    says: 'kernel/contract imports itself, valibot and the types of streams',
+    broken: s => only(s, 'kernel/contract', to => /^(valibot|node:stream)$/.test(to) || inside(to, 'kernel/contract')),
+    mutants: [
+      ['kernel/contract/a.ts', "import type { Host } from '../host/host.js'"],
+      ['kernel/contract/a.ts', "import fs from 'node:fs'"],
+    ],
+  },
+  {
+    says: 'kernel/store imports packages, itself, the contract, the kit, kernel/clock and kernel/turn',
+    broken: s =>
+      only(
+        s,
+        'kernel/store',
+        to =>
+          isPackage(to) ||
+          /^kernel\/((turn|clock)\.ts$|(store|contract|kit)\/)/.test(to),
+      ),
+    mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
   },
   {
     says: 'a plugin imports the public kernel, schemas, itself and the api of other plugins',
@@ -317,12 +335,95 @@ test('every file that may open files itself still does', () => {
   assert.equal(idle, [])
 })
 
-test(`the kernel, budget ${BUDGET} lines of code, does not grow beyond ${STANDS_AT}`, () => {
-  const lines = (source: Source) =>
-    source.text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
-  assert.is(lines(readSource('a.ts', '// a\n\nconst x = 1\n/** b */\n')), 1)
-  const total = tree.filter(source => inside(source.file, 'kernel')).reduce((sum, source) => sum + lines(source), 0)
-  assert.ok(total > 0 && total <= Math.max(BUDGET, STANDS_AT), `${total} lines`)
+/** A part of the kernel that has a size of its own, in lines of code. */
+interface Budget {
+  readonly part: string
+  readonly lines: number
+  /** Lines today, where that is more: it only ever shrinks. */
+  readonly standsAt?: number
+  readonly has: (file: string) => boolean
+}
+
+const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
+const budgets: readonly Budget[] = [
+  { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
+  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  {
+    part: 'the rest of the kernel',
+    lines: 3750,
+    standsAt: 6085,
+    has: file => inside(file, 'kernel') && !ownBudget(file),
+  },
+]
+
+const linesOfCode = ({ text }: Source) =>
+  text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
+const sizeOf = (budget: Budget, sources: readonly Source[]) =>
+  sources.filter(({ file }) => budget.has(file)).reduce((sum, source) => sum + linesOfCode(source), 0)
+
+for (const budget of budgets) {
+  const most = Math.max(budget.lines, budget.standsAt ?? 0)
+  test(`${budget.part} has at most ${most} lines of code`, () => {
+    const size = sizeOf(budget, tree)
+    assert.ok(size <= most, `${size} lines`)
+    assert.ok(size > budget.lines || budget.standsAt === undefined, `${size} lines: the exception is no longer needed`)
+  })
+}
+
+test('every line of the kernel counts for one budget', () => {
+  const kernel = [
+    readSource('kernel/contract/a.ts', '// a\n\nconst x = 1\n/** b */\n'),
+    readSource('kernel/b.ts', 'x\ny\n'),
+  ]
+  assert.equal(
+    budgets.map(budget => sizeOf(budget, kernel)),
+    [1, 0, 0, 2],
+  )
+})
+
+const arrowsOf = (sources: readonly Source[], specifiers: (source: Source) => readonly string[]) =>
+  sources.flatMap(source =>
+    specifiers(source).flatMap(specifier =>
+      specifier.startsWith('.') ? [[source.file, target(source, specifier)] as const] : [],
+    ),
+  )
+const valueCircles = (sources: readonly Source[]) =>
+  circlesOf(graphOf(arrowsOf(sources, ({ valueImports }) => valueImports)))
+
+/** A folder of the kernel, or a file of its root. */
+const roomOf = (file: string) => (file.split('/').length > 2 ? file.split('/').slice(0, 2).join('/') : file)
+const roomCircles = (sources: readonly Source[]) =>
+  circlesOf(
+    graphOf(
+      arrowsOf(
+        sources.filter(({ file }) => inside(file, 'kernel')),
+        ({ imports }) => imports,
+      ).map(([from, to]) => [roomOf(from), roomOf(to)]),
+    ),
+  )
+
+test('no circle of value imports', () => {
+  assert.equal(valueCircles(tree), [])
+  const b = (text: string) => [
+    readSource('plugins/a/a.ts', "import { b } from './b.js'"),
+    readSource('plugins/a/b.ts', text),
+  ]
+  assert.equal(valueCircles(b("export { a } from './a.js'")), [['plugins/a/a.ts', 'plugins/a/b.ts']])
+  assert.equal(valueCircles(b("import { type A, a } from './a.js'")), [['plugins/a/a.ts', 'plugins/a/b.ts']])
+  assert.equal(valueCircles(b("import './a.js'")), [['plugins/a/a.ts', 'plugins/a/b.ts']])
+  assert.equal(valueCircles(b("import { type A } from './a.js'")), [])
+  assert.equal(valueCircles(b("const a = () => import('./a.js')")), [])
+})
+
+test('no circle between folders of the kernel, imports of types included', () => {
+  assert.equal(roomCircles(tree), [])
+  const mutant = [
+    readSource('kernel/store/a.ts', "import type { B } from '../host/b.js'"),
+    readSource('kernel/host/b.ts', "import { c } from '../c.js'"),
+    readSource('kernel/c.ts', "import type { A } from './store/a.js'"),
+  ]
+  assert.equal(roomCircles(mutant), [['kernel/c.ts', 'kernel/host', 'kernel/store']])
 })
 
 test.run()

@@ -1,10 +1,9 @@
-import type { Gate, Guard, Notify, Pipeline } from '../hooks/index.js'
 import type { Actor } from './actor.js'
 import type { Clock } from './clock.js'
 import type { Db } from './db.js'
 import type { DiskRoom } from './disk.js'
 import type { Events } from './event.js'
-import type { Hook } from './hook.js'
+import type { Contribution, Hook, HookFactory } from './hook.js'
 import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
@@ -35,12 +34,6 @@ export interface Log {
   info(text: string, fields?: Readonly<Record<string, unknown>>): void
   warn(text: string, fields?: Readonly<Record<string, unknown>>): void
   error(text: string, fields?: Readonly<Record<string, unknown>>): void
-}
-
-/** One entry of a registry and the plugin that contributed it. */
-export interface Contributed<T> {
-  readonly owner: string
-  readonly entry: T
 }
 
 /** What a plugin is handed: everything it may do, bound to its name and its scope. */
@@ -82,7 +75,7 @@ export interface PluginKernel<N extends Needs = Needs> {
   /** Told of every later value of a `live` setting, while the plugin is loaded. */
   onSetting<T>(entry: Setting<T>, fn: (value: T) => void): void
   /** Everything contributed now to a registry. */
-  collect<T>(registry: RegistryToken<T>): Contributed<T>[]
+  collect<T>(registry: RegistryToken<T>): Contribution<T>[]
   /** Taps the registries of the kernel with everything on a surface; `self` is what its functions are called with. */
   register<S>(surface: Surface<S>, self: S): void
   /** Taps a hook; the tap goes with the scope. */
@@ -91,16 +84,3 @@ export interface PluginKernel<N extends Needs = Needs> {
 
 /** What there is of a kernel before it has plugins; `version` is that of the program. */
 export type KernelStart = Pick<PluginKernel, 'home' | 'db' | 'clock' | 'ids' | 'version'>
-
-export interface HookOptions {
-  /** Milliseconds that each tap has, 5000 unless given; `Infinity` where a person may have to answer. */
-  readonly deadlineMs?: number
-}
-
-/** Makes the hooks that a service offers; failures of taps are attributed to their owners. */
-export interface HookFactory {
-  notify<A extends readonly unknown[]>(name: string, options?: HookOptions): Notify<A>
-  pipeline<V, A extends readonly unknown[] = []>(name: string, options?: HookOptions): Pipeline<V, A>
-  gate<A extends readonly unknown[]>(name: string, options?: HookOptions): Gate<A>
-  guard<A extends readonly unknown[]>(name: string): Guard<A>
-}

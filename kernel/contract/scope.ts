@@ -1,4 +1,4 @@
-import type { Release } from '../scope.js'
+export type Release = () => unknown
 
 /** What must be released when its plugin goes: an abort signal and a labelled stack, released in reverse. */
 export interface Scope {

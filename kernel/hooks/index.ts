@@ -1,10 +1,18 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
-import type { Awaitable } from '../contract/awaitable.js'
 import type { Clock } from '../contract/clock.js'
 import type { Tx } from '../contract/db.js'
 import { Fault, messageOf } from '../contract/errors.js'
-import type { Contribution, Report } from '../contract/hook.js'
-import type { HookFactory, HookOptions } from '../contract/plugin-kernel.js'
+import type * as contract from '../contract/hook.js'
+import type {
+  Contribution,
+  GateTap,
+  GuardTap,
+  HookFactory,
+  HookOptions,
+  NotifyTap,
+  PipelineTap,
+  Report,
+} from '../contract/hook.js'
 import { AsyncTapped, type Cell, Tapped } from './taps.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
@@ -45,10 +53,11 @@ export function hookFactory(owner: string, report: Report, clock: Clock): HookFa
   }
 }
 
-type NotifyTap<A extends readonly unknown[]> = (...args: A) => unknown
-
 /** Something happened. A tap that fails is reported; the next runs. */
-export class Notify<A extends readonly unknown[]> extends AsyncTapped<NotifyTap<A>, AsyncSeriesHook<[A]>> {
+export class Notify<A extends readonly unknown[]>
+  extends AsyncTapped<NotifyTap<A>, AsyncSeriesHook<[A]>>
+  implements contract.Notify<A>
+{
   async call(...args: A): Promise<void> {
     await this.hook.promise(args)
   }
@@ -63,8 +72,6 @@ export class Notify<A extends readonly unknown[]> extends AsyncTapped<NotifyTap<
     return hook
   }
 }
-
-type PipelineTap<V, A extends readonly unknown[]> = (value: V, ...args: A) => Awaitable<V | undefined>
 
 /** Hands on a changed value. `undefined` means "no opinion", `null` is a value; when a tap fails the previous one stays. */
 export class Pipeline<V, A extends readonly unknown[] = []> extends AsyncTapped<
@@ -87,10 +94,11 @@ export class Pipeline<V, A extends readonly unknown[] = []> extends AsyncTapped<
   }
 }
 
-type GateTap<A extends readonly unknown[]> = (...args: A) => Promise<Fault | undefined>
-
 /** May it happen, asked of those who may have to wait. A tap refuses by returning a fault; one that fails refuses too. */
-export class Gate<A extends readonly unknown[]> extends AsyncTapped<GateTap<A>, AsyncSeriesBailHook<[A], Fault>> {
+export class Gate<A extends readonly unknown[]>
+  extends AsyncTapped<GateTap<A>, AsyncSeriesBailHook<[A], Fault>>
+  implements contract.Gate<A>
+{
   /** The first refusal, or nothing. */
   ask(...args: A): Promise<Fault | undefined> {
     return this.hook.promise(args)
@@ -111,10 +119,11 @@ export class Gate<A extends readonly unknown[]> extends AsyncTapped<GateTap<A>, 
   }
 }
 
-type GuardTap<A extends readonly unknown[]> = (t: Tx, ...args: A) => Fault | undefined
-
 /** May it happen, decided inside the transaction, which taps may read through. A promise is an error: it fails closed. */
-export class Guard<A extends readonly unknown[]> extends Tapped<GuardTap<A>, SyncBailHook<[Tx, A], Fault>> {
+export class Guard<A extends readonly unknown[]>
+  extends Tapped<GuardTap<A>, SyncBailHook<[Tx, A], Fault>>
+  implements contract.Guard<A>
+{
   /** Throws the first refusal. */
   check(t: Tx, ...args: A): void {
     const refused = this.hook.call(t, args)

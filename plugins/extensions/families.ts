@@ -1,6 +1,6 @@
 import {
   type Actor,
-  type Contributed,
+  type Contribution,
   type Kind,
   messageOf,
   type Party,
@@ -135,7 +135,7 @@ export class Families {
     }
   }
 
-  #all(): readonly Contributed<ResourceFamily>[] {
+  #all(): readonly Contribution<ResourceFamily>[] {
     return this.kernel.collect(ResourceFamilies)
   }
 

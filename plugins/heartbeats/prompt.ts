@@ -1,4 +1,4 @@
-import { type Contributed, iso, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type Contribution, iso, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { PolicyDiagnostic } from '../../schemas/sessions.js'
 import type { Heartbeat } from '../../schemas/sidecars.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
@@ -76,7 +76,7 @@ export function absentContexts({ collect }: Pick<Kernel, 'collect'>, policy: Hea
 }
 
 /** In the order of the policy; of several contributors of one name the first. */
-function includedContexts({ collect }: Pick<Kernel, 'collect'>, policy: Heartbeat): Contributed<WakeContext>[] {
+function includedContexts({ collect }: Pick<Kernel, 'collect'>, policy: Heartbeat): Contribution<WakeContext>[] {
   const all = collect(WakeContexts)
   return included(policy).flatMap(name => all.find(({ entry }) => entry.name === name) ?? [])
 }

@@ -1,4 +1,4 @@
-import { type Contributed, type Db, Fault, messageOf, type Tx, within } from '../../kernel/plugin.js'
+import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '../../kernel/plugin.js'
 import type { Workspace } from '../workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from './api.js'
 import type { SessionsKernel } from './context.js'
@@ -65,7 +65,7 @@ export async function readBriefing(
   workspace: Workspace,
   known: ReadonlySet<string> = new Set(),
 ): Promise<BriefingPart[]> {
-  const read = async ({ owner, entry }: Contributed<Briefing>) => {
+  const read = async ({ owner, entry }: Contribution<Briefing>) => {
     try {
       return { name: entry.name, text: (await within(clock, READ_MS, entry.read(session, workspace))) ?? '' }
     } catch (error) {

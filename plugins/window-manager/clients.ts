@@ -1,7 +1,7 @@
 import { type Clock, type Ids, iso } from '../../kernel/plugin.js'
 import type { AttachClientBody, WindowClient } from '../../schemas/window-manager.js'
 import { type WindowDocument, windowOf } from './document.js'
-import type { Effect } from './reduce.js'
+import type { Effect } from './reducer.js'
 import { refuse } from './refusal.js'
 
 /** A client that nobody heard of for so long, and that reads no stream, is gone. */

@@ -1,6 +1,6 @@
 import { type Desktop, type Split, WHOLE } from './document.js'
 import { desktopAt } from './lookup.js'
-import type { Reducer } from './reduce.js'
+import type { Reducer } from './reducer.js'
 import { refuse } from './refusal.js'
 import type { Mint } from './tree.js'
 

@@ -10,7 +10,7 @@ import {
 } from './document.js'
 import { applyLayout } from './layout-apply.js'
 import { chosenDesktop, desktopAt, windowAt } from './lookup.js'
-import { type Reducer, summary } from './reduce.js'
+import { type Reducer, summary } from './reducer.js'
 import { refuse } from './refusal.js'
 import { diagnose, isValid } from './topology.js'
 import { holderOf, type Mint, parentOf } from './tree.js'

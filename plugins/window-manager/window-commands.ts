@@ -1,7 +1,7 @@
 import { anchorOf, putBack } from './anchor.js'
 import { type Desktop, FLOATING, type Rect, WHOLE, type Window, type WindowDocument, windowOf } from './document.js'
 import { chosenDesktop, desktopAt, windowAt } from './lookup.js'
-import type { CommandContext, Effect, Reducer } from './reduce.js'
+import type { CommandContext, Effect, Reducer } from './reducer.js'
 import { refuse } from './refusal.js'
 import { attach, detach, holderOf, type Mint, tile } from './tree.js'
 

@@ -9,7 +9,13 @@ export interface Source {
   readonly comments: string
   /** Specifiers of static and dynamic imports and of re-exports. */
   readonly imports: readonly string[]
+  /** Those of them that are loaded when the file is: neither types alone nor imports made by a call. */
+  readonly valueImports: readonly string[]
 }
+
+const IMPORT = /^(?:import|export)\s+(?!type\b)(?:([^'"]*?)\s*from\s+)?['"]([^'"]+)['"]/gm
+/** Braces with nothing in them but types. */
+const TYPES_ONLY = /^\{\s*(?:type\s+[^,{}]+,?\s*)+\}$/
 
 /** Splits TypeScript text; good enough for rules over our own formatted sources. */
 export function readSource(file: string, text: string): Source {
@@ -25,7 +31,10 @@ export function readSource(file: string, text: string): Source {
   const imports = [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(\s*|^\s*import\s+)['"]([^'"]+)['"]/gm)].map(
     match => match[1] as string,
   )
-  return { file, text, code, comments, imports }
+  const valueImports = [...text.matchAll(IMPORT)].flatMap(([, names = '', from]) =>
+    TYPES_ONLY.test(names) ? [] : [from as string],
+  )
+  return { file, text, code, comments, imports, valueImports }
 }
 
 /** All TypeScript sources below a folder of the repository, paths relative to its root. */

@@ -7,7 +7,8 @@ import {
   type Node,
   type WindowDocument,
 } from '../../../plugins/window-manager/document.js'
-import { type Effect, type HistoryCommand, reduce } from '../../../plugins/window-manager/reduce.js'
+import { type HistoryCommand, reduce } from '../../../plugins/window-manager/reduce.js'
+import type { Effect } from '../../../plugins/window-manager/reducer.js'
 
 type Step = readonly [id: Exclude<CommandId, HistoryCommand>, payload: object]
 
