@@ -1,0 +1,126 @@
+import type { Hook as TapableHook } from 'tapable'
+import { messageOf } from '../contract/errors.js'
+import type { Hook, Report, Tapper } from '../contract/hook.js'
+import { Deadlines, type Guarding, type Settle, TapCell } from './tap-cell.js'
+
+/** Faults in a row after which a tap that nobody depends on is left out for a while. */
+export const MUTED_AFTER = 5
+const MUTE_MS = 30_000
+const LONGEST_MUTE_MS = 600_000
+
+// biome-ignore lint/suspicious/noExplicitAny: tapable types a hook by its arguments, the bus by its taps
+type AnyTapable = TapableHook<any, any, { readonly cell: TapCell<any> }>
+
+/**
+ * A hook of tapable whose taps have an owner. The guard of a hook (attribution, deadline, mute, what a failure means) is
+ * added once, by the interceptor that tapable calls as each tap is registered. tapable has no untap and its compiled call is
+ * fixed, so after a change the next call compiles a hook anew, its taps in plan order; a call in progress keeps its own.
+ */
+export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
+  readonly #cells: TapCell<F>[] = []
+  #compiled: H | undefined
+
+  constructor(
+    readonly name: string,
+    protected readonly report: Report,
+  ) {}
+
+  tap(tapper: Tapper, fn: F): void {
+    const cell = new TapCell(tapper.owner, tapper.depth, fn)
+    tapper.scope.defer(`tap ${this.name}`, async () => {
+      cell.fn = undefined
+      this.#cells.splice(this.#cells.indexOf(cell), 1)
+      this.#compiled = undefined
+      await cell.idle()
+    })
+    this.#cells.splice(this.#cells.findLastIndex(other => cell.follows(other)) + 1, 0, cell)
+    this.#compiled = undefined
+  }
+
+  /** Taps that are there now. */
+  get size(): number {
+    return this.#cells.length
+  }
+
+  /** An empty hook of tapable. */
+  protected abstract make(): H
+
+  /** The function that tapable calls in the place of a tap. */
+  protected abstract guarded(cell: TapCell<F>): (...args: never[]) => unknown
+
+  /** How taps are handed to tapable. */
+  protected abstract readonly type: 'sync' | 'async'
+
+  protected get hook(): H {
+    this.#compiled ??= this.#compile()
+    return this.#compiled
+  }
+
+  #compile(): H {
+    const hook = this.make()
+    hook.intercept({ register: tap => ({ ...tap, type: this.type, fn: this.guarded(tap.cell) }) })
+    for (const cell of this.#cells) hook.tap({ name: cell.owner, cell }, cell.fn as never)
+    return hook
+  }
+
+  protected blame(owner: string, error: unknown): void {
+    this.report({ owner, hook: this.name, error })
+  }
+}
+
+/** A hook whose taps may take time, each as long as the deadline. */
+export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H extends AnyTapable> extends Tapped<F, H> {
+  protected readonly type = 'async'
+  readonly #deadlines: Deadlines
+
+  constructor(
+    name: string,
+    protected readonly guarding: Guarding,
+  ) {
+    super(name, guarding.report)
+    this.#deadlines = new Deadlines(guarding)
+  }
+
+  /** Calls the tap; `settle` hears what it answers (`undefined` when it has gone), what it throws, or that it is late. */
+  protected bounded(cell: TapCell<F>, args: readonly unknown[], settle: Settle): void {
+    let answer: unknown
+    try {
+      answer = cell.fn?.(...(args as never[]))
+    } catch (error) {
+      settle(true, error)
+      return
+    }
+    if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') settle(false, answer)
+    else this.#deadlines.watch(cell as TapCell<never>, answer as PromiseLike<unknown>, settle)
+  }
+
+  /** The same for a tap that others can do without: a fault is reported, and from the fifth in a row on it is left out. */
+  protected attempt(cell: TapCell<F>, args: readonly unknown[], done: (answer: unknown) => void): void {
+    if (this.#isMuted(cell)) {
+      done(undefined)
+      return
+    }
+    this.bounded(cell, args, (failed, value) => {
+      if (!failed) cell.faults = 0
+      // One that was under way when the tap was muted tells nothing new.
+      else if (!this.#isMuted(cell)) this.#count(cell, value)
+      done(failed ? undefined : value)
+    })
+  }
+
+  #isMuted(cell: TapCell<F>): boolean {
+    return cell.faults >= MUTED_AFTER && this.guarding.clock.monotonic() < cell.mutedUntil
+  }
+
+  #count(cell: TapCell<F>, error: unknown): void {
+    cell.faults++
+    if (cell.faults < MUTED_AFTER) {
+      this.blame(cell.owner, error)
+      return
+    }
+    const ms = Math.min(LONGEST_MUTE_MS, MUTE_MS * 2 ** (cell.faults - MUTED_AFTER))
+    cell.mutedUntil = this.guarding.clock.monotonic() + ms
+    const text = `${messageOf(error)}; after ${cell.faults} faults in a row it is left out for ${ms / 1000} s`
+    this.blame(cell.owner, new Error(text, { cause: error }))
+  }
+}
