@@ -4,15 +4,13 @@ import type { Clock, Timer } from './contract/clock.js'
 import type { Db } from './contract/db.js'
 import type { DiskRoom } from './contract/disk.js'
 import type { Hook, Report, Tapper } from './contract/hook.js'
-import type { HostView } from './contract/host-view.js'
+import type { DropIns, HostView } from './contract/host-view.js'
 import type { Ids } from './contract/ids.js'
 import type { Plugin } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
-import type { RegistryToken } from './contract/token.js'
 import type { EventLog } from './events/log.js'
 import { hookFactory } from './hooks/index.js'
-import { dropInsFor } from './host/drop-ins.js'
-import type { Host } from './host/host.js'
+import { collected, type KernelHooks } from './hooks/kernel-hooks.js'
 import type { PluginTables } from './host/tables.js'
 import { type LogLine, logFor } from './log.js'
 import type { ReconcileLoop } from './reconcile/loop.js'
@@ -40,7 +38,8 @@ export interface KernelParts {
   readonly config: LiveConfig
   readonly host: HostView
   readonly request: PluginKernel['request']
-  readonly running: Host
+  readonly hooks: KernelHooks
+  readonly dropIns: (owner: string) => DropIns
 }
 
 /** The kernel as one plugin is handed it: its name on everything, what it acquires on its scope. */
@@ -50,7 +49,7 @@ export function bindKernel(
   needs: Record<string, unknown>,
   tapper: Tapper & { scope: OwnedScope; tables: PluginTables },
 ): PluginKernel {
-  const { home, env, clock, ids, disk, records, host, report, config, running } = parts
+  const { home, env, clock, ids, disk, records, host, report, config } = parts
   const { name, version } = plugin
   const { scope, tables } = tapper
   return {
@@ -71,7 +70,7 @@ export function bindKernel(
     reconcile: parts.reconcile.bind(name),
     host,
     request: parts.request,
-    dropIns: dropInsFor(running, name),
+    dropIns: parts.dropIns(name),
     hooks: hookFactory(name, report, clock),
     spawn: async request => {
       const handle = await parts.spawner.spawn({ ...request, owner: name })
@@ -99,13 +98,7 @@ export function bindKernel(
         config.onChange(entry, fn, error => report({ owner: name, hook, error })),
       )
     },
-    collect: <T>(token: RegistryToken<T>) =>
-      running.registries.declared(token.registry).collect() as { owner: string; entry: T }[],
-    register: (surface, self) => {
-      const required = Object.entries(plugin.requires)
-      const services = new Map(required.map(([need, to]) => ['id' in to ? to.id : to.maybe.id, needs[need]]))
-      running.registries.register(tapper, surface, self, id => services.get(id))
-    },
+    collect: token => collected(parts.hooks, token),
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }
 }

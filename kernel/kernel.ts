@@ -5,6 +5,7 @@ import { guardCatalog } from './catalog-guard.js'
 import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
+import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { HostView } from './contract/host-view.js'
@@ -14,10 +15,14 @@ import type { Home } from './contract/plugin-kernel.js'
 import type { Setting } from './contract/surface.js'
 import { DiskGuard } from './disk-guard.js'
 import { EventLog, eventLimits } from './events/log.js'
+import { tellOfRecords } from './events/record-events.js'
 import { checkSocketPath, discovery, prepareHome } from './home.js'
+import { collected, kernelHooks } from './hooks/kernel-hooks.js'
+import { dropInsFor } from './host/drop-ins.js'
+import { FaultLog } from './host/fault-log.js'
 import { Host } from './host/host.js'
-import { quiesceAll } from './host/quiesce.js'
-import { inheritedBy } from './host/tables.js'
+import { runServices } from './host/service-loop.js'
+import { inheritedBy, migrateTables } from './host/tables.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
@@ -25,6 +30,7 @@ import type { LogLine } from './log.js'
 import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
+import { OwnedScope } from './scope.js'
 import { createSpawner } from './spawn.js'
 import { openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
@@ -32,7 +38,7 @@ import { version } from './version.js'
 
 /** A running kernel. */
 export interface Kernel {
-  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload' | 'report'>
+  readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'> & { readonly report: Report }
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
   inject(request: InjectRequest): Promise<InjectReply>
@@ -45,6 +51,7 @@ export interface Kernel {
 }
 
 const SHUTDOWN_MS = 10_000
+const RELEASE_MS = 5000
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -60,7 +67,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   }
   // SQLite compiles in other threads while this one loads the code that comes next.
   const engine = proveEngine()
-  const http = import('./http/transport.js')
+  const http = Promise.all([import('./http/transport.js'), import('./http/stages.js')])
   // Whoever awaits them hears of a failure.
   for (const early of [engine, http]) early.catch(() => {})
   try {
@@ -100,8 +107,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     store.share(inheritedBy(options.plugins))
     store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
     const db = store.db
-    let host: Host | undefined
-    const report: Report = fault => host?.report(fault)
+    const faults = new FaultLog(clock, write)
+    const { report } = faults
     const spawner = createSpawner({
       homeId: await homeIdentity(db, home.root, () => ids.hex(16)),
       table: processTable(db),
@@ -123,14 +130,19 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await spawner.stopAll().finally(() => reap('this daemon'))
     })
 
+    const scope = new OwnedScope('kernel', clock)
+    undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
+    const hooks = kernelHooks(report, clock)
     const events = new EventLog(db, clock, ids, report, { dir: home.path('events'), room }, eventLimits(config))
     undo.push(() => events.close())
-    const records = new RecordStore(db, clock, events, report)
+    tellOfRecords(hooks, scope, events)
+    const records = new RecordStore(db, clock, hooks, scope)
     const reconcile = new ReconcileLoop(records, clock, ids, report)
-    records.follower = reconcile
-    const { Transport } = await http
+    reconcile.attach(hooks, scope, db.onDurable.bind(db))
+    runServices(hooks, scope, clock, ids, report)
+    const [{ Transport }, { attachTransport }] = await http
     const transport = new Transport({
-      routes: () => host?.registries.routes.collect().map(({ entry }) => entry) ?? [],
+      routes: () => collected(hooks, Collected.routes).map(({ entry }) => entry),
       clock,
       ids,
       // Reads are ahead of a full disk only by work that nobody was told is done.
@@ -139,13 +151,14 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
           if (!reading || error.code !== 'disk_full') throw error
         }),
       full: () => disk.refusal(),
-      unrouted: () => host?.registries.unrouted.collect() ?? [],
+      unrouted: () => collected(hooks, Collected.unrouted),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
       maxStreams: () => config.get(KernelSettings.maxStreams),
       warn: text => say('warn', text),
       ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })
+    attachTransport(transport, hooks, scope)
     undo.push(() => transport.end())
     const startedAt = clock.now()
     const hostView: HostView = {
@@ -154,19 +167,22 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(safeMode === undefined ? {} : { safeMode }),
       pid: spawner.self,
       userHome: options.env?.HOME ?? os.homedir(),
-      plugins: () => host?.slots.view() ?? [],
+      plugins: () => host.slots.view(),
       listeners: () => transport.listeners(),
       tcp: () => transport.tcpState(),
       streams: () => transport.streams.counts(),
-      settings: () => host?.registries.settings.collect() ?? [],
-      commands: () => host?.registries.commands.collect() ?? [],
-      faults: () => host?.faults() ?? [],
-      unknownPlugins: () => host?.slots.unknown() ?? [],
+      settings: () => collected(hooks, Collected.settings),
+      commands: () => collected(hooks, Collected.commands),
+      faults: () => faults.list(),
+      unknownPlugins: () => host.slots.unknown(),
       store: () => store.status(),
       checkpoint: () => store.checkpoint(),
       document: async () => {
         const { buildDocument } = await import('./http/openapi.js')
-        return buildDocument(host?.registries.routes.collect().map(({ entry }) => entry.route) ?? [], version)
+        return buildDocument(
+          collected(hooks, Collected.routes).map(({ entry }) => entry.route),
+          version,
+        )
       },
       config: () => config.state(),
     }
@@ -186,24 +202,22 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       spawner,
       request: transport.inject.bind(transport),
     }
-    host = new Host({
+    const host: Host = new Host({
       clock,
-      ids,
-      store,
-      records,
-      reconcile,
-      transport,
+      hooks,
+      report,
       disabled,
       leftOut,
       ...(safeMode === undefined ? {} : { safeMode }),
       replace,
       critical: options.critical ?? [],
-      kernelFor: (plugin, needs, tapper) => {
-        config.adopt(plugin.name, plugin.surface.settings ?? [])
-        if (plugin.name.includes('.') && plugin.surface.settings?.length)
-          tapper.scope.defer('settings', () => config.disown(plugin.name))
-        return bindKernel({ ...parts, config, host: hostView, running: host as Host }, plugin, needs, tapper)
+      migrate: slot => migrateTables(store, slot),
+      adopt: ({ name, surface: { settings = [] } }, scope) => {
+        config.adopt(name, settings)
+        if (name.includes('.') && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
+      kernelFor: (plugin, needs, tapper) =>
+        bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => {
         const type =
@@ -212,20 +226,23 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         void db.tx(t => events.emit(t, type, payload, { subject: name })).catch(() => {})
       },
     })
-    const running = host
     disk.onHealed(
       () =>
         void store.settled().then(
-          () => running.startWaiting(),
+          () => host.startWaiting(),
           () => {},
         ),
     )
-    undo.push(async () => errors.push(...(await running.releaseAll())))
+    const dropIns = (owner: string) =>
+      dropInsFor(host, owner, async name => {
+        store.forget(name)
+        await db.durable()
+      })
+    undo.push(async () => errors.push(...(await host.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
     if (disk.writable) await host.startWaiting()
-    host.startServices()
     events.start()
 
     const doors = options.listen ?? []
@@ -252,16 +269,16 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const order = options.quiesceOrder ?? ['http', 'socket']
     let closing: Promise<readonly Error[]> | undefined
     const shutDown = async () => {
-      await quiesceAll(running, transport, order, clock, SHUTDOWN_MS)
+      await host.quiesce(order, SHUTDOWN_MS)
       await rollback()
       return errors
     }
     return {
       host: Object.assign(hostView, {
-        load: running.load.bind(running),
-        unload: running.unload.bind(running),
-        reload: running.reload.bind(running),
-        report: running.report,
+        load: host.load.bind(host),
+        unload: host.unload.bind(host),
+        reload: host.reload.bind(host),
+        report,
       }),
       home,
       inject: request => transport.inject(request),

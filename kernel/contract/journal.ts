@@ -1,5 +1,3 @@
-import type { StoreError } from '../store/error.js'
-
 /** One record; sequences start at 1 and are contiguous. */
 export interface JournalRecord {
   readonly sequence: number
@@ -13,7 +11,7 @@ export interface JournalRecord {
  */
 export interface Journal {
   /** Why nothing can be appended, of one that was opened `intact` and is damaged. */
-  readonly damage?: StoreError | undefined
+  readonly damage?: Error | undefined
   /** Raised at an open after an unclean end: a sequence of an older generation may stand for something else now. */
   readonly generation: number
   /** First sequence that is kept. */

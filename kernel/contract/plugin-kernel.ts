@@ -12,7 +12,7 @@ import type { ProcessHandle, SpawnRequest } from './process.js'
 import type { Reconcile } from './reconcile.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
-import type { Setting, Surface } from './surface.js'
+import type { Setting } from './surface.js'
 import type { TextFile } from './text-file.js'
 import type { Needs, RegistryToken, Resolved } from './token.js'
 
@@ -76,8 +76,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   onSetting<T>(entry: Setting<T>, fn: (value: T) => void): void
   /** Everything contributed now to a registry. */
   collect<T>(registry: RegistryToken<T>): Contribution<T>[]
-  /** Taps the registries of the kernel with everything on a surface; `self` is what its functions are called with. */
-  register<S>(surface: Surface<S>, self: S): void
   /** Taps a hook; the tap goes with the scope. */
   tap<F>(hook: Hook<F>, fn: NoInfer<F>): void
 }

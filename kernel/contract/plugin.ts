@@ -17,7 +17,10 @@ export interface Plugin {
   readonly surface: Surface<any>
   /** Begins to load the code of `apply`; a boot calls it for all plugins before it applies the first. */
   load?(): Promise<unknown>
-  /** Acquires what the plugin needs and returns its service; everything acquired hangs on `kernel.scope`. */
+  /**
+   * Acquires what the plugin needs and returns its service, with which the functions of its surface are called (without one:
+   * with `kernel`). Everything acquired hangs on `kernel.scope`. The surface is registered when this has resolved.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   apply(kernel: PluginKernel<any>): Awaitable<unknown>
 }
@@ -52,7 +55,6 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       async apply(kernel: PluginKernel<N>) {
         const Service = await head.service()
         const self = new Service(kernel)
-        kernel.register(surface, self)
         await (self as { start?: () => Awaitable<void> }).start?.()
         return self
       },

@@ -1,7 +1,5 @@
 import type { Actor, Party } from './actor.js'
 import type { Tx } from './db.js'
-import type { Fault } from './errors.js'
-import type { Hook } from './hook.js'
 import type { Kind, RecordScope } from './kind.js'
 
 /** A stored resource (Specification A, "Desired-state resource record"); times in epoch milliseconds. */
@@ -94,9 +92,6 @@ export interface Records {
   list(filter: RecordFilter): StoredRecord[]
   /** What a route can refuse before it looks at a body: invalid names (422), then actors and kinds that write elsewhere (403). */
   checkWriter(actor: Actor, kind: string, id: string): void
-  /** Says whether a record scope of kind `workspace` may be used; the plugin that owns those taps it. */
-  readonly scopeGuard: Hook<(t: Tx, scope: RecordScope) => Fault | undefined>
-  readonly writeGuard: Hook<(t: Tx, change: RecordChange) => Fault | undefined>
   kinds(): { readonly name: string; readonly registered: boolean; readonly onDemand: boolean; readonly count: number }[]
 }
 

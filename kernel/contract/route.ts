@@ -205,3 +205,13 @@ export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })
 export const channelled = (reply: Omit<SocketReply, 'status'>): SocketReply => ({ status: 101, ...reply })
 export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })
+
+/** Stable: derived from method and path alone, `getThingsByIdParts`. */
+export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  const words = path
+    .replace(/^\/api\//, '')
+    .replaceAll('{', 'by_')
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean)
+  return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
+}

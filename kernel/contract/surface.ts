@@ -4,6 +4,7 @@ import type { Inherited, Migration } from './db.js'
 import type { ErrorEntry, ErrorTable, Fault } from './errors.js'
 import type { EventType } from './event.js'
 import type { Hook } from './hook.js'
+import type { KernelTaps } from './kernel-hooks.js'
 import type { Kind } from './kind.js'
 import type { Reconciler } from './reconcile.js'
 import type { Route } from './route.js'
@@ -96,6 +97,8 @@ export interface Surface<S> {
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]
   readonly taps?: readonly Tap<S>[]
+  /** Taps on the hooks of the kernel itself. */
+  readonly hooks?: KernelTaps<S>
 }
 
 /** The surface of a service of type `S`: typed constructors for what needs to know it. */

@@ -1,4 +1,11 @@
-import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
+import {
+  AsyncParallelHook,
+  AsyncSeriesBailHook,
+  AsyncSeriesHook,
+  AsyncSeriesWaterfallHook,
+  SyncBailHook,
+  SyncHook,
+} from 'tapable'
 import type { Clock } from '../contract/clock.js'
 import type { Tx } from '../contract/db.js'
 import { Fault, messageOf } from '../contract/errors.js'
@@ -70,6 +77,88 @@ export class Notify<A extends readonly unknown[]>
 
   protected guarded(cell: TapCell<NotifyTap<A>>) {
     return (args: A, done: Done<void>) => this.attempt(cell, args, () => done(null))
+  }
+}
+
+type AnnounceTap<A extends readonly unknown[]> = (...args: A) => void
+
+/** Tells at once that something is so. A tap that throws is reported and the next one runs. */
+export class Announce<A extends readonly unknown[]> extends Tapped<
+  AnnounceTap<A>,
+  SyncHook<[A], void, WithCell<AnnounceTap<A>>>
+> {
+  protected readonly type = 'sync'
+
+  call(...args: A): void {
+    this.hook.call(args)
+  }
+
+  protected make() {
+    return new SyncHook<[A], void, WithCell<AnnounceTap<A>>>(['args'])
+  }
+
+  protected guarded(cell: TapCell<AnnounceTap<A>>) {
+    return (args: A) => {
+      try {
+        cell.fn?.(...args)
+      } catch (error) {
+        this.blame(cell.owner, error)
+      }
+    }
+  }
+}
+
+type StrictTap<A extends readonly unknown[]> = (t: Tx, ...args: A) => void
+
+/** Tells of something inside its transaction: what a tap throws is reported and reaches the caller, who lets it abort that. */
+export class Strict<A extends readonly unknown[]> extends Tapped<
+  StrictTap<A>,
+  SyncHook<[Tx, A], void, WithCell<StrictTap<A>>>
+> {
+  protected readonly type = 'sync'
+
+  call(t: Tx, ...args: A): void {
+    this.hook.call(t, args)
+  }
+
+  protected make() {
+    return new SyncHook<[Tx, A], void, WithCell<StrictTap<A>>>(['t', 'args'])
+  }
+
+  protected guarded(cell: TapCell<StrictTap<A>>) {
+    return (t: Tx, args: A) => {
+      try {
+        cell.fn?.(t, ...args)
+      } catch (error) {
+        if (!(error instanceof Fault)) this.blame(cell.owner, error)
+        throw error
+      }
+    }
+  }
+}
+
+/** Runs all taps at once; one that fails or is late is reported. */
+export class Concurrent<A extends readonly unknown[]> extends AsyncTapped<
+  NotifyTap<A>,
+  AsyncParallelHook<[A, number], WithCell<NotifyTap<A>>>
+> {
+  /** @param ms milliseconds that each tap has */
+  async call(ms: number, ...args: A): Promise<void> {
+    await this.hook.promise(args, ms)
+  }
+
+  protected make() {
+    return new AsyncParallelHook<[A, number], WithCell<NotifyTap<A>>>(['args', 'ms'])
+  }
+
+  protected guarded(cell: TapCell<NotifyTap<A>>) {
+    return (args: A, ms: number, done: Done<void>) => {
+      const settle = (failed: boolean, value: unknown) => {
+        if (failed) this.blame(cell.owner, value)
+        done(null)
+      }
+      this.bounded(cell, args, settle, ms)
+    }
   }
 }
 

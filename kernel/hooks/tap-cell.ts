@@ -58,6 +58,8 @@ class PendingCall {
   constructor(
     private readonly cell: TapCell<unknown>,
     private readonly settle: Settle,
+    /** Milliseconds. */
+    readonly deadline: number,
   ) {
     cell.enter()
   }
@@ -76,10 +78,10 @@ export class Deadlines {
   /** Calls of this turn. */
   #fresh: PendingCall[] = []
 
-  constructor(private readonly guarding: Pick<Guarding, 'clock' | 'deadlineMs'>) {}
+  constructor(private readonly clock: Clock) {}
 
-  watch(cell: TapCell<never>, work: PromiseLike<unknown>, settle: Settle): void {
-    const call = new PendingCall(cell as TapCell<unknown>, settle)
+  watch(cell: TapCell<never>, work: PromiseLike<unknown>, settle: Settle, ms: number): void {
+    const call = new PendingCall(cell as TapCell<unknown>, settle, ms)
     if (this.#fresh.length === 0) setImmediate(() => this.#arm())
     // Calls that follow each other within one turn, however many, are not kept for its end.
     else if (this.#fresh.at(-1)?.settled) this.#fresh.pop()
@@ -91,12 +93,12 @@ export class Deadlines {
   }
 
   #arm(): void {
-    const { clock, deadlineMs } = this.guarding
     const fresh = this.#fresh
     this.#fresh = []
     for (const call of fresh) {
-      if (call.settled) continue
-      call.timer = clock.timeout(deadlineMs, () => call.end(true, new Error(`no end within ${deadlineMs} ms`)))
+      const { settled, deadline } = call
+      if (settled || deadline === Infinity) continue
+      call.timer = this.clock.timeout(deadline, () => call.end(true, new Error(`no end within ${deadline} ms`)))
     }
   }
 }

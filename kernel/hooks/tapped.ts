@@ -78,11 +78,14 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
     protected readonly guarding: Guarding,
   ) {
     super(name, guarding.report)
-    this.#deadlines = new Deadlines(guarding)
+    this.#deadlines = new Deadlines(guarding.clock)
   }
 
-  /** Calls the tap; `settle` hears what it answers (`undefined` when it has gone), what it throws, or that it is late. */
-  protected bounded(cell: TapCell<F>, args: readonly unknown[], settle: Settle): void {
+  /**
+   * Calls the tap; `settle` hears what it answers (`undefined` when it has gone), what it throws, or that it is late. A tap of
+   * the kernel itself (depth below 0) bounds its own work.
+   */
+  protected bounded(cell: TapCell<F>, args: readonly unknown[], settle: Settle, ms = this.guarding.deadlineMs): void {
     let answer: unknown
     try {
       answer = cell.fn?.(...(args as never[]))
@@ -91,7 +94,13 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
       return
     }
     if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') settle(false, answer)
-    else this.#deadlines.watch(cell as TapCell<never>, answer as PromiseLike<unknown>, settle)
+    else
+      this.#deadlines.watch(
+        cell as TapCell<never>,
+        answer as PromiseLike<unknown>,
+        settle,
+        cell.depth < 0 ? Infinity : ms,
+      )
   }
 
   /** The same for a tap that others can do without: a fault is reported, and from the fifth in a row on it is left out. */

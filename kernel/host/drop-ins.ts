@@ -2,8 +2,8 @@ import { KernelErrors } from '../contract/errors.js'
 import type { DropIns } from '../contract/host-view.js'
 import type { Host } from './host.js'
 
-/** What one plugin may do to others. */
-export function dropInsFor(host: Host, owner: string): DropIns {
+/** What one plugin may do to others. `forget` drops the tables of a plugin, durably. */
+export function dropInsFor(host: Host, owner: string, forget: (name: string) => Promise<void>): DropIns {
   const checkName = (own: string) => {
     if (!own.includes('.')) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
   }
@@ -21,9 +21,7 @@ export function dropInsFor(host: Host, owner: string): DropIns {
     async purge(own) {
       checkName(own)
       if (host.slots.nameOf(own)) throw KernelErrors.forbidden(`${own} runs: remove it first`)
-      const { store } = host.options
-      store.forget(own)
-      await store.db.durable()
+      await forget(own)
     },
   }
 }

@@ -1,4 +1,8 @@
+import type { Clock } from '../contract/clock.js'
+import { messageOf } from '../contract/errors.js'
+import type { Report } from '../contract/hook.js'
 import type { AttributedFault } from '../contract/host-view.js'
+import type { LogLine } from '../log.js'
 
 /** Different faults kept of one plugin, and lines written for it in a minute. */
 const KEPT = 50
@@ -8,6 +12,19 @@ const LONGEST = 2000
 
 /** Whose fault it was. The same again is counted, and the flood of one plugin costs the others no place and no log. */
 export class FaultLog {
+  constructor(
+    private readonly clock: Pick<Clock, 'now'>,
+    private readonly write: (line: LogLine) => void,
+  ) {}
+
+  /** Remembers a failure and whose it is; it hurts nobody else. */
+  readonly report: Report = ({ owner, hook, error }) => {
+    const at = this.clock.now()
+    const text = messageOf(error)
+    if (this.add({ at, owner, where: hook, error: text }))
+      this.write({ level: 'warn', time: at, msg: `${owner} failed in ${hook}`, plugin: owner, error: text })
+  }
+
   /** The latest last. */
   readonly #faults = new Map<string, AttributedFault>()
   readonly #lines = new Map<string, { readonly since: number; written: number }>()

@@ -1,148 +1,114 @@
-import type { Clock } from '../contract/clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
-import type { Report, Tapper } from '../contract/hook.js'
-import { type AttributedFault, type PluginState, reasonOf } from '../contract/host-view.js'
-import type { Ids } from '../contract/ids.js'
+import type { PluginState } from '../contract/host-view.js'
+import { reasonOf } from '../contract/host-view.js'
 import type { Plugin } from '../contract/plugin.js'
-import type { PluginKernel } from '../contract/plugin-kernel.js'
-import type { Transport } from '../http/transport.js'
-import type { ReconcileLoop } from '../reconcile/loop.js'
-import type { RecordStore } from '../records/store.js'
 import { OwnedScope, within } from '../scope.js'
-import type { Store } from '../store/index.js'
-import { duplicateOf } from './duplicates.js'
-import { FaultLog } from './fault-log.js'
+import { Changing } from './changing.js'
+import { Claims } from './claims.js'
+import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf, resolveNeeds } from './plan.js'
-import { quiesce } from './quiesce.js'
-import { startReconcilers } from './reconcilers.js'
-import { Registries } from './registries.js'
+import { quiesceAll, quiesceOne } from './quiesce.js'
+import { register } from './register.js'
 import type { Seat } from './seat.js'
-import { keepRunning } from './service-loop.js'
-import { type Slot, type SlotOptions, Slots } from './slots.js'
-import { migrateTables, type PluginTables } from './tables.js'
+import { type Slot, Slots } from './slots.js'
 
-type LetIn = () => Promise<void>
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000
-const DRAIN_MS = 5000
 
-export interface HostOptions extends SlotOptions {
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly store: Store
-  readonly records: RecordStore
-  readonly reconcile: ReconcileLoop
-  readonly transport: Transport
-  /** Plugins without which the boot stops. */
-  readonly critical: readonly string[]
-  /** Makes what a plugin is handed. */
-  readonly kernelFor: (
-    plugin: Plugin,
-    needs: Record<string, unknown>,
-    tapper: Tapper & { scope: OwnedScope; tables: PluginTables },
-  ) => PluginKernel
-  readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
-}
-
-/** Runs plugins and knows none by name. A change is two steps: who has to go leaves, dependents first, and all is settled. */
+/**
+ * Runs plugins and knows none by name. A change is a sequence of stages, each a hook of the kernel: who has to go leaves,
+ * dependents first; who can start is applied; then kinds are known, records projected, loops started and routes published.
+ */
 export class Host {
-  readonly registries: Registries
   readonly slots: Slots
   readonly #services = new Map<string, unknown>()
-  readonly #faults = new FaultLog()
-  /** Lets in the requests that wait for routes of those who left; called when the change is over. */
-  #held: LetIn[] = []
+  readonly #claims = new Claims()
   #queue: Promise<void> = Promise.resolve()
 
   constructor(readonly options: HostOptions) {
-    this.registries = new Registries(this.report)
     this.slots = new Slots(options)
   }
 
-  /** Remembers a failure and whose it is; it hurts nobody else. */
-  readonly report: Report = ({ owner, hook, error }) => {
-    const text = messageOf(error)
-    if (this.#faults.add({ at: this.options.clock.now(), owner, where: hook, error: text }))
-      this.options.log('warn', `${owner} failed in ${hook}`, { plugin: owner, error: text })
-  }
-
-  faults = (): readonly AttributedFault[] => this.#faults.list()
-
-  /** plan → migrate → apply → collect → publish → boot reconcile. Loops start with {@link startServices}. */
+  /** Starts all that can start: apply → known → published → projected → running. */
   async boot(plugins: readonly Plugin[]): Promise<void> {
+    const { hooks, report, critical } = this.options
     for (const plugin of plugins) {
-      const refused = this.slots.admit(plugin)
-      if (refused !== undefined) this.report({ owner: plugin.name, hook: 'plan', error: refused })
+      const error = this.slots.admit(plugin)
+      if (error !== undefined) report({ owner: plugin.name, hook: 'plan', error })
     }
-    await this.#settle(new Set())
-    for (const name of this.options.critical) {
+    const change = new Changing(true)
+    await this.#settle(change)
+    for (const name of critical) {
       const slot = this.slots.get(name)
       if (slot?.state.status === 'active' || slot?.full) continue
       const why = slot ? reasonOf(slot.state) : 'it is absent'
       throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
     }
-    await this.#publish().catch(error => this.#failUnservable(error))
-    await this.#reconcileNew()
+    await this.#publish(change)
+    await hooks.projected.call(change)
     this.slots.booted = true
+    await hooks.running.call(change)
   }
 
-  startServices(owners: ReadonlySet<string> = new Set(this.slots.names())): void {
-    const { clock, ids } = this.options
-    for (const { owner, entry } of this.registries.services.collect()) {
-      const scope = this.slots.get(owner)?.scope
-      if (scope && owners.has(owner)) keepRunning(owner, entry, scope, clock, ids, this.report)
-    }
-  }
-
-  /** Loads a plugin; those that waited for it start too. One that replaces a plugin takes its place as {@link reload} does. */
+  /**
+   * Loads a plugin into the running host; those that waited for it start too. One that replaces a plugin that runs takes its
+   * place as {@link reload} does.
+   */
   load(plugin: Plugin): Promise<PluginState> {
-    return this.#change(async () => {
+    return this.#change(async change => {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
-      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat)
+      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat, change)
       if (before?.scope) throw new Error(`${seat.plugin.name} is loaded already`)
       const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
       this.slots.forgive(slot)
-      await this.#begin()
+      await this.#begin(change)
       return slot.state
     })
   }
 
   /**
-   * Puts another version in the place of a plugin and starts its dependents on it. When it does not start, the version that
-   * ran before comes back.
+   * Puts another version in the place of a plugin and starts its dependents on it. What can be refused by looking at it is
+   * refused before anything that runs is released; when it does not start, the version that ran before comes back.
    * @throws Fault `reload_failed`, saying why
    */
   reload(plugin: Plugin): Promise<PluginState> {
-    return this.#change(async () => {
+    return this.#change(async change => {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
-      if (before) return this.#exchange(before, seat)
-      throw new Error(`no plugin is named ${seat.plugin.name}`)
+      if (!before) throw new Error(`no plugin is named ${seat.plugin.name}`)
+      return this.#exchange(before, seat, change)
     })
   }
 
   /** Unloads a plugin and those that require it, dependents first; dependents then wait for it. */
   unload(name: string): Promise<void> {
-    return this.#change(async () => {
+    return this.#change(async change => {
       const root = this.slots.get(name)
       if (!root) throw new Error(`no plugin is named ${name}`)
-      await this.#leave(root)
+      await this.#leave(root, change)
       this.slots.vacate(name)
       if (root.displaced) this.slots.seat({ plugin: root.displaced })
-      await this.#begin()
+      await this.#begin(change)
     })
   }
 
   /** There is room on the disk: the plugins that found none start. */
   async startWaiting(): Promise<void> {
-    if (this.slots.booted && this.slots.retryFull()) await this.#change(() => this.#begin())
+    if (this.slots.booted && this.slots.retryFull()) await this.#change(change => this.#begin(change))
+  }
+
+  /** First pass of a shutdown: what runs is ended phase by phase, in `ms` altogether; phases not named here come last. */
+  quiesce(order: readonly string[], ms: number): Promise<void> {
+    return quiesceAll(this.slots.loaded(), this.options, order, ms)
   }
 
   /** Releases every plugin, in reverse order of dependency. */
   async releaseAll(): Promise<Error[]> {
     const errors: Error[] = []
-    for (const { name } of [...this.slots.plan().order].reverse()) {
+    const owners = [...this.slots.plan().order].reverse().map(({ name }) => name)
+    await this.options.hooks.leaving.call({ owners, why: 'shutdown' })
+    for (const name of owners) {
       const slot = this.slots.get(name)
       if (slot) errors.push(...(await this.#release(slot)))
     }
@@ -150,11 +116,9 @@ export class Host {
   }
 
   /** One change after the other. Their routes are published outside of the queue, so that a burst of them shares a generation. */
-  async #change<T>(work: () => Promise<T>): Promise<T> {
-    let held: LetIn[] = []
-    const done = this.#queue.then(work).finally(() => {
-      held = this.#held.splice(0)
-    })
+  async #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
+    const change = new Changing(false)
+    const done = this.#queue.then(() => work(change))
     this.#queue = done.then(
       () => {},
       () => {},
@@ -162,101 +126,112 @@ export class Host {
     try {
       return await done
     } finally {
-      await this.#publish(held)
+      await this.#publish(change)
     }
   }
 
-  async #publish(held = this.#held.splice(0)): Promise<void> {
-    await Promise.all([this.options.transport.publish(), ...held.map(letIn => letIn())])
+  /** Those whose routes cannot be served fail, and the rest is published. */
+  async #publish(change: Changing): Promise<void> {
+    const { hooks } = this.options
+    await hooks.published.call(change)
+    if (await this.#failRefused(change)) {
+      await this.#settle(change)
+      await hooks.published.call(change)
+    }
   }
 
   /** What a change brought begins to work. */
-  async #begin(): Promise<void> {
-    const fresh = new Set<string>()
-    await this.#settle(fresh)
-    await this.#reconcileNew()
-    this.startServices(fresh)
+  async #begin(change: Changing): Promise<void> {
+    await this.#settle(change)
+    await this.options.hooks.projected.call(change)
+    await this.options.hooks.running.call(change)
   }
 
   /** Applies whoever can start, until nobody can any more, and makes known what all of them registered. */
-  async #settle(fresh: Set<string>): Promise<void> {
-    for (;;) {
-      const { order, depths, stuck } = this.slots.plan()
-      // All of them are noted before anybody who takes their place is planned.
-      if (stuck.map(([name, state]) => this.slots.stay(name, state)).includes(true)) continue
-      const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
-      if (next.length === 0) break
-      for (const { name } of next) {
-        fresh.add(name)
-        await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0)
+  async #settle(change: Changing): Promise<void> {
+    do {
+      for (;;) {
+        const { order, depths, stuck } = this.slots.plan()
+        // All of them are noted before anybody who takes their place is planned.
+        if (stuck.map(([name, state]) => this.slots.stay(name, state)).includes(true)) continue
+        const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
+        if (next.length === 0) break
+        for (const { name } of next) {
+          change.started.add(name)
+          await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0, change)
+        }
       }
-      await this.#failDuplicates(fresh)
-    }
-    const kinds = this.registries.kinds.collect()
-    this.options.records.setKinds(new Map(kinds.map(({ entry }) => [entry.name, entry])))
+      this.options.hooks.known.call(change)
+    } while (await this.#failRefused(change))
   }
 
-  async #apply(slot: Slot, depth: number): Promise<void> {
+  async #failRefused(change: Changing): Promise<boolean> {
+    const refused = [...change.refused]
+    change.refused.clear()
+    for (const [owner, error] of refused) {
+      const slot = this.slots.get(owner)
+      if (slot?.scope) await this.#fail(slot, error, change)
+      else if (change.boot) throw new Error(error)
+    }
+    return refused.length > 0
+  }
+
+  async #apply(slot: Slot, depth: number, change: Changing): Promise<void> {
     const { plugin } = slot
+    const { name, surface } = plugin
     // What it needs may have failed since the plan was made; the next plan says so.
     if (needsOf(plugin).some(({ id, hard }) => hard && !this.#services.has(id))) return
-    const scope = new OwnedScope(plugin.name, this.options.clock)
+    const scope = new OwnedScope(name, this.options.clock)
+    const tapper = { owner: name, depth, scope }
     slot.scope = scope
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
-      if (this.slots.booted || slot.by || plugin.name.includes('.')) await this.options.transport.check(plugin)
-      const tables = migrateTables(this.options.store, slot)
+      if (this.slots.booted || slot.by || name.includes('.')) await this.#check(slot)
+      else this.#checkClaims(slot)
+      this.#claims.take(plugin)
+      const tables = this.options.migrate(slot)
+      this.options.adopt(plugin, scope)
       const needs = resolveNeeds(plugin, this.#services)
-      const kernel = this.options.kernelFor(plugin, needs, { owner: plugin.name, depth, scope, tables })
+      const kernel = this.options.kernelFor(plugin, needs, { ...tapper, tables })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
+      const required = new Map(needsOf(plugin).map(need => [need.id, needs[need.name]]))
+      slot.self = service ?? kernel
+      register(this.options.hooks, tapper, surface, slot.self, id => required.get(id))
       if (plugin.provides) this.#services.set(plugin.provides.id, service)
-      this.slots.become(plugin.name, { status: 'active' })
+      this.slots.become(name, { status: 'active' })
     } catch (error) {
-      await this.#fail(slot, error)
+      await this.#fail(slot, error, change)
     }
   }
 
-  async #fail(slot: Slot, error: unknown): Promise<void> {
+  /** Throws what can be said against a plugin by looking at it. */
+  async #check(slot: Slot): Promise<void> {
+    this.#checkClaims(slot)
+    const refused = await this.options.hooks.check.ask(slot.plugin)
+    if (refused) throw refused
+  }
+
+  /** During a boot one that takes another's place comes after all others. */
+  #checkClaims({ plugin, by }: Slot): void {
+    const taken = this.#claims.conflict(plugin, by && !this.slots.booted ? this.slots.ordinary() : [])
+    if (taken !== undefined) throw new Error(taken)
+  }
+
+  async #fail(slot: Slot, error: unknown, change: Changing): Promise<void> {
     const state = this.slots.refuse(slot, error)
     const name = slot.by ?? slot.plugin.name
     this.options.log('error', `plugin ${name} ${state.status}: ${reasonOf(state)}`, { plugin: name })
-    await this.#leave(slot)
+    await this.#leave(slot, change)
     this.slots.stay(slot.plugin.name, state)
   }
 
-  /** Taking a name that is taken fails the plugin that came later. */
-  async #failDuplicates(fresh: ReadonlySet<string>): Promise<void> {
-    for (;;) {
-      const duplicate = duplicateOf(this.registries, this.slots.booted ? fresh : this.slots.replacing())
-      const slot = duplicate && this.slots.get(duplicate.owner)
-      if (!slot?.scope) return
-      await this.#fail(slot, duplicate?.error ?? '')
-    }
-  }
-
-  /** When no generation boots with the routes of all: those whose routes are to blame. */
-  async #failUnservable(error: unknown): Promise<void> {
-    let blamed = false
-    for (const plugin of this.slots.loaded()) {
-      const slot = this.slots.get(plugin.name)
-      const refused = await this.options.transport.check(plugin).then(() => undefined, messageOf)
-      if (refused === undefined || !slot?.scope) continue
-      await this.#fail(slot, refused)
-      blamed = true
-    }
-    if (!blamed) throw error
-    await this.#settle(new Set())
-    await this.#publish()
-  }
-
   /** A plugin and its dependents go: what runs ends, then their routes, then all they hold. */
-  async #leave(root: Slot): Promise<void> {
+  async #leave(root: Slot, change: Changing): Promise<void> {
     if (!root.scope) return
-    const names = dependentsOf(root.plugin, this.slots.loaded()).map(({ name }) => name)
-    for (const name of names) await quiesce(this, this.options.clock, ({ owner }) => owner === name, RELEASE_MS)
-    this.#held.push(this.options.transport.hold(names))
-    await Promise.all(names.map(name => this.options.transport.drain(name, DRAIN_MS)))
-    for (const name of names) {
+    const owners = dependentsOf(root.plugin, this.slots.loaded()).map(({ name }) => name)
+    for (const name of owners) await quiesceOne(this.slots.get(name) as Slot, this.options, RELEASE_MS)
+    await this.options.hooks.leaving.call({ owners, why: 'change', change })
+    for (const name of owners) {
       const slot = this.slots.get(name)
       if (!slot?.scope) continue
       await this.#release(slot)
@@ -269,30 +244,36 @@ export class Host {
     if (!scope) return []
     if (plugin.provides) this.#services.delete(plugin.provides.id)
     delete slot.scope
-    this.options.transport.streams.end('replaced', { owner: plugin.name })
+    delete slot.self
     const errors = await scope.release(RELEASE_MS)
-    for (const error of errors) this.report({ owner: plugin.name, hook: 'release', error })
+    this.#claims.release(plugin)
+    for (const error of errors) this.options.report({ owner: plugin.name, hook: 'release', error })
     return errors
   }
 
-  async #exchange(before: Slot, seat: Seat): Promise<PluginState> {
+  async #exchange(before: Slot, seat: Seat, change: Changing): Promise<PluginState> {
     const ran = before.state.status === 'active'
-    await this.#leave(before)
+    const notStarted = (why: string) =>
+      `${seat.plugin.name} ${seat.plugin.version} did not start, ${before.plugin.version} runs again: ${why}`
+    const failed = (error: string) => {
+      this.options.report({ owner: seat.by ?? seat.plugin.name, hook: 'reload', error })
+      return new Fault('reload_failed', 422, error)
+    }
+    if (ran) {
+      const why = await this.#check(seat as Slot).then(() => undefined, messageOf)
+      if (why !== undefined) throw failed(notStarted(why))
+    }
+    await this.#leave(before, change)
     const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
     this.slots.forgive(slot)
-    await this.#begin()
+    await this.#begin(change)
     const { state } = slot
     if (state.status === 'active' || !ran) return state
-    const error = `${seat.plugin.name} ${seat.plugin.version} did not start, ${before.plugin.version} runs again: ${reasonOf(state)}`
-    this.report({ owner: seat.by ?? seat.plugin.name, hook: 'reload', error })
-    await this.#leave(slot)
+    const error = failed(notStarted(reasonOf(state)))
+    await this.#leave(slot, change)
     this.slots.restore(before)
     this.slots.forgive(before)
-    await this.#begin()
-    throw new Fault('reload_failed', 422, error)
-  }
-
-  #reconcileNew(): Promise<void> {
-    return startReconcilers(this.registries, this.options.reconcile, owner => this.slots.get(owner)?.scope)
+    await this.#begin(change)
+    throw error
   }
 }

@@ -1,49 +1,45 @@
 import type { Clock } from '../contract/clock.js'
-import type { Contribution, Report } from '../contract/hook.js'
-import type { Transport } from '../http/transport.js'
+import type { Report } from '../contract/hook.js'
+import type { Plugin } from '../contract/plugin.js'
+import type { Quiesce } from '../contract/surface.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import { within } from '../scope.js'
-import type { BoundQuiesce, Registries } from './registries.js'
+import type { Slot } from './slots.js'
 
-const DOOR_MS = 2000
-
-interface Plugins {
-  readonly registries: Registries
+interface Quiescing {
+  readonly clock: Clock
+  readonly hooks: Pick<KernelHooks, 'quiesce'>
   readonly report: Report
 }
 
-/** Runs the quiesce entries that are wanted, all at once and at most `ms`; errors are reported, the rest runs. */
-export async function quiesce(
-  { registries, report }: Plugins,
-  clock: Clock,
-  wanted: (contribution: Contribution<BoundQuiesce>) => boolean,
-  ms: number,
-): Promise<void> {
-  const late = new AbortController()
-  const run = async ({ owner, entry }: Contribution<BoundQuiesce>) => {
-    try {
-      await within(clock, ms, Promise.resolve(entry.run(late.signal)))
-    } catch (error) {
-      report({ owner, hook: `quiesce ${entry.phase}`, error })
-    }
-  }
-  await Promise.all(registries.quiesce.collect().filter(wanted).map(run))
-  late.abort()
-}
-
-/** First pass of a shutdown: what runs is ended phase by phase, in `ms` altogether; phases not named come last. */
+/** Ends what runs phase by phase, in `ms` altogether: first those of `order`, then those that only a plugin names. */
 export async function quiesceAll(
-  plugins: Plugins,
-  transport: Transport,
+  plugins: readonly Plugin[],
+  { clock, hooks }: Quiescing,
   order: readonly string[],
-  clock: Clock,
   ms: number,
 ): Promise<void> {
   const until = clock.monotonic() + ms
-  const named = plugins.registries.quiesce.collect().map(({ entry }) => entry.phase)
+  const named = plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
   for (const phase of new Set([...order, ...named])) {
+    const over = new AbortController()
     const left = Math.max(0, until - clock.monotonic())
-    if (phase === 'http') await transport.close('tcp', Math.min(left, DOOR_MS))
-    else if (phase === 'socket') await transport.close('socket', Math.min(left, DOOR_MS))
-    await quiesce(plugins, clock, ({ entry }) => entry.phase === phase, left)
+    await hooks.quiesce.for(phase).call(left, over.signal, left)
+    over.abort()
   }
+}
+
+/** Ends what one plugin does in the background, in `ms`. A failure is reported, and the plugin goes all the same. */
+export async function quiesceOne({ plugin, self }: Slot, { clock, report }: Quiescing, ms: number): Promise<void> {
+  if (self === undefined) return
+  const over = new AbortController()
+  const end = async ({ phase, run }: Quiesce<unknown>) => {
+    try {
+      await within(clock, ms, Promise.resolve(run(self, over.signal)))
+    } catch (error) {
+      report({ owner: plugin.name, hook: `quiesce ${phase}`, error })
+    }
+  }
+  await Promise.all((plugin.surface.quiesce ?? []).map(end))
+  over.abort()
 }

@@ -1,9 +1,10 @@
 import { backoff } from '../backoff.js'
+import { type BoundService, Collected } from '../contract/bound.js'
 import type { Clock } from '../contract/clock.js'
 import type { Report } from '../contract/hook.js'
 import type { Ids } from '../contract/ids.js'
 import type { Scope } from '../contract/scope.js'
-import type { BoundService } from './registries.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 
 /** Milliseconds after which a loop that fails counts as one that had worked. */
 const STEADY_MS = 60_000
@@ -11,8 +12,7 @@ const STEADY_MS = 60_000
 /** Runs a background loop until its plugin goes; when it ends or throws before, it is started again with backoff. */
 export function keepRunning(
   owner: string,
-  service: BoundService,
-  scope: Scope,
+  { name, run, scope }: BoundService,
   clock: Clock,
   ids: Ids,
   report: Report,
@@ -22,11 +22,11 @@ export function keepRunning(
     while (!scope.signal.aborted) {
       const began = clock.monotonic()
       try {
-        await service.run(scope.signal)
+        await run(scope.signal)
         if (!scope.signal.aborted) throw new Error('it ended before it was told to')
       } catch (error) {
         if (scope.signal.aborted) return
-        report({ owner, hook: `service ${service.name}`, error })
+        report({ owner, hook: `service ${name}`, error })
       }
       attempt = clock.monotonic() - began > STEADY_MS ? 1 : attempt + 1
       await clock
@@ -38,5 +38,13 @@ export function keepRunning(
     }
   }
   const running = loop()
-  scope.defer(`service ${service.name}`, () => running)
+  scope.defer(`service ${name}`, () => running)
+}
+
+/** Starts the background loops of what a change brought. */
+export function runServices(hooks: KernelHooks, scope: Scope, clock: Clock, ids: Ids, report: Report): void {
+  hooks.running.tap(kernelTapper(scope), ({ started }) => {
+    for (const { owner, entry } of collected(hooks, Collected.services))
+      if (started.has(owner)) keepRunning(owner, entry, clock, ids, report)
+  })
 }

@@ -18,6 +18,8 @@ export interface Slot {
   /** It could not start for want of room on the disk, and is tried again when there is some. */
   full?: true
   scope?: OwnedScope
+  /** What the functions of its surface are called with, once it is applied. */
+  self?: unknown
 }
 
 export interface SlotOptions {
@@ -56,6 +58,13 @@ export class Slots {
 
   loaded(): Plugin[] {
     return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
+  }
+
+  /** Those that may run and take nobody's place. */
+  ordinary(): Plugin[] {
+    return [...this.#slots.values()]
+      .filter(({ by, state, error }) => !by && error === undefined && state.status !== 'disabled')
+      .map(({ plugin }) => plugin)
   }
 
   /** One that does not run takes nobody's place. */

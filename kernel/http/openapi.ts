@@ -4,7 +4,7 @@ import type * as v from 'valibot'
 import { ErrorBody } from '../../schemas/kernel/error.js'
 import { messageOf } from '../contract/errors.js'
 import type { Route } from '../contract/route.js'
-import { operationId } from './operation-id.js'
+import { operationId } from '../contract/route.js'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Actor } from '../contract/actor.js'
-import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { BoundRoute } from '../contract/bound.js'
+import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import type { ListenerInfo, TcpState } from '../contract/host-view.js'
 import type { Ids } from '../contract/ids.js'
 import type { InjectReply, InjectRequest } from '../contract/inject.js'
-import type { Plugin } from '../contract/plugin.js'
 import type { Door, Route } from '../contract/route.js'
 import { Admission } from './admission.js'
-import type { BoundRoute } from './bound-route.js'
 import { errorBody } from './fault-reply.js'
 import { Generation, type GenerationContext } from './generation.js'
 import { headRefusal, isLoopback, peerRefusal, requestRefusal, tcpRefusal } from './guards.js'
@@ -55,12 +54,17 @@ export class Transport {
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
 
-  constructor(private readonly options: TransportOptions) {
+  constructor(readonly options: TransportOptions) {
     // Half of the connections are left to requests, above all to those that find out what is wrong.
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
     this.streams = new StreamHub(options.clock, () => options.durable(true), most)
     this.#admission = new Admission(options.clock)
     this.#unrouted = new Unrouted(options)
+  }
+
+  /** It serves nothing any more. */
+  get ended(): boolean {
+    return this.#ended.signal.aborted
   }
 
   listeners(): ListenerInfo[] {
@@ -80,13 +84,17 @@ export class Transport {
     return this.#gathering
   }
 
-  /** Rejects when the routes of a plugin cannot be described or not be served. */
-  async check({ name, surface }: Plugin): Promise<void> {
-    const routes = surface.routes ?? []
-    if (routes.length === 0) return
-    ;(await import('./openapi.js')).checkDescribable(routes)
-    const bound = routes.map(route => ({ owner: name, route: route as Route, self: undefined }))
-    await Generation.build(bound, this.#context())
+  /** Why the routes of a plugin cannot be described or not be served. */
+  async check(owner: string, routes: readonly Route<never>[] = []): Promise<Fault | undefined> {
+    if (routes.length === 0) return undefined
+    try {
+      ;(await import('./openapi.js')).checkDescribable(routes)
+      const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
+      await Generation.build(bound, this.#context())
+      return undefined
+    } catch (error) {
+      return new Fault('route_refused', 422, messageOf(error), { cause: error })
+    }
   }
 
   /**

@@ -11,8 +11,7 @@ import { type Mark, markFile, writeMark } from './mark.js'
 import { type Batch, encodeBatch } from './record.js'
 import { eachRecord, journalFailed, Segment } from './segment.js'
 
-const DEFAULT_SYNC_DELAY_MS = 50
-const DEFAULT_SEGMENT_BYTES = 8 * 1024 * 1024
+const [DEFAULT_SYNC_DELAY_MS, DEFAULT_SEGMENT_BYTES] = [50, 8 * 1024 * 1024]
 /** What waits beyond this goes out with the next write. */
 const LARGEST_WRITE = 32 * 1024 * 1024
 
@@ -33,7 +32,7 @@ export class OpenJournal implements Journal {
   readonly #synced: Progress
   #syncGoal = 0
   #timer: unknown
-  /** Syncs and changes of file, one after the other. */
+  /** Syncs and changes of file. */
   #exclusive: Promise<void> = Promise.resolve()
   #failure: StoreError | undefined
   readonly #patience: Patience
@@ -54,7 +53,7 @@ export class OpenJournal implements Journal {
     this.#synced = new Progress(found.last)
   }
 
-  get first(): number {
+  get first() {
     return this.segments[0]?.first ?? 1
   }
 

@@ -1,9 +1,10 @@
 import { backoff } from '../backoff.js'
+import type { BoundReconciler } from '../contract/bound.js'
 import type { Clock, Timer } from '../contract/clock.js'
 import { messageOf } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
 import type { Ids } from '../contract/ids.js'
-import type { Batch, KindHealth } from '../contract/reconcile.js'
+import type { KindHealth } from '../contract/reconcile.js'
 import type { StoredRecord } from '../contract/record.js'
 import type { RecordStore } from '../records/store.js'
 import { turn } from '../turn.js'
@@ -14,16 +15,6 @@ const PAGE = 1000
 const LOOK = 200
 const PASS_MS = 5000
 const DEGRADED_AFTER = 3
-
-/** A reconciler with its service bound and its types erased. */
-export interface BoundReconciler {
-  readonly owner: string
-  readonly kind: string
-  readonly after: readonly string[]
-  readonly watches: readonly { readonly kind: string; readonly keys: (record: StoredRecord) => readonly string[] }[]
-  readonly projected?: (() => ReadonlyMap<string, number>) | undefined
-  readonly run: (batch: Batch<unknown>, signal: AbortSignal) => unknown
-}
 
 export interface LoopContext {
   readonly records: RecordStore

@@ -1,18 +1,23 @@
+import { type BoundReconciler, Collected } from '../contract/bound.js'
 import type { Clock } from '../contract/clock.js'
+import type { Db } from '../contract/db.js'
 import type { Report } from '../contract/hook.js'
 import type { Ids } from '../contract/ids.js'
+import type { Kind } from '../contract/kind.js'
 import type { KindHealth, Reconcile, RecordKey } from '../contract/reconcile.js'
 import type { StoredRecord } from '../contract/record.js'
+import type { Scope } from '../contract/scope.js'
 import { allowance } from '../flood.js'
-import type { RecordFollower } from '../records/follower.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { RecordStore } from '../records/store.js'
-import { type BoundReconciler, KindLoop } from './kind-loop.js'
+import { KindLoop } from './kind-loop.js'
+import { bootOrder, watchCycle } from './order.js'
 
 /**
  * Projects records into the runtime, level-triggered: a mark is a key, a pass reads the record as it is then. Every kind has a
  * loop of its own; here is what lies between them: who depends on whom, and who waits for what.
  */
-export class ReconcileLoop implements Reconcile, RecordFollower {
+export class ReconcileLoop implements Reconcile {
   readonly #kinds = new Map<string, KindLoop>()
   readonly #waiters = new Set<() => void>()
 
@@ -22,6 +27,35 @@ export class ReconcileLoop implements Reconcile, RecordFollower {
     private readonly ids: Ids,
     private readonly report: Report,
   ) {}
+
+  /** Taps the stages at which the loop has something to do. `onDurable` calls back when a transaction is on the disk. */
+  attach(hooks: KernelHooks, scope: Scope, onDurable: Db['onDurable']): void {
+    const tapper = kernelTapper(scope)
+    let kinds: ReadonlyMap<string, Kind> = new Map()
+    hooks.known.tap(tapper, change => {
+      const before = kinds
+      kinds = new Map(collected(hooks, Collected.kinds).map(({ entry }) => [entry.name, entry]))
+      for (const [name, kind] of kinds) if (before.get(name) !== kind) this.recoded(name)
+      const cycle = watchCycle(
+        collected(hooks, Collected.reconcilers).map(({ entry }) => entry),
+        change.started,
+      )
+      if (cycle) change.fail(cycle.owner, `its reconciler closes a cycle of watches: ${cycle.path.join(' → ')}`)
+    })
+    hooks.written.tap(tapper, (t, { change }) => {
+      const record = change.verb === 'put' ? change.after : change.before
+      const versions = change.verb === 'put' && change.before ? [change.before, change.after] : [record]
+      onDurable(t, () => this.changed(record.kind, record.id, versions))
+    })
+    hooks.projected.tap(tapper, async () => {
+      const running = new Set(this.health().map(({ kind }) => kind))
+      const all = collected(hooks, Collected.reconcilers).map(({ entry }) => entry)
+      for (const reconciler of bootOrder(all.filter(({ kind }) => !running.has(kind)))) {
+        reconciler.scope.defer(`reconciler ${reconciler.kind}`, () => this.remove(reconciler.kind))
+        await this.add(reconciler)
+      }
+    })
+  }
 
   /** The loop as the plugin `owner` sees it. */
   bind(owner: string): Reconcile {
@@ -59,10 +93,12 @@ export class ReconcileLoop implements Reconcile, RecordFollower {
     for (const { kind, id } of keys) this.#spread(kind, id, () => this.#stored(kind, id))
   }
 
+  /** A record was written or removed, durably; `versions` are what it was before and is now, where there is such a one. */
   changed(kind: string, id: string, versions: readonly StoredRecord[]): void {
     this.#spread(kind, id, () => versions)
   }
 
+  /** Records of this kind are decoded otherwise than before. */
   recoded(kind: string): void {
     this.#kinds.get(kind)?.markAll()
   }

@@ -1,10 +1,9 @@
-import * as v from 'valibot'
 import type { Actor, Party } from '../contract/actor.js'
+import { Collected } from '../contract/bound.js'
 import type { Clock } from '../contract/clock.js'
 import type { Db, Migration, Tx } from '../contract/db.js'
 import { KernelErrors } from '../contract/errors.js'
-import { event } from '../contract/event.js'
-import type { Report } from '../contract/hook.js'
+import type { Written } from '../contract/kernel-hooks.js'
 import type { Kind, RecordScope } from '../contract/kind.js'
 import type {
   PutResult,
@@ -17,18 +16,13 @@ import type {
   SnapshotResult,
   StoredRecord,
 } from '../contract/record.js'
-import type { EventLog } from '../events/log.js'
-import { Guard } from '../hooks/index.js'
+import type { Scope } from '../contract/scope.js'
+import { ANY_KIND, collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
 import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
-import type { RecordFollower } from './follower.js'
 import { conditions, fromRow, NOT_FROM_OPERATOR, NOT_OWNED_BY_OPERATOR, type Row } from './rows.js'
 import { checkBytes, checkSnapshot, keyOf } from './snapshot.js'
 import { Sources } from './sources.js'
-
-const changed = v.object({ kind: v.string(), id: v.string(), version: v.number(), created: v.optional(v.boolean()) })
-export const RecordPut = event('record.put', changed)
-export const RecordDeleted = event('record.deleted', changed)
 
 /** A write that has passed all checks which need no look at the catalog. */
 interface ReadyWrite {
@@ -57,28 +51,20 @@ export class RecordStore implements Records {
     Sources.migration,
   ]
 
-  readonly scopeGuard: Guard<[RecordScope]>
-  readonly writeGuard: Guard<[RecordChange]>
-  follower: RecordFollower | undefined
   readonly #sources: Sources
   #kinds: ReadonlyMap<string, Kind> = new Map()
 
   constructor(
     private readonly db: Db,
     private readonly clock: Clock,
-    private readonly events: EventLog,
-    report: Report,
+    private readonly hooks: KernelHooks,
+    scope: Scope,
   ) {
-    this.scopeGuard = new Guard('records.scope', report)
-    this.writeGuard = new Guard('records.write', report)
     this.#sources = new Sources(db)
-  }
-
-  /** Replaces the known kinds; records of others stay as they are. */
-  setKinds(kinds: ReadonlyMap<string, Kind>): void {
-    const before = this.#kinds
-    this.#kinds = kinds
-    for (const [name, kind] of kinds) if (before.get(name) !== kind) this.follower?.recoded(name)
+    // Records of kinds that are no longer known stay as they are.
+    hooks.known.tap(kernelTapper(scope), () => {
+      this.#kinds = new Map(collected(hooks, Collected.kinds).map(({ entry }) => [entry.name, entry]))
+    })
   }
 
   checkWriter(actor: Actor, kind: string, id: string, way: Way = 'route'): void {
@@ -93,7 +79,7 @@ export class RecordStore implements Records {
 
   put(t: Tx, actor: Actor, write: RecordWrite): PutResult<never> {
     const ready = this.#ready(actor, write, write.direct ? 'route' : 'service')
-    this.scopeGuard.check(t, ready.scope)
+    this.hooks.scope.check(t, ready.scope)
     const before = this.#find(ready.kind, ready.id)
     checkVersion(actor, ready.kind, ready.id, before, write.expectedVersion)
     return this.#write(t, actor, before, ready, write.quiet)
@@ -126,7 +112,7 @@ export class RecordStore implements Records {
     for (const record of missing) this.#erase(t, actor, record)
     const count = { created: 0, updated: 0, unchanged: 0, deleted: missing.length }
     for (const ready of wanted) {
-      this.scopeGuard.check(t, ready.scope)
+      this.hooks.scope.check(t, ready.scope)
       const before = this.#find(ready.kind, ready.id)
       if (before && !isFrom(before, actor.source))
         throw KernelErrors.record_exists(`${ready.kind} ${ready.id} exists and comes from another source`)
@@ -243,7 +229,8 @@ export class RecordStore implements Records {
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
     }
-    this.writeGuard.check(t, { verb: 'put', actor, ...(before ? { before } : {}), after })
+    const change: RecordChange = { verb: 'put', actor, ...(before ? { before } : {}), after }
+    this.#guard(t, kind, change)
     this.db.within(t).run(
       `INSERT INTO kernel_record (kind, id, scope_kind, scope_id, owner_kind, owner_id, source_kind, source_id, spec,
          version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -265,24 +252,23 @@ export class RecordStore implements Records {
         now,
       ],
     )
-    const { id: eventId } = this.#announce(t, RecordPut, actor, after, before ? [before, after] : [after])
-    return { record: after as StoredRecord<never>, created: !before, event: eventId }
+    const written: Written = { change }
+    this.hooks.written.call(t, written)
+    return {
+      record: after as StoredRecord<never>,
+      created: !before,
+      ...(written.event ? { event: written.event } : {}),
+    }
   }
 
   #erase(t: Tx, actor: Actor, before: StoredRecord): void {
-    this.writeGuard.check(t, { verb: 'delete', actor, before })
+    const change: RecordChange = { verb: 'delete', actor, before }
+    this.#guard(t, before.kind, change)
     this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [before.kind, before.id])
-    this.#announce(t, RecordDeleted, actor, before, [before])
+    this.hooks.written.call(t, { change })
   }
 
-  #announce(t: Tx, type: typeof RecordPut, actor: Actor, record: StoredRecord, versions: readonly StoredRecord[]) {
-    const { kind, id, version } = record
-    this.db.onDurable(t, () => this.follower?.changed(kind, id, versions))
-    return this.events.emit(
-      t,
-      type,
-      { kind, id, version, ...(type === RecordPut && version === 1 ? { created: true } : {}) },
-      { actor, scope: record.scope.id, subject: `${kind}/${id}` },
-    )
+  #guard(t: Tx, kind: string, change: RecordChange): void {
+    for (const name of [ANY_KIND, kind]) this.hooks.write.for(name).check(t, change)
   }
 }

@@ -252,4 +252,10 @@ export default definePlugin({
     contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),
   ],
+  hooks: {
+    write: {
+      [JobKind.name]: (self, _, change) => self.jobs.guard(change),
+      [TriggerKind.name]: (self, _, change) => self.jobs.guard(change),
+    },
+  },
 })

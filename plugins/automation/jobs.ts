@@ -16,12 +16,10 @@ import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSou
 import type { JobReader } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import { lastRunToWire, type RunStore } from './runs.js'
-import { TriggerKind } from './trigger-kind.js'
 
 type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
 
 /** Kinds with a prompt that runs by itself. */
-const DEFINITIONS = new Set([JobKind.name, TriggerKind.name])
 
 /** The door of jobs: it reads and writes their records (decision 13). */
 export class Jobs {
@@ -129,7 +127,7 @@ export class Jobs {
 
   /** Refuses, inside the transaction of a write at any door, a name that is taken and a prompt that ends the daemon. */
   guard(change: RecordChange): Fault | undefined {
-    if (change.verb !== 'put' || !DEFINITIONS.has(change.after.kind)) return undefined
+    if (change.verb !== 'put') return undefined
     const { after } = change
     const spec = after.spec as JobSpec
     if (jobSource(after) === 'dynamic') {

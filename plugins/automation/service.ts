@@ -74,7 +74,6 @@ export class AutomationService implements AutomationApi {
   }
 
   async start(): Promise<void> {
-    this.kernel.tap(this.kernel.records.writeGuard, (_t, change) => this.jobs.guard(change))
     await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
     await this.#replan()
     for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)

@@ -33,7 +33,7 @@ export async function readReplacements(names: readonly string[], start: KernelSt
     version: start.version,
     requires: {},
     surface,
-    apply: kernel => kernel.register(surface, undefined),
+    apply: () => undefined,
   }
   return [...begun.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)), told]
 }

@@ -145,4 +145,5 @@ export default definePlugin({
       },
     }),
   ],
+  hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
 })

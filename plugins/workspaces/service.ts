@@ -2,12 +2,14 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import {
   type Actor,
+  type Fault,
   type Gate,
   type Guard,
   iso,
   KernelErrors,
   messageOf,
   type PluginKernel,
+  type RecordScope,
   type Tx,
   within,
 } from '../../kernel/plugin.js'
@@ -51,11 +53,13 @@ export class WorkspacesService implements WorkspacesApi {
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
     this.#finder = new WorkspaceFinder(kernel, this.#table)
-    kernel.tap(kernel.records.scopeGuard, (_, { kind, id = '' }) => {
-      if (kind !== 'workspace' || this.#table.get(id)) return undefined
-      return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${shown(id)}`, {
-        next: 'svc workspace list',
-      })
+  }
+
+  /** Refuses a record scope that names no workspace. */
+  scopeRefusal({ kind, id = '' }: RecordScope): Fault | undefined {
+    if (kind !== 'workspace' || this.#table.get(id)) return undefined
+    return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${shown(id)}`, {
+      next: 'svc workspace list',
     })
   }
 

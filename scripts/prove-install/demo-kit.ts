@@ -32,7 +32,6 @@ args = ["process.mjs"]
 export default {
   name: '${NAME}', version: '${version}', requires: {}, surface,
   async apply(kernel) {
-    kernel.register(surface, {})
     await kernel.db.tx(t => t.run('INSERT INTO demo_kit_note VALUES (?)', ['${version}']))
   },
 }

@@ -118,13 +118,15 @@ test('an extension reads what comes from it, within its grants; the limit counts
 })
 
 test('the checks of a write come in their order, each with its status', async () => {
-  const { host, kernel, put, remove } = await garden()
-  kernel.tap(kernel.records.scopeGuard, (_, scope) =>
-    scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined,
-  )
-  kernel.tap(kernel.records.writeGuard, (_, { verb, actor }) =>
-    actor.cause === 'guarded' ? new Fault(`guarded_${verb}`, 409, 'no') : undefined,
-  )
+  const { host, put, remove } = await garden({
+    hooks: {
+      scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
+      write: {
+        '*': (_, _t, { verb, actor }) =>
+          actor.cause === 'guarded' ? new Fault(`guarded_${verb}`, 409, 'no') : undefined,
+      },
+    },
+  })
   await put(pluginActor('other'), leaf('theirs'))
   await put(operator, leaf('mine'))
   const limited = { ...operator, grantedKinds: ['branch'], grantedScopes: ['global'] as const, cause: 'guarded' }
@@ -172,6 +174,7 @@ test('the checks of a write come in their order, each with its status', async ()
 
 test('what is done in one transaction is done together or not at all, and makes one pass', async () => {
   const passes: string[][] = []
+  let strict = true
   const { host, kernel, put } = await garden({
     reconcilers: [
       {
@@ -179,11 +182,14 @@ test('what is done in one transaction is done together or not at all, and makes 
         run: (_, { records, removed }) => void passes.push([...records.map(({ id }) => id), ...removed]),
       },
     ],
-  })
-  let strict = true
-  kernel.tap(kernel.records.writeGuard, (_, change) => {
-    if (!strict || change.verb !== 'put' || change.after.id !== 'c') return undefined
-    throw new Error('the guard itself fails')
+    hooks: {
+      write: {
+        leaf: (_, _t, change) => {
+          if (!strict || change.verb !== 'put' || change.after.id !== 'c') return undefined
+          throw new Error('the guard itself fails')
+        },
+      },
+    },
   })
   await put(operator, leaf('old'))
   await kernel.reconcile.settled([{ kind: 'leaf', id: 'old' }])

@@ -81,14 +81,17 @@ test('a snapshot makes, changes, keeps and removes, and only what changed gets a
 })
 
 test('whatever refuses a snapshot, nothing of it is written and its version is not used up', async () => {
-  const scene = await garden()
-  const { kernel } = scene
-  kernel.tap(kernel.records.scopeGuard, (_, scope) =>
-    scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined,
-  )
-  kernel.tap(kernel.records.writeGuard, (_, change) => {
-    if (change.verb === 'delete') return change.before.id === 'held' ? new Fault('in_use', 409, 'held') : undefined
-    return change.after.id === 'refused' ? new Fault('not_this', 409, 'no') : undefined
+  const scene = await garden({
+    hooks: {
+      scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
+      write: {
+        '*': (_, _t, change) => {
+          if (change.verb === 'delete')
+            return change.before.id === 'held' ? new Fault('in_use', 409, 'held') : undefined
+          return change.after.id === 'refused' ? new Fault('not_this', 409, 'no') : undefined
+        },
+      },
+    },
   })
   await scene.put(operator, leaf('mine'))
   await activate(scene)
@@ -136,14 +139,20 @@ test('whatever refuses a snapshot, nothing of it is written and its version is n
 })
 
 test('a record takes the name of one that goes with the same snapshot', async () => {
-  const scene = await garden()
-  const { kernel } = scene
   const textOf = (record: { spec: unknown }) => (record.spec as { text: string }).text
-  kernel.tap(kernel.records.writeGuard, (_, change) => {
-    if (change.verb === 'delete') return undefined
-    const { after } = change
-    const twin = kernel.records.list({ kind: 'leaf' }).some(r => r.id !== after.id && textOf(r) === textOf(after))
-    return twin ? new Fault('name_taken', 409, 'taken') : undefined
+  const scene = await garden({
+    hooks: {
+      write: {
+        leaf: (_, _t, change) => {
+          if (change.verb === 'delete') return undefined
+          const { after } = change
+          const twin = scene.kernel.records
+            .list({ kind: 'leaf' })
+            .some(r => r.id !== after.id && textOf(r) === textOf(after))
+          return twin ? new Fault('name_taken', 409, 'taken') : undefined
+        },
+      },
+    },
   })
   await activate(scene)
   await publish(scene, 1, [leaf('a', 'name')])

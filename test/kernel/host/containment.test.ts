@@ -16,7 +16,7 @@ function loop(run: (signal: AbortSignal) => Promise<void>) {
   const report = ({ owner, hook, error }: { owner: string; hook: string; error: unknown }) => {
     reports.push(`${owner} ${hook}: ${(error as Error).message}`)
   }
-  keepRunning('owner', { name: 'loop', run }, scope, clock, systemIds(), report)
+  keepRunning('owner', { name: 'loop', run, scope }, clock, systemIds(), report)
   return { clock, scope, reports }
 }
 
@@ -98,7 +98,7 @@ test('a deadline is kept also for what begins late in a turn, and costs what end
 })
 
 test('a flood of faults is counted and bounded, and takes neither place nor lines from other plugins', () => {
-  const log = new FaultLog()
+  const log = new FaultLog(new VirtualClock(), () => {})
   const add = (owner: string, error: string, at = 0) => log.add({ at, owner, where: 'hook', error })
   assert.ok(add('quiet', 'once'))
   let lines = 0
@@ -130,7 +130,6 @@ test('what a plugin that is being applied does too late is refused, and what nev
     apply: async kernel => {
       await kernel.clock.sleep(40_000)
       try {
-        kernel.register({ errors: [] }, {})
         kernel.scope.defer('too late', () => {})
       } catch (error) {
         late = error

@@ -2,7 +2,7 @@ import http from 'node:http'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import type { BoundRoute } from '../../../kernel/http/bound-route.js'
+import type { BoundRoute } from '../../../kernel/contract/bound.js'
 import { Transport } from '../../../kernel/http/transport.js'
 import {
   definePlugin,

@@ -26,10 +26,10 @@ const name = 'acme.base'
 const config = JSON.stringify({ plugins: { replace: [name] } })
 
 /** An extension that replaces `base`; `apply` and `more` are what of it is odd. */
-const files = (apply = '', more = '', head = "provides: token('base@1'), requires: {}") => ({
+const files = (apply = '', more = '', head = "provides: token('base@1'), requires: {}", surface = '{}') => ({
   'extension.toml': `name = "${name}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.js"\nreplaces = "base"\n`,
   'main.js': `import { token } from 'svc/plugin'\n${more}
-export default { name: '${name}', version: '1.0.0', replaces: 'base', surface: {}, ${head},
+export default { name: '${name}', version: '1.0.0', replaces: 'base', surface: ${surface}, ${head},
   apply() { globalThis.began.push('${name}'); ${apply} } }\n`,
 })
 
@@ -128,7 +128,7 @@ for (const [what, dropped, applied, told] of odd)
 test('one that takes routes or settings of others besides fails, not they', async () => {
   const setting =
     "{ path: 'extensions.trust.allow_unverified', section: 'general', schema: {}, default: 1, apply: 'live' }"
-  const taking = files(`arguments[0].register({ settings: [${setting}] }, {})`)
+  const taking = files('', '', undefined, `{ settings: [${setting}] }`)
   const svc = await start({ [name]: taking })
   assert.is(stateOf(svc, 'extensions'), 'active')
   assert.is(stateOf(svc, 'base'), 'active')

@@ -1,0 +1,30 @@
+import type { Clock } from '../contract/clock.js'
+import type { Report, Tapper } from '../contract/hook.js'
+import type { Plugin } from '../contract/plugin.js'
+import type { PluginKernel } from '../contract/plugin-kernel.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
+import type { OwnedScope } from '../scope.js'
+import type { Slot, SlotOptions } from './slots.js'
+import type { PluginTables } from './tables.js'
+
+/** A plugin at the hooks: what it taps goes with its scope. */
+export type OwnedTapper = Tapper & { readonly scope: OwnedScope }
+
+export interface HostOptions extends SlotOptions {
+  readonly clock: Clock
+  readonly hooks: KernelHooks
+  readonly report: Report
+  /** Plugins without which the boot stops. */
+  readonly critical: readonly string[]
+  /** Applies the migrations of a plugin. Throws when they cannot be. */
+  readonly migrate: (slot: Slot) => PluginTables
+  /** Takes the settings of a plugin that starts; they go with its scope. Throws when their values are not valid. */
+  readonly adopt: (plugin: Plugin, scope: OwnedScope) => void
+  /** Makes what a plugin is handed. */
+  readonly kernelFor: (
+    plugin: Plugin,
+    needs: Record<string, unknown>,
+    tapper: OwnedTapper & { readonly tables: PluginTables },
+  ) => PluginKernel
+  readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
+}
