@@ -148,7 +148,7 @@ async function hooks(context: Context): Promise<Row[]> {
     rows.push({
       what: `hook call, ${taps} tap${taps === 1 ? '' : 's'}`,
       ours: us(ours),
-      baseline: `plain functions: ${us(bare)}`,
+      baseline: `bare tapable: ${us(bare)}`,
       ratio: ours / bare,
     })
   }

@@ -347,7 +347,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7445,
+    standsAt: 7449,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

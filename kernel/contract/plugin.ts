@@ -33,8 +33,11 @@ export interface PluginHead<N extends Needs, S extends T, T> {
   /** The token under which others find the service. */
   readonly provides?: Token<T>
   readonly replaces?: string
-  /** Loads the service's class; the only thing of a plugin that is not loaded with its surface. */
-  readonly service: () => Promise<ServiceClass<N, S>>
+  /**
+   * Loads the service's class; the only thing of a plugin that is not loaded with its surface. Without one the functions of the
+   * surface are called with the `PluginKernel`.
+   */
+  readonly service?: () => Promise<ServiceClass<N, S>>
 }
 
 export type ServiceClass<N extends Needs, S> = new (kernel: PluginKernel<N>) => S
@@ -51,9 +54,10 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
       ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
       surface,
-      load: head.service,
+      ...(head.service ? { load: head.service } : {}),
       async apply(kernel: PluginKernel<N>) {
-        const Service = await head.service()
+        const Service = await head.service?.()
+        if (!Service) return undefined
         const self = new Service(kernel)
         await (self as { start?: () => Awaitable<void> }).start?.()
         return self

@@ -165,15 +165,19 @@ export class Host {
     } while (await this.#failRefused(change))
   }
 
+  /** Fails whom taps took out of the change; says whether that was anybody who ran. */
   async #failRefused(change: Changing): Promise<boolean> {
     const refused = [...change.refused]
     change.refused.clear()
+    let failed = false
     for (const [owner, error] of refused) {
       const slot = this.slots.get(owner)
-      if (slot?.scope) await this.#fail(slot, error, change)
-      else if (change.boot) throw new Error(error)
+      if (!slot && change.boot) throw new Error(error)
+      if (!slot?.scope) continue
+      await this.#fail(slot, error, change)
+      failed = true
     }
-    return refused.length > 0
+    return failed
   }
 
   async #apply(slot: Slot, depth: number, change: Changing): Promise<void> {
@@ -220,6 +224,7 @@ export class Host {
   async #fail(slot: Slot, error: unknown, change: Changing): Promise<void> {
     const state = this.slots.refuse(slot, error)
     const name = slot.by ?? slot.plugin.name
+    change.started.delete(slot.plugin.name)
     this.options.log('error', `plugin ${name} ${state.status}: ${reasonOf(state)}`, { plugin: name })
     await this.#leave(slot, change)
     this.slots.stay(slot.plugin.name, state)

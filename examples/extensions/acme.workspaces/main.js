@@ -39,6 +39,7 @@ export default definePlugin({
   declares: [api.WorkspaceDetailMembers],
   errors: [api.WorkspaceErrors],
   events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
+  hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
   registries: [
     contribute(Checks, self => [{ id: 'workspaces.roots', category: 'workspaces', run: () => self.rootItems() }]),
   ],

@@ -34,10 +34,12 @@ export class Registered {
     this.kernel = kernel
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
-    kernel.tap(kernel.records.scopeGuard, (_, { kind, id = '' }) => {
-      if (kind !== 'workspace' || this.get(id)) return undefined
-      return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${quoted(id)}`)
-    })
+  }
+
+  /** Refuses a record scope that names no workspace. */
+  scopeRefusal({ kind, id = '' }) {
+    if (kind !== 'workspace' || this.get(id)) return undefined
+    return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${quoted(id)}`)
   }
 
   /** The home of the user is the first workspace, once, unless the daemon was given a home of its own. */

@@ -279,9 +279,9 @@ test('its own plugin’s reload tells a reader to come back, and who asks meanwh
   const channel = open1()
   await channel.first
   const reloading = host.reload(speaking('talk', world))
+  assert.match(await channel.closed, /^1012/)
   const waiting = open1()
   await reloading
-  assert.match(await channel.closed, /^1012/)
   await waiting.first
   assert.is(counts(), 1)
   waiting.socket.terminate()

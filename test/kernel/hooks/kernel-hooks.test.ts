@@ -1,0 +1,166 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import {
+  definePlugin,
+  Fault,
+  type KernelTaps,
+  kind,
+  operator,
+  type Plugin,
+  type PluginKernel,
+} from '../../../kernel/index.js'
+import { daemon, resources } from '../../../plugins/index.js'
+import { boot } from '../../harness/kernel.js'
+
+const Leaf = kind({ name: 'leaf', spec: v.object({ text: v.string() }), maxBytes: 1000 })
+const leaf = (id: string) => ({ kind: Leaf, id, scope: { kind: 'global' }, spec: { text: id } }) as const
+
+/** A plugin without a service: its functions are called with its kernel. */
+function tapping(name: string, hooks: KernelTaps<PluginKernel>, version = '1'): Plugin {
+  return definePlugin({ name, version }).surface({
+    kinds: name === 'acme.first' ? [Leaf] : [],
+    registries: [],
+    hooks: hooks as KernelTaps<unknown>,
+  })
+}
+
+const stages = (seen: string[]): KernelTaps<PluginKernel> => ({
+  known: (self, { boot, started }) =>
+    void seen.push(`known ${self.name} ${boot} ${[...started].includes('acme.late')}`),
+  published: self => void seen.push(`published ${self.name}`),
+  projected: self => void seen.push(`projected ${self.name}`),
+  running: self => void seen.push(`running ${self.name}`),
+  leaving: (_, { owners, why }) => void seen.push(`leaving ${owners.filter(owner => owner.includes('.'))} ${why}`),
+})
+
+test('every stage of a boot, a load, an unload and a shutdown calls its hook, with the kernel as self', async () => {
+  const seen: string[] = []
+  const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', stages(seen))] })
+  assert.equal(seen.splice(0), [
+    'known acme.first true false',
+    'published acme.first',
+    'projected acme.first',
+    'running acme.first',
+  ])
+  await svc.kernel.host.load(tapping('acme.late', {}))
+  assert.equal(seen.splice(0), [
+    'known acme.first false true',
+    'projected acme.first',
+    'running acme.first',
+    'published acme.first',
+  ])
+  await svc.kernel.host.unload('acme.late')
+  assert.is(seen[0], 'leaving acme.late change')
+  seen.length = 0
+  await svc.close()
+  assert.equal(seen, ['leaving acme.first shutdown'])
+})
+
+test('a tap on a stage that throws is attributed, and the change goes on', async () => {
+  const broken: KernelTaps<PluginKernel> = {
+    known: () => {
+      throw new Error('not known')
+    },
+    running: async () => {
+      throw new Error('not running')
+    },
+  }
+  const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', broken)] })
+  assert.is((await svc.request('GET', '/api/status')).status, 200)
+  const faults = svc.kernel.host.faults().map(({ owner, where, error }) => `${owner} ${where}: ${error}`)
+  assert.equal(faults, ['acme.first known: not known', 'acme.first running: not running'])
+  await svc.close()
+})
+
+test('a tap can take a plugin out of a change: it fails with the text, the others run', async () => {
+  const refusing: KernelTaps<PluginKernel> = {
+    known: (_, change) => change.started.has('acme.second') && change.fail('acme.second', 'not this one'),
+  }
+  const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', refusing), tapping('acme.second', {})] })
+  const states = svc.kernel.host.plugins().map(({ name, state }) => [name, state.status])
+  assert.equal(Object.fromEntries(states), {
+    daemon: 'active',
+    resources: 'active',
+    'acme.first': 'active',
+    'acme.second': 'failed',
+  })
+  await svc.close()
+})
+
+test('a reload that is refused by a check leaves what runs untouched', async () => {
+  const seen: string[] = []
+  const checking: KernelTaps<PluginKernel> = {
+    check: async (_, { name, version }) =>
+      name === 'acme.second' && version === '2' ? new Fault('not_signed', 422, 'version 2 is not signed') : undefined,
+    leaving: (_, { owners }) => void seen.push(...owners),
+  }
+  const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', checking), tapping('acme.second', {})] })
+  const refused = await svc.kernel.host.reload(tapping('acme.second', {}, '2')).catch(error => error)
+  assert.is(refused.code, 'reload_failed')
+  assert.match(refused.message, 'version 2 is not signed')
+  assert.equal(seen, [])
+  const { state, version } = svc.kernel.host.plugins().find(({ name }) => name === 'acme.second') ?? {}
+  assert.equal([state?.status, version], ['active', '1'])
+  await svc.close()
+})
+
+test('a reload whose routes cannot be described is refused before the running version is released', async () => {
+  const seen: string[] = []
+  const watching: KernelTaps<PluginKernel> = { leaving: (_, { owners }) => void seen.push(...owners) }
+  const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', watching), tapping('acme.second', {})] })
+  const broken = definePlugin({ name: 'acme.second', version: '2' }).surface({
+    routes: [
+      {
+        method: 'GET',
+        path: '/api/ext/acme.second/x',
+        area: 'Test',
+        summary: 'Cannot be described',
+        replies: { 200: v.custom(() => true) },
+        handle: () => ({ status: 200, body: 1 }),
+      },
+    ],
+  })
+  const refused = await svc.kernel.host.reload(broken).catch(error => error)
+  assert.is(refused.code, 'reload_failed')
+  assert.equal(seen, [])
+  await svc.close()
+})
+
+test('a throw in `written` aborts the transaction; a `write` tap hears of its kinds alone', async () => {
+  const asked: string[] = []
+  let inner: PluginKernel | undefined
+  let strict = false
+  const svc = await boot({
+    plugins: [
+      daemon,
+      resources,
+      tapping('acme.first', {
+        running: self => {
+          inner = self
+        },
+        write: {
+          leaf: (_self, _t, { verb }) => void asked.push(`leaf ${verb}`) as undefined,
+          branch: () => void asked.push('branch') as undefined,
+          '*': (_self, _t, { verb }) => void asked.push(`any ${verb}`) as undefined,
+        },
+        written: () => {
+          if (strict) throw new Error('not to be written')
+        },
+      }),
+    ],
+  })
+  const { records, db } = inner as PluginKernel
+  await db.tx(t => records.put(t, operator, leaf('a')))
+  assert.equal(asked.splice(0), ['any put', 'leaf put'])
+  strict = true
+  const failed = await db.tx(t => records.put(t, operator, leaf('b'))).catch(error => error)
+  assert.match(failed.message, 'not to be written')
+  assert.equal(
+    records.list({ kind: 'leaf' }).map(({ id }) => id),
+    ['a'],
+  )
+  await svc.close()
+})
+
+test.run()
