@@ -48,7 +48,7 @@ const activationItem = {
   },
 } as const
 
-/** As the specification calls the options. */
+/** Names of the command-line options. */
 const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
 
 export default definePlugin({

@@ -11,7 +11,7 @@ export function overlaps(a: RecordScope, b: RecordScope): boolean {
   return a.kind !== 'workspace' || b.kind !== 'workspace' || a.id === b.id
 }
 
-/** The rules about names of agents (Specification A, "Bundle rules"; Behaviour 3.7). */
+/** Checks the names of bundled agents: unique, and not the name of an agent that is visible already. */
 export class VisibleAgents {
   constructor(private readonly kernel: Kernel) {}
 
