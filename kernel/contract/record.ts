@@ -62,7 +62,7 @@ export type RecordChange =
  */
 export interface Records {
   /**
-   * Checks in the order of the design, then writes record and event: key (422), who may write the kind (403), version, scope
+   * Runs the checks in this order, then writes record and event: key (422), who may write the kind (403), version, scope
    * and codec (422, 413), grant for the scope (403), scope exists (422), presence (404, 409), source (403), version (409),
    * guards. Extension actors are refused with 403.
    */
