@@ -1,7 +1,7 @@
 import type { Setting } from '../../kernel/plugin.js'
 import { PermissionMode } from '../../schemas/agents.js'
 
-/** Permissions of an agent whose definition sets none. */
+/** Permission mode of an agent whose definition sets none. */
 export const DefaultPermissions: Setting<PermissionMode> = {
   path: 'permissions.mode',
   section: 'general',

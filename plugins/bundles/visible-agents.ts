@@ -11,7 +11,7 @@ export function overlaps(a: RecordScope, b: RecordScope): boolean {
   return a.kind !== 'workspace' || b.kind !== 'workspace' || a.id === b.id
 }
 
-/** Checks the names of bundled agents: unique, and not the name of an agent that is visible already. */
+/** Checks a profile: its agent names must be free and not reserved, and the agents of its jobs and triggers must exist. */
 export class VisibleAgents {
   constructor(private readonly kernel: Kernel) {}
 
