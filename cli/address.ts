@@ -19,7 +19,7 @@ export interface Address {
   readonly problem?: Fault
 }
 
-/** The home: `SVC_HOME`, else `~/.svc` (decision 1). Absolute. */
+/** The home: `SVC_HOME`, else `~/.svc`. Absolute. */
 export function homeOfEnv(env: Env): string {
   return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
 }

@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../schemas/kernel/error.js'
 
-/** Exit codes of every command (decision 5). */
+/** Exit codes of every command. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -79,7 +79,7 @@ export function usageFault(message: string, next?: string): CliFault {
   return new CliFault('usage', message, { exit: exitCodes.usage, next })
 }
 
-/** The fault for an error reply of the daemon (Behaviour 1.8); `text` is its body. */
+/** The fault for an error reply of the daemon; `text` is its body. */
 export function replyFault(status: number, text: string): CliFault {
   const exit = exitOf[status] ?? exitCodes.failed
   const body = parseBody(text)

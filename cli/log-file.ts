@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { openRegularFileSync } from '../kernel/kit/read-file.js'
 
-/** What is kept of a log (Behaviour 11.3): bytes of a file, rotated files, and milliseconds of age; 0: whatever its age. */
+/** Retention of a log: bytes per file, rotated files, and their maximum age in milliseconds (0: no limit on the age). */
 export interface LogLimits {
   readonly maxBytes: number
   readonly backups: number

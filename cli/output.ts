@@ -6,7 +6,7 @@ import { renderFields, renderTable } from './table.js'
 import { cleanLine, cleanText, jsonText } from './text.js'
 import { toToon } from './toon.js'
 
-/** Forms of output (Behaviour 15). */
+/** Output formats. */
 export const outputModes = ['human', 'json', 'jsonl', 'toon'] as const
 export type OutputMode = (typeof outputModes)[number]
 

@@ -16,7 +16,7 @@ import { Progress } from './progress.js'
 import { cleanText } from './text.js'
 import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
-/** Runs one command line; returns its exit code (decision 5) and never throws. */
+/** Runs one command line and returns its exit code. Never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let out = new Output(io, 'human')
   let called: Entry | undefined

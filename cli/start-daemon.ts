@@ -12,7 +12,7 @@ import { forgetStop } from './home-notes.js'
 import type { LocalContext } from './local.js'
 import { logPath, logTail, openLog } from './log-file.js'
 
-/** Behaviour 1.3: a detached start polls so often, so long. */
+/** How often a detached start polls the daemon, how long it waits for `ready`, and the timeout of one request. */
 const pollMs = 100
 const readyMs = 15_000
 const askMs = 1000

@@ -5,7 +5,7 @@ import { askToStop, isStopAsked } from './home-notes.js'
 import type { LocalContext } from './local.js'
 import { forgetEnds } from './restart-limit.js'
 
-/** Behaviour 1.4. */
+/** How long a stop waits for the daemon to release its lock, how often it looks, and how long it then waits for the exit. */
 const waitMs = 15_000
 const pollMs = 50
 const lingerMs = 2000

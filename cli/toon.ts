@@ -1,4 +1,4 @@
-/** Compact indented table notation (Behaviour 15): TOON, with commas and two spaces. */
+/** TOON, a compact indented table notation for agents: commas as delimiters, two spaces of indentation. */
 export function toToon(value: unknown): string {
   if (isPrimitive(value)) return primitive(value)
   if (Array.isArray(value)) return arrayLines('', value).join('\n')

@@ -15,8 +15,8 @@ export function workspaceReference(given: string, cwd: string): string {
 }
 
 /**
- * The workspace that a command is about when it is not told (Behaviour 15): `SVC_WORKSPACE`, that of the session in which it
- * runs, the nearest one that encloses the current directory. Undefined where there is none.
+ * The workspace of a command that names none: `SVC_WORKSPACE`, else the workspace of the session in which the command
+ * runs, else the nearest workspace that encloses the current directory. Undefined if there is none.
  */
 export async function currentWorkspace(
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,

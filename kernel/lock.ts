@@ -34,7 +34,7 @@ export interface LockRecord {
   readonly startedAt: number
 }
 
-/** Another process holds the lock (Behaviour 1.2). */
+/** Another process holds the lock. */
 export class LockHeld extends Error {
   override readonly name = 'LockHeld'
   readonly code = 'daemon_already_running'

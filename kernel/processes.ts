@@ -13,7 +13,7 @@ export const processMigrations: readonly Migration[] = [
   },
 ]
 
-/** The processes that this home started, in the catalog, so that the next start finds what a crash left (decision 8). */
+/** The processes that this home started, kept in the catalog so that the next start finds those that a crash left behind. */
 export function processTable(db: Db): ProcessTable {
   return {
     add: row =>

@@ -67,7 +67,7 @@ export async function replacements(names: readonly string[], start: KernelStart)
   return (await import('./extensions/replacements.js')).readReplacements(names, start)
 }
 
-/** Phases of a shutdown, first to last (Behaviour 1.4); `http` and `socket` are the kernel's own. */
+/** Phases of a shutdown, first to last; `http` and `socket` are the kernel's own. */
 export const quiesceOrder = [
   'admission',
   'tasks',

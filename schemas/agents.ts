@@ -1,4 +1,4 @@
-/** Agents (Specification A, Agent definition and Agents; Behaviour 4). */
+/** Agent definitions and agents. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Page, queryInteger, StringMap } from './kernel/common.js'
 
@@ -10,7 +10,7 @@ export type AgentOrigin = v.InferOutput<typeof AgentOrigin>
 export const ReasoningEffort = v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ReasoningEffort = v.InferOutput<typeof ReasoningEffort>
 
-/** What an agent may do without being asked about (Behaviour 6.9). */
+/** What an agent may do without asking for permission. */
 export const PermissionMode = v.picklist(['deny-all', 'approve-reads', 'approve-all'])
 export type PermissionMode = v.InferOutput<typeof PermissionMode>
 
@@ -49,7 +49,7 @@ export type AgentSkills = v.InferOutput<typeof AgentSkills>
 export const AgentDiagnostic = v.object({ error_kind: v.string(), message: v.string(), path: v.string() })
 export type AgentDiagnostic = v.InferOutput<typeof AgentDiagnostic>
 
-/** Provider and model after all defaults, and where each came from (Behaviour 4.3). */
+/** Provider and model after all defaults, and where each came from. */
 export const EffectiveRuntime = v.object({
   model: v.optional(v.string()),
   provider: v.string(),
@@ -164,7 +164,7 @@ export const AgentCatalogQuery = v.object({
 })
 export type AgentCatalogQuery = v.InferOutput<typeof AgentCatalogQuery>
 
-/** GET /api/agents/catalog (Behaviour 4.6). */
+/** GET /api/agents/catalog. */
 export const AgentCatalogReply = v.object({
   agents: v.array(AgentCatalogEntry),
   facets: AgentFacets,

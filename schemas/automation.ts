@@ -1,4 +1,4 @@
-/** Automation: jobs, runs, triggers (Specification B, Automation; Behaviour 7). */
+/** Automation: jobs, runs, triggers. */
 import * as v from 'valibot'
 import {
   AutomationScope,
@@ -43,7 +43,7 @@ const SCHEDULE_HELP =
   '{"mode":"every","interval":"1h"}, {"mode":"cron","expr":"0 9 * * 1-5"} or {"mode":"at","time":"2030-01-31T09:00:00Z"}'
 const RETRY_HELP = '{"strategy":"backoff","max_retries":3,"base_delay":"2s"}: tries after a failed run'
 
-/** POST /api/automation/jobs; what is left out is filled with the defaults of Behaviour 7.1. */
+/** POST /api/automation/jobs; missing members get their defaults. */
 export const CreateJobBody = v.strictObject({
   name: v.string(),
   agent_name: v.string(),
@@ -161,7 +161,7 @@ export const PatchTriggerBody = v.strictObject({
 })
 export type PatchTriggerBody = v.InferOutput<typeof PatchTriggerBody>
 
-/** Headers of a signed webhook, in lower case as Node hands them on (Behaviour 7.4). */
+/** Headers of a signed webhook, in lower case as Node provides them. */
 export const WebhookHeaders = v.object({
   'x-service-webhook-timestamp': v.string(),
   'x-service-webhook-signature': v.string(),
@@ -169,7 +169,7 @@ export const WebhookHeaders = v.object({
 })
 export type WebhookHeaders = v.InferOutput<typeof WebhookHeaders>
 
-/** POST of a signed webhook (Behaviour 7.4). */
+/** Reply to a signed webhook. */
 export const WebhookReply = v.object({ result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }) })
 export type WebhookReply = v.InferOutput<typeof WebhookReply>
 

@@ -1,4 +1,4 @@
-/** What other areas need of bridges (Specification B, Bridge instance). */
+/** The schemas of bridge instances that other areas need. */
 import * as v from 'valibot'
 import { Integer } from './kernel/common.js'
 

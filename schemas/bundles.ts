@@ -1,4 +1,4 @@
-/** Bundles: presets that extensions bring, and their activations (Specification A, Bundles; Behaviour 3.5 to 3.7). */
+/** Bundles: presets that extensions provide, and their activations. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from './kernel/common.js'
 

@@ -1,4 +1,4 @@
-/** The daemon: status, identity, doctor, drain (Specification A, Daemon status and control; Behaviour 1). */
+/** The daemon: status, identity, doctor, drain. */
 import * as v from 'valibot'
 import { DiskHealth, StatusHealth } from './daemon/health.js'
 import {
@@ -30,7 +30,7 @@ export const StatusQuery = v.object({
 })
 export type StatusQuery = v.InferOutput<typeof StatusQuery>
 
-/** GET /api/status: the members of an absent plugin are empty, with status `unavailable` (Behaviour 1.7). */
+/** GET /api/status: the members of an absent plugin are empty, with status `unavailable`. */
 export const StatusReply = v.object({
   schema_version: v.string(),
   generated_at: Timestamp,
@@ -79,7 +79,7 @@ export type DoctorQuery = v.InferOutput<typeof DoctorQuery>
 export const DoctorSummary = v.object({ counts_by_severity: CountMap, total: Integer })
 export type DoctorSummary = v.InferOutput<typeof DoctorSummary>
 
-/** GET /api/doctor (Behaviour 1.6). */
+/** GET /api/doctor. */
 export const DoctorReply = v.object({
   duration_ms: Integer,
   generated_at: Timestamp,
@@ -90,7 +90,7 @@ export const DoctorReply = v.object({
 })
 export type DoctorReply = v.InferOutput<typeof DoctorReply>
 
-/** Whether new work is taken (Behaviour 1.5). */
+/** Whether the daemon accepts new work. */
 export const AdmissionState = v.picklist(['active', 'draining'])
 export type AdmissionState = v.InferOutput<typeof AdmissionState>
 

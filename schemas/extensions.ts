@@ -1,4 +1,4 @@
-/** Extensions (Behaviour 3.1 to 3.4). */
+/** Extensions. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'

@@ -1,4 +1,4 @@
-/** What hooks are declared for (Behaviour 11.6; Specification B, Settings: hooks). */
+/** The events that hooks can be declared for. */
 import * as v from 'valibot'
 
 /** Every moment that a hook can be declared for. */

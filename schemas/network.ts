@@ -1,4 +1,4 @@
-/** What other areas need of the network (Specification B, Network). */
+/** The schemas of the network that other areas need. */
 import * as v from 'valibot'
 import { Integer } from './kernel/common.js'
 
@@ -35,7 +35,7 @@ export const RunParticipationRequest = v.strictObject({
 })
 export type RunParticipationRequest = v.InferOutput<typeof RunParticipationRequest>
 
-/** How a session or run is to take part in the network (Specification A, Session; Specification B, Network). */
+/** Requested network participation of a session or run. */
 export const ParticipationRequest = v.variant('mode', [
   LocalParticipationRequest,
   v.variant('channel_strategy', [NamedParticipationRequest, RunParticipationRequest]),
@@ -79,7 +79,7 @@ export const LiveParticipation = v.object({
 })
 export type LiveParticipation = v.InferOutput<typeof LiveParticipation>
 
-/** How a session or run takes part in the network (Specification A, Session). */
+/** Network participation of a session or run. */
 export const ResolvedParticipation = v.variant('mode', [LocalParticipation, LiveParticipation])
 export type ResolvedParticipation = v.InferOutput<typeof ResolvedParticipation>
 

@@ -4,7 +4,7 @@ import { ReasoningEffort } from './agents.js'
 import { Integer, maybeTimestamp, queryBoolean } from './kernel/common.js'
 import { ApplyOutcome } from './settings.js'
 
-/** A provider as a workspace sees it (Specification A, Workspace). */
+/** A provider as a workspace sees it. */
 export const WorkspaceProvider = v.object({
   name: v.string(),
   auth_mode: v.optional(v.string()),

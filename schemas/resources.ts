@@ -1,4 +1,4 @@
-/** Desired-state resources (Specification A). The record is the kernel's own; this is its public address. */
+/** Desired-state resources. The record is the kernel's own; these are its public routes. */
 export {
   DeleteRecordBody,
   ListRecordsQuery,

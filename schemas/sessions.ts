@@ -1,4 +1,4 @@
-/** Sessions: the routes (Behaviour 6). … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
+/** Sessions: the routes. … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
 import * as v from 'valibot'
 import { ReasoningEffort } from './agents.js'
 import { Integer, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
@@ -44,7 +44,7 @@ export type ListSessionsQuery = v.InferOutput<typeof ListSessionsQuery>
 export const ListSessionsReply = v.object({ page: Page, sessions: v.array(Session) })
 export type ListSessionsReply = v.InferOutput<typeof ListSessionsReply>
 
-/** POST /api/sessions: `workspace` (id or name) or `workspace_path`; a first `prompt` is queued (Behaviour 6.2). */
+/** POST /api/sessions: `workspace` (id or name) or `workspace_path`; a first `prompt` is queued. */
 export const CreateSessionBody = v.strictObject({
   name: v.optional(v.string()),
   agent_name: v.optional(v.string()),
@@ -83,7 +83,7 @@ export type PatchSessionBody = v.InferOutput<typeof PatchSessionBody>
 export const SessionDetailReply = v.object({ session: SessionDetail })
 export type SessionDetailReply = v.InferOutput<typeof SessionDetailReply>
 
-/** GET …/events and …/history: the newest `limit` (200, at most 1000), in ascending order (Behaviour 6.8). */
+/** GET …/events and …/history: the newest `limit` (200, at most 1000), in ascending order. */
 export const ListSessionEventsQuery = v.object({
   since: v.optional(Timestamp),
   limit: v.optional(queryInteger(0)),
@@ -216,7 +216,7 @@ export const WaitSessionReply = v.object({
 })
 export type WaitSessionReply = v.InferOutput<typeof WaitSessionReply>
 
-/** POST …/attach (Behaviour 6.7). */
+/** POST …/attach. */
 export const AttachSessionBody = v.strictObject({
   attached_to: v.optional(v.string()),
   ttl_seconds: v.optional(Integer),

@@ -1,4 +1,4 @@
-/** What other areas need of settings (Specification B, Settings). */
+/** The schemas of settings that other areas need. */
 import * as v from 'valibot'
 import { Integer } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
@@ -14,7 +14,7 @@ export const SettingsWriteTarget = v.picklist([
 ])
 export type SettingsWriteTarget = v.InferOutput<typeof SettingsWriteTarget>
 
-/** When a change takes effect (Behaviour 11.4). */
+/** When a change takes effect. */
 export const ApplyLifecycle = v.picklist([
   'live',
   'live-add',

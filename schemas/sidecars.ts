@@ -65,7 +65,7 @@ export const HeartbeatConfigSubset = v.object({
 })
 export type HeartbeatConfigSubset = v.InferOutput<typeof HeartbeatConfigSubset>
 
-/** GET /api/agents/{name}/heartbeat: the policy of an agent as it is in force (Specification A, Agent heartbeat snapshot). */
+/** GET /api/agents/{name}/heartbeat: the policy of an agent as it is in force. */
 export const Heartbeat = v.object({
   active: v.boolean(),
   agent_name: v.optional(v.string()),

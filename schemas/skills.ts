@@ -1,4 +1,4 @@
-/** What other areas need of skills (Specification A, Skill). */
+/** The schemas of skills that other areas need. */
 import * as v from 'valibot'
 
 /** Why a skill is not active here. */

@@ -1,4 +1,4 @@
-/** What other areas need of tasks (Specification B, Task, task run and lease). */
+/** The schemas of tasks, task runs and leases that other areas need. */
 import * as v from 'valibot'
 
 /** Who a task belongs to. */

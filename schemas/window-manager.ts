@@ -1,4 +1,4 @@
-/** Window manager of a workspace (Specification A, Window manager state of a workspace; Behaviour 14). */
+/** Window manager of a workspace. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './kernel/common.js'
 import { ResourceRecord } from './kernel/record.js'

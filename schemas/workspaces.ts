@@ -1,4 +1,4 @@
-/** Workspaces (Specification A, Workspace and Workspaces; Behaviour 5.1). */
+/** Workspaces. */
 import * as v from 'valibot'
 import { Agent } from './agents.js'
 import { Timestamp } from './kernel/common.js'

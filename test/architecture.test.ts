@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
@@ -12,6 +12,12 @@ const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examp
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
   .filter(({ file }) => file !== 'plugins/extensions/authoring/templates.ts')
+
+/** Markdown files below a folder, paths relative to the root. */
+const documentsBelow = (folder: string) =>
+  readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.md'))
+    .map(entry => path.relative(root, path.join(entry.parentPath, entry.name)))
 
 /** Who may open files by Node's own calls, and why that neither waits nor reads without a bound. */
 const OPENS: Readonly<Record<string, string>> = {
@@ -97,6 +103,16 @@ const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
 const used = (source: Source, pattern: RegExp) => [...source.code.matchAll(pattern)].map(match => match[0])
 const isCode = (source: Source) =>
   ['kernel', 'plugins', 'schemas', 'cli', 'client'].some(folder => inside(source.file, folder))
+
+/** Citations by number, or of documents that readers do not have. The words may be on two lines of a comment. */
+const citesOf = (prose: string) =>
+  [
+    ...prose
+      .replace(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ')
+      .matchAll(
+        /\bBehaviours? \d[\d.]*|\bSpecifications? [AB]\b|\b[Dd]ecisions? \d+|\(Storage\b|\bStorage(?:,| rule) /g,
+      ),
+  ].map(([cite]) => cite)
 
 const rules: Rule[] = [
   {
@@ -307,6 +323,17 @@ const rules: Rule[] = [
     broken: s => (isCode(s) && !/^plugins\/[^/]+\/index\.ts$/.test(s.file) ? used(s, /^export default\b/gm) : []),
     mutants: [['kernel/a.ts', 'export default 1']],
   },
+  {
+    says: 'comments state rules and cite no document that is not in the repository',
+    broken: s => citesOf(s.comments),
+    mutants: [
+      ['kernel/a.ts', '/** The error body (Behaviour 1.8). */'],
+      ['schemas/a.ts', '// A page of a list, Specification A.'],
+      ['plugins/a/b.ts', '/** Places for processes (decision 7). */'],
+      ['kernel/store/a.ts', '/**\n * The log (Storage, "The mirror").\n */'],
+      ['cli/a.ts', '/**\n * The defaults of Behaviour\n * 7.2.\n */'],
+    ],
+  },
 ]
 
 for (const rule of rules) {
@@ -321,6 +348,15 @@ for (const rule of rules) {
     }
   })
 }
+
+test('tests and documents cite no document that is not in the repository either', () => {
+  const documents = ['README.md', ...['docs', 'kernel', 'plugins', 'examples'].flatMap(documentsBelow)]
+  const broken = [
+    ...sourcesBelow(root, 'test').map(({ file, comments }) => [file, comments] as const),
+    ...documents.map(file => [file, readFileSync(path.join(root, file), 'utf8')] as const),
+  ].flatMap(([file, prose]) => citesOf(prose).map(cite => `${file}: ${cite}`))
+  assert.equal(broken, [])
+})
 
 test('every file that may open files itself still does', () => {
   const idle = Object.keys(OPENS).filter(

@@ -29,7 +29,7 @@ export const KernelSettings = {
   logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),
   logBackups: setting('log.max_backups', 'observability', integer(0, 100), 5),
   logDays: setting('log.max_age_days', 'observability', integer(0, 3650), 30),
-  /** How long and how much the journal of events keeps (Behaviour 11.3). */
+  /** Retention of the event journal: days and total bytes. */
   retentionDays: setting('observability.retention_days', 'observability', integer(1, 3650), 7),
   maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),
   redact: setting('redact.enabled', 'general', v.boolean(), true),

@@ -6,7 +6,7 @@ export interface Party {
   readonly id: string
 }
 
-/** Who acts (Behaviour 2.3). `source` decides what may be changed, `owner` is stamped on what is written. */
+/** The caller of an operation. `source` decides which records it may change; `owner` is stamped on those it writes. */
 export interface Actor {
   /** An `extension` reads its own records within its grants and writes by snapshots only; the others read and write. */
   readonly kind: 'operator' | 'daemon' | 'extension'

@@ -17,7 +17,7 @@ export interface Tx extends Reads {
   run(sql: string, params?: readonly SqlValue[]): { changes: number }
 }
 
-/** The database, as one owner sees it (Storage, "One way to write"). */
+/** The database, as one owner sees it. */
 export interface Db extends Reads {
   /**
    * Synchronous callback, atomic; resolves with its result when the transaction, and everything it could see, is on the disk.

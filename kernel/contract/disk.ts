@@ -1,6 +1,6 @@
 import type { Fault } from './errors.js'
 
-/** Room for writing (Storage, "Disk full is foreseen"). */
+/** Free space for writing; kernel/store/README.md, "A full disk". */
 export interface DiskRoom {
   /** False while space is short, as it was seen last. */
   readonly writable: boolean

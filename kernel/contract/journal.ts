@@ -5,9 +5,9 @@ export interface JournalRecord {
 }
 
 /**
- * An append-only journal (Storage, "The journal"). After a disk error everything throws or rejects with `journal_failed`. On a
- * full disk nothing is lost: what was appended is written when there is room, until then `append` and `sync` fail with
- * `disk_full`, `written` waits, and reading goes on.
+ * An append-only journal. After a disk error every call throws or rejects with `journal_failed`. On a
+ * full disk nothing is lost: appended records are written once there is space, until then `append` and `sync` fail with
+ * `disk_full`, `written` waits, and reads keep working.
  */
 export interface Journal {
   /** Why nothing can be appended, of one that was opened `intact` and is damaged. */

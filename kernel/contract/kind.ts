@@ -6,7 +6,7 @@ export interface Kind<S = unknown> {
   readonly name: string
   /** The codec: decodes leniently (unknown members are dropped) or strictly, as its schema says. */
   readonly spec: v.GenericSchema<unknown, S>
-  /** Bytes of the canonical JSON (Behaviour 2.5). */
+  /** Largest size of a spec, in bytes of its canonical JSON. */
   readonly maxBytes: number
   /** `owner`: a service keeps the lifecycle of these records, direct PUT and DELETE are refused with 403. */
   readonly writers?: 'anyone' | 'owner'
@@ -16,7 +16,7 @@ export interface Kind<S = unknown> {
   check?(record: { readonly id: string; readonly scope: RecordScope; readonly spec: S }): string | undefined
 }
 
-/** Where a record applies. `user` and `global` mean the same and are kept as written (decision 18). */
+/** Where a record applies. `user` and `global` mean the same; each is stored and returned as written. */
 export interface RecordScope {
   readonly kind: 'user' | 'global' | 'workspace'
   readonly id?: string

@@ -16,7 +16,7 @@ import type { Setting } from './surface.js'
 import type { TextFile } from './text-file.js'
 import type { Needs, RegistryToken, Resolved } from './token.js'
 
-/** Paths of the home directory (Behaviour 1.1). */
+/** Paths of the home directory. */
 export interface Home {
   readonly root: string
   readonly database: string

@@ -19,7 +19,7 @@ export interface ProcessHandle {
   /** The leader has not ended. */
   readonly alive: boolean
   /**
-   * Ends the group (Behaviour 6.6): closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
+   * Ends the process group: closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
    * SIGKILL. Also when the leader has ended and others of its group have not. Then ends what they started in groups of
    * their own (Linux): SIGTERM, after half a second SIGKILL. Resolves when none is left; rejects with `process_not_ended`
    * when some resist for 5 s more, and can be called again then.
@@ -36,7 +36,7 @@ export interface StopOptions {
   readonly termMs?: number
 }
 
-/** A process to start (Behaviour 6.3). */
+/** A process to start. */
 export interface SpawnRequest {
   /** The plugin it is for. */
   readonly owner: string

@@ -53,7 +53,7 @@ export interface QuarantinedRecord {
 }
 
 /**
- * Health of a kind (Behaviour 2.7 and the design's `stuck`). `stuck`: a pass has been running for 5 s. `degraded`: three passes
+ * Health of a kind. `stuck`: a pass has been running for 5 s. `degraded`: three passes
  * in a row, retries among them, without one key succeeding. `failing`: some record is quarantined.
  */
 export interface KindHealth {

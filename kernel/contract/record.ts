@@ -2,7 +2,7 @@ import type { Actor, Party } from './actor.js'
 import type { Tx } from './db.js'
 import type { Kind, RecordScope } from './kind.js'
 
-/** A stored resource (Specification A, "Desired-state resource record"); times in epoch milliseconds. */
+/** A stored resource: the desired state of one thing. Times in epoch milliseconds. */
 export interface StoredRecord<T = unknown> {
   readonly id: string
   readonly kind: string
@@ -62,7 +62,7 @@ export type RecordChange =
  */
 export interface Records {
   /**
-   * Checks in the order of the design, then writes record and event: key (422), who may write the kind (403), version, scope
+   * Runs the checks in this order, then writes record and event: key (422), who may write the kind (403), version, scope
    * and codec (422, 413), grant for the scope (403), scope exists (422), presence (404, 409), source (403), version (409),
    * guards. Extension actors are refused with 403.
    */
@@ -71,7 +71,7 @@ export interface Records {
   /** In the same order. */
   delete(t: Tx, actor: Actor, what: RecordDelete): void
   /**
-   * Makes the records of an extension's source exactly those given (Behaviour 2.4): new ones are made, changed ones written,
+   * Makes the records of an extension's source exactly those given: new ones are inserted, changed ones updated,
    * equal ones left alone, others removed. Refused with 403 for other actors and missing grants, 422 for a record named twice
    * or with a version, 413 beyond its limits, 409 when the actor's nonce is not the active one (`source_inactive`), when the
    * source version is not larger than the last one (`snapshot_stale`) and when an id belongs to another source.
@@ -102,7 +102,7 @@ export interface PutResult<T> {
   readonly event?: string
 }
 
-/** All that a source has, at one version of it (Behaviour 2.4). */
+/** The complete record set of a source, at one version of the source. */
 export interface Snapshot {
   /** A whole number, larger than that of the last snapshot of this nonce. */
   readonly sourceVersion: number

@@ -29,7 +29,7 @@ export interface Setting<T = unknown> {
   readonly section: string
   readonly schema: v.GenericSchema<unknown, T>
   readonly default: T
-  /** How a change takes effect (Behaviour 11.4). */
+  /** When a change takes effect: at once, at the next start, or for what is started from then on. */
   readonly apply: 'live' | 'restart-required' | 'session-rebind'
 }
 

@@ -1,6 +1,6 @@
 import { Fault, faultOf, KernelErrors } from '../contract/errors.js'
 
-/** The error body of all routes (Behaviour 1.8). */
+/** The error body of all routes. */
 export function errorBody(fault: Fault) {
   const details = { ...fault.details, ...(fault.next ? { next: fault.next } : {}) }
   return { error: fault.message, code: fault.code, ...(Object.keys(details).length > 0 ? { details } : {}) }

@@ -6,7 +6,7 @@ import type { RecordWrite, StoredRecord } from '../contract/record.js'
 /** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */
 export type Way = 'route' | 'service' | 'snapshot'
 
-/** Whether the grants and the largest scope of an actor cover a kind, and a scope where one is given (Behaviour 2.3). */
+/** Whether an actor's grants and largest scope cover a kind, and a scope where one is given. */
 export function covers(actor: Actor, kind: string, scope?: RecordScope): boolean {
   const { grantedKinds = [], grantedScopes = [], maxScope } = actor
   const granted = (grants: readonly string[], wanted: string) =>
@@ -17,7 +17,7 @@ export function covers(actor: Actor, kind: string, scope?: RecordScope): boolean
   return granted(grantedScopes.map(alike), alike(scope.kind))
 }
 
-/** `user` and `global` mean the same (decision 18). */
+/** `user` and `global` mean the same. */
 export const alike = (scope: RecordScope['kind']) => (scope === 'user' ? 'global' : scope)
 
 /** What an actor may read: within its grants, and of an extension only what comes from it. `conditions` says it for lists. */

@@ -7,12 +7,12 @@ import { issueText } from '../issue-text.js'
 import { checkSource, type Way } from './authority.js'
 import { canonicalJson } from './canonical.js'
 
-/** Bytes of a spec of a kind without a codec, and of every write that is not a service's (Behaviour 2.5). */
+/** Largest spec, in bytes, of a kind without a codec and of every write that does not come from a service. */
 const RAW_LIMIT = 256 * 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
 
-/** Refuses names and ids that cannot be a record's (decision 17). */
+/** Refuses malformed kind names and ids. */
 export function checkKey(kind: string, id: string): void {
   if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind(`${JSON.stringify(kind.slice(0, 80))} is not a kind name`)
   if (!RECORD_ID.test(id)) throw KernelErrors.invalid_id()

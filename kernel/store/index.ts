@@ -13,7 +13,7 @@ import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './rec
 import { diskFull, isFull, noReserve, type Room, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
 
-/** The database of one home (Storage). */
+/** The database of one home. */
 export interface Store {
   /** Bound to no owner: the kernel's own. */
   readonly db: Db

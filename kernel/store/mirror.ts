@@ -37,9 +37,9 @@ const LARGEST_RUN = 4 * 1024 * 1024
 const WRITES_A_TURN = 64
 
 /**
- * Repeats on the real files, in order, what SQLite does in memory (Storage, "The mirror"). Syncs of the log that follow
- * each other merge into one for all transactions that wait (group commit); a sync stays wherever the file changes and after
- * the header of the log was written, for there the order on the disk matters.
+ * Repeats on the real files, in order, what SQLite does in memory. Adjacent syncs of the log
+ * merge into one for all waiting transactions (group commit); a sync stays wherever the file changes and after
+ * the header of the log was written, because the order on the disk matters there.
  *
  * What the files hold and what is queued make, together, what SQLite has in memory: no step is dropped or overtaken. So a
  * write that finds no room is repeated until there is some; whoever waits is rejected meanwhile (`disk_full`). Any other

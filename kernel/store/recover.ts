@@ -46,7 +46,7 @@ export function storeDamaged(reason: string, cause?: unknown): StoreError {
   return new StoreError('store_damaged', `the database cannot be recovered: ${reason}`, hint, cause)
 }
 
-/** Opens a database from its image and log; the recovery is SQLite's own, at its first read (Storage, "Recovery"). */
+/** Opens a database from its image and log. SQLite itself recovers, at its first read. */
 export function recover(engine: Engine, files: Image): SqliteDatabase {
   const db = engine.open(files.image)
   const value = (sql: string, column = 0): unknown => db.exec(sql)[0]?.values[0]?.[column]

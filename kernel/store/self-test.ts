@@ -12,7 +12,7 @@ interface SyncedFile {
 
 /**
  * Proves at start that the mirror sees what SQLite does: writes rows through it, takes what was synced, recovers that and
- * compares; with the log, after a checkpoint, with a new log, and after closing (Storage, rule 8).
+ * compares: with the log, after a checkpoint, with a new log, and after closing.
  * @throws StoreError `sqlite_self_test`
  */
 export async function selfTest(engine: Engine): Promise<void> {

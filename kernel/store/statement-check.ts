@@ -28,8 +28,8 @@ export function tablePrefix(name: string): string {
 }
 
 /**
- * Judges a statement before it is prepared (Storage, "Storage, events"): one statement, reading or changing rows. The kind is
- * looked at first, for a PRAGMA takes effect while it is compiled; the rest is read off EXPLAIN.
+ * Judges a statement before it is prepared: it must be one statement that reads or changes rows. The kind is
+ * checked first, because a PRAGMA takes effect while it is compiled; the rest is read from EXPLAIN.
  * @throws StoreError `statement_refused`, or `sql_failed` when SQLite does not understand it
  */
 export function explain(db: SqliteDatabase, sql: string): Verdict {

@@ -12,7 +12,7 @@ export const AgentSpec = v.object({
 })
 export type AgentSpec = v.InferOutput<typeof AgentSpec>
 
-/** Definitions that packages and programs bring along (Specification A, "Registered resource kinds"). */
+/** Definitions that packages and programs provide, as records. */
 export const AgentKind = kind<AgentSpec>({
   name: 'agent',
   spec: AgentSpec,

@@ -19,7 +19,7 @@ export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
-/** A parsed definition (Behaviour 4.1). */
+/** A parsed definition. */
 export interface AgentDefinition {
   readonly name: string
   readonly prompt: string

@@ -18,7 +18,7 @@ export interface CatalogPage {
 }
 
 /**
- * Filters a listing (Behaviour 4.6). Facets count what the filters leave, before the page is cut.
+ * Filters a listing. Facets count what the filters leave, before the page is cut.
  * @param active names at work; undefined when that is not known. Throws `agent_cursor_invalid`, `agent_activity_unavailable`.
  */
 export function catalogPage(

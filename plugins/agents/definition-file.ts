@@ -7,7 +7,7 @@ import type { AgentDefinition } from './api.js'
 import { DefinitionError, definitionOf, digestOf, MAX_DEFINITION_BYTES, type Place } from './definition.js'
 import { Frontmatter } from './frontmatter.js'
 
-/** Parses an AGENT.md file (Behaviour 4.1) of the folder `name`. Throws {@link DefinitionError}. */
+/** Parses the AGENT.md file of the folder `name`. Throws {@link DefinitionError}. */
 export function parseDefinition(name: string, bytes: Uint8Array, place: Place): AgentDefinition {
   const { fields, prompt } = parseFile(bytes)
   if (fields.name !== name) {

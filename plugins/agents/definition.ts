@@ -3,7 +3,7 @@ import type { AgentDefinition } from './api.js'
 import { splitCommand } from './command.js'
 import { type Frontmatter, RESERVED_NAMES } from './frontmatter.js'
 
-/** Bytes of a definition file (Behaviour 2.5). */
+/** Largest definition file, in bytes. */
 export const MAX_DEFINITION_BYTES = 512 * 1024
 
 /** What is wrong with a definition file. */

@@ -5,7 +5,7 @@ import { StringMap } from '../../schemas/kernel/common.js'
 /** Names of agents: a folder's name and a part of peer ids, so lower case and short. */
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** Names that belong to agents of the daemon itself; files may not take them (Behaviour 4.1). */
+/** Names reserved for the daemon's own agents; files may not use them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(['coordinator', 'dreaming-curator'])
 
 /** `service__skill_list`, or everything below a namespace: `mcp__git__*`. A `*` alone or in the middle is none. */
@@ -67,7 +67,7 @@ export type McpServerInput = v.InferOutput<typeof McpServerInput>
 export const HookInput = v.looseObject({ name: text(128), event: text(128) })
 export type HookInput = v.InferOutput<typeof HookInput>
 
-/** The head of an AGENT.md file; anything else in it is an error (Behaviour 4.1). */
+/** The front matter of an AGENT.md file; any other member is an error. */
 export const Frontmatter = v.strictObject({
   name: v.pipe(v.string(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
   provider: v.optional(text(64)),

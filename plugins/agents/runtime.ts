@@ -10,7 +10,7 @@ export type Resolution =
 /** Resolves any number of definitions against what was installed when it was made. */
 export type Resolver = (definition: AgentDefinition) => Resolution
 
-/** Behaviour 4.3: the definition's own provider, its own command, `defaults.provider`, then the first one detected (decision 19). */
+/** Provider of an agent: the definition's own, its own command, `defaults.provider`, else the first one detected. */
 export async function resolveProvider(definition: AgentDefinition, providers: ProvidersApi): Promise<Resolution> {
   return ownResolution(definition, providers) ?? (await fallbackOf(providers))
 }

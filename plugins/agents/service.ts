@@ -45,7 +45,7 @@ const AT_ONCE = 256
 /** Faults of files that a list tells of. */
 const DIAGNOSTICS_SHOWN = 100
 
-/** Definitions of agents: files, records and what comes with the daemon (Behaviour 4). */
+/** Agent definitions: files, records and built-in ones. */
 export class AgentsService implements AgentsApi {
   readonly deleting: Guard<[definition: AgentDefinition]>
   readonly #sources: AgentSources
@@ -201,7 +201,7 @@ export class AgentsService implements AgentsApi {
     return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
   }
 
-  /** A new default agent has to be there and valid (Behaviour 5.1); 400, as the contract has no other status there. */
+  /** A new default agent must exist and be valid; 400, because the contract has no other status there. */
   async judgeWorkspace(workspace: Workspace): Promise<Fault | undefined> {
     const before = this.kernel.needs.workspaces.get(workspace.id)?.defaultAgent ?? ''
     if (workspace.defaultAgent === '' || workspace.defaultAgent === before) return undefined

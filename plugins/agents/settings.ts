@@ -1,7 +1,7 @@
 import type { Setting } from '../../kernel/plugin.js'
 import { PermissionMode } from '../../schemas/agents.js'
 
-/** What an agent may do that does not say it itself (Behaviour 11.3). */
+/** Permission mode of an agent whose definition sets none. */
 export const DefaultPermissions: Setting<PermissionMode> = {
   path: 'permissions.mode',
   section: 'general',

@@ -11,7 +11,7 @@ import { fixedSource, View } from './view.js'
 const GENERAL_PROMPT =
   'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
 
-/** The agent of those who name none: whatever provider is installed, without a command of its own (decision 19). */
+/** The fallback agent: runs the first provider that is installed, without a command of its own. */
 export const general: AgentDefinition = {
   name: 'general',
   prompt: GENERAL_PROMPT,
@@ -41,8 +41,8 @@ export class AgentSources {
   constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
 
   /**
-   * Behaviour 4.2: the workspace's root, its further folders in order, the home; then records of the workspace, records for
-   * everywhere, what other plugins bring along, and what comes with the daemon.
+   * In order of precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
+   * records, definitions of other plugins, and the built-in ones.
    */
   view(workspace: Workspace | undefined): View {
     const contributed = this.contributed(workspace)

@@ -39,8 +39,8 @@ export interface Listing {
 const AT_ONCE = 1024
 
 /**
- * What is visible over several sources. The first one of a name wins, valid or not: a broken one does not uncover another
- * agent (Behaviour 4.2). Merged again only when a source changed.
+ * What is visible over several sources. The first definition of a name wins, valid or not: an invalid one does not uncover
+ * another with the same name. Merged again only after a source changed.
  */
 export class View {
   #merged: { readonly versions: string; readonly listing: Promise<Listing> } | undefined

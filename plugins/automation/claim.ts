@@ -27,7 +27,7 @@ export interface ClaimLimits {
   readonly startedAt: () => number
 }
 
-/** Claims occurrences and reserves runs: each in one transaction, before any work is done (Behaviour 7.5, 7.6). */
+/** Claims occurrences and reserves runs, each in one transaction, before any work is done. */
 export class Claims {
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'clock' | 'ids'>,

@@ -3,7 +3,7 @@ import type { Schedule, SchedulerState } from '../../schemas/automation.js'
 import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { Occurrences, scheduleHash } from './schedule.js'
 
-/** What the scheduler remembers of a job (Behaviour 7.5); times in epoch milliseconds. */
+/** The scheduler's state of a job; times in epoch milliseconds. */
 export interface CursorRow {
   readonly job: string
   /** With the overlay applied. */

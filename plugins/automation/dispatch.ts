@@ -8,7 +8,7 @@ import { isLoop, type JobRecord } from './job-kind.js'
 import type { Pace } from './pace.js'
 import { isFinal, type RunRow, type RunStore } from './runs.js'
 
-/** What a session gets to end after its turn; then the run has failed (Behaviour 7.6). */
+/** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
 
 type Kernel = PluginKernel<{ workspaces: typeof Workspaces; sessions: typeof Sessions }>
@@ -24,7 +24,7 @@ interface Active {
   session?: string
 }
 
-/** Turns claimed runs into sessions and writes down how they end (Behaviour 7.6). */
+/** Starts sessions for claimed runs and records how they end. */
 export class Dispatcher {
   readonly #active = new Map<Active, Promise<void>>()
   readonly #closing = new AbortController()

@@ -6,7 +6,7 @@ import { scheduleProblem } from './schedule.js'
 
 const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
 
-/** Spec of a record of kind `automation.job`, decoded leniently: unknown members are dropped (Behaviour 2.5). */
+/** Spec of a record of kind `automation.job`, decoded leniently: unknown members are dropped. */
 export const JobSpec = v.object({
   id: v.optional(v.string()),
   name: v.pipe(word(200), v.minLength(1)),
@@ -54,7 +54,7 @@ export function limitsProblem({ fire_limit: limit, retry }: Definition): string 
   return undefined
 }
 
-/** The rules of Behaviour 7.2 that the schema cannot say; `undefined` when all hold. */
+/** Checks the rules that the schema cannot express; `undefined` when all hold. */
 export function jobProblem(spec: JobSpec, scope: RecordScope): JobProblem | undefined {
   const job = (text: string): JobProblem => ({ of: 'job', text })
   const wrong = limitsProblem(spec) ?? (spec.schedule ? scheduleProblem(spec.schedule) : undefined)
@@ -96,7 +96,7 @@ export function identityProblem(id: string, scope: RecordScope, spec: Definition
   return undefined
 }
 
-/** The kind of jobs. Its record is a job's one definition (decision 13). */
+/** The kind of jobs. A record is the only definition of its job. */
 export const JobKind = kind<JobSpec>({
   name: 'automation.job',
   spec: JobSpec,
@@ -104,7 +104,7 @@ export const JobKind = kind<JobSpec>({
   check: ({ id, scope, spec }) => identityProblem(id, scope, spec) ?? jobProblem(spec, scope)?.text,
 })
 
-/** Who wrote a job (decision 13). Those of `package` and `config` are read-only at the door of jobs, but for `enabled`. */
+/** Who wrote a job. Jobs of `package` and `config` are read-only in the jobs API, except for `enabled`. */
 export function jobSource(record: StoredRecord): 'package' | 'config' | 'dynamic' {
   if (record.owner.kind === 'bundle.activation' || record.source.kind === 'extension') return 'package'
   return record.source.kind === 'daemon' && record.source.id === 'config' ? 'config' : 'dynamic'

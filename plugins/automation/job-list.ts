@@ -91,7 +91,7 @@ function specFilter({ enabled, loop, q }: ListJobsQuery): ((job: ListedJob) => b
     (!wanted || searched(job).some(text => text.toLowerCase().includes(wanted)))
 }
 
-/** Specification B: name, agent, prompt, scope, source, schedule. */
+/** What a search looks into: name, agent, prompt, scope, source, schedule. */
 function searched(job: ListedJob): string[] {
   const { mode = '', expr = '', interval = '', time = '' } = job.schedule ?? {}
   return [job.name, job.agent_name, job.prompt, job.scope, job.source, mode, expr, interval, time]

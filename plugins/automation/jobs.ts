@@ -21,7 +21,7 @@ type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
 
 /** Kinds with a prompt that runs by itself. */
 
-/** The door of jobs: it reads and writes their records (decision 13). */
+/** The jobs API: reads and writes the jobs' records. */
 export class Jobs {
   /** Ids that were given a name and may have no cursor yet; what is in here is looked up before it is believed. */
   readonly #named = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** Kinds of commands that end the daemon that would run them (Behaviour 7.2). */
+/** Kinds of commands that would end the daemon that runs them. */
 export type LifecycleClass = 'svc_daemon' | 'process_signal' | 'service_manager'
 
 const PRODUCT = /\bsvc\b/i

@@ -1,4 +1,4 @@
-/** What a template may name; `Data` has members of its own (Behaviour 7.2). */
+/** What a template may name; `Data` has members of its own. */
 const FIELDS = new Set(['Kind', 'Scope', 'WorkspaceID', 'Source', 'Data'])
 const ACTION = /\{\{(-?)([\s\S]*?)(-?)\}\}/g
 const FIELD = /^\.([A-Za-z]+)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)$/

@@ -4,8 +4,8 @@ import type { CursorStore } from './cursors.js'
 import type { RunRow, RunStore } from './runs.js'
 
 /**
- * Ends the runs that an earlier daemon left: one that was claimed is not dispatched again (Behaviour 7.5), one that was
- * going on ends as its session did. Sessions have repaired themselves before. Returns how many there were.
+ * Ends the runs that an earlier daemon left behind: a claimed run is never dispatched again, a running one
+ * ends as its session did. Sessions have been repaired before. Returns the number of runs.
  */
 export async function repairRuns(
   kernel: PluginKernel<{ sessions: typeof Sessions }>,

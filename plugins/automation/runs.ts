@@ -10,7 +10,7 @@ import {
 import type { LastRun, Run } from '../../schemas/automation.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from './api.js'
 
-/** Behaviour 7.6: what may follow what. States without successors are final. */
+/** The transitions of a run. States without successors are final. */
 export const RUN_TRANSITIONS = {
   scheduled: ['running', 'delegated', 'failed', 'canceled'],
   running: ['completed', 'failed', 'canceled'],
@@ -123,7 +123,7 @@ export class RunStore {
     return Number(this.kernel.db.row(sql)?.[0] ?? 0)
   }
 
-  /** What counts for the fire limit: runs claimed in (now - window, now] that were not canceled (Behaviour 7.6). */
+  /** Count for the fire limit: runs claimed in (now - window, now] that were not canceled. */
   counted(jobId: string, window: number, now: number): { readonly count: number; readonly oldest: number } {
     // Later ones are there when the clock was set back; they must not block the job until their time comes again.
     const row = this.kernel.db.row(

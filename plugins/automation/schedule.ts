@@ -7,7 +7,7 @@ import { durationMs } from '../../schemas/duration.js'
 /** Epoch milliseconds: a clock that says less has not been set yet, as on a machine that lost its battery. */
 const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
 
-/** Two instants of one schedule are never in the same second: ids of runs are made of seconds (Behaviour 7.5). */
+/** Two instants of one schedule are never in the same second, because run ids are made of seconds. */
 const SHORTEST_INTERVAL_MS = 1000
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 const CRON_FIELD = /^[\d*,/-]+$/
@@ -17,7 +17,7 @@ const SOME_TIME = new Date(Date.UTC(2024, 0, 1))
 
 const FIELDS = { cron: 'expr', every: 'interval', at: 'time' } as const
 
-/** What is wrong with a schedule (Behaviour 7.2), or undefined. */
+/** What is wrong with a schedule, or undefined. */
 export function scheduleProblem(schedule: Schedule): string | undefined {
   const own = FIELDS[schedule.mode]
   for (const field of Object.values(FIELDS)) {
@@ -157,7 +157,7 @@ export interface Decision {
 }
 
 /**
- * Behaviour 7.5. `missed`: it was due before this daemon started. While it runs, an occurrence counts as missed only when the
+ * Decides about one occurrence. `missed`: it was due before this daemon started. Otherwise it counts as missed only when the
  * next one is due as well (the machine slept): lateness of the loop alone skips nothing.
  */
 export function decide(schedule: Schedule, timezone: string, due: number, now: number, missed: boolean): Decision {
@@ -176,7 +176,7 @@ export function decide(schedule: Schedule, timezone: string, due: number, now: n
   return { at: latest, next, misfire: true, backlog: false, ...skip }
 }
 
-/** Ids of an occurrence: the same one can be claimed only once (Behaviour 7.5, decision 2). */
+/** Ids of an occurrence, derived from the job and the instant, so that an occurrence can be claimed only once. */
 export function occurrenceIds(job: string, at: number): { readonly fire: string; readonly run: string } {
   const second = `${new Date(at).toISOString().slice(0, 19)}Z`
   const hex = createHash('sha256').update(`${job}|${second}`).digest('hex').slice(0, 24)

@@ -30,7 +30,7 @@ const SHOWN_JOBS = 50
 
 type Needs = { daemon: typeof Daemon; workspaces: typeof Workspaces; sessions: typeof Sessions }
 
-/** Jobs, their schedule and their runs (Behaviour 7). */
+/** Jobs, their schedules and their runs. */
 export class AutomationService implements AutomationApi {
   readonly preFire: Gate<[Fire]>
   readonly jobs: Jobs

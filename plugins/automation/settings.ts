@@ -12,7 +12,7 @@ const own = <T>(path: string, schema: v.GenericSchema<unknown, T>, initial: T): 
   apply: 'restart-required',
 })
 
-/** What of automation can be configured (Behaviour 7.1). */
+/** The settings of automation. */
 export const AutomationSettings = {
   /** False: nothing is fired, by schedule or by hand; definitions and history stay. */
   enabled: own('enabled', v.boolean(), true),

@@ -6,7 +6,7 @@ import { templateProblem } from './prompt-template.js'
 
 const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
 
-/** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped (Behaviour 2.5). */
+/** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped. */
 export const TriggerSpec = v.object({
   id: v.optional(v.string()),
   name: v.pipe(word(200), v.minLength(1)),
@@ -27,14 +27,14 @@ export const TriggerSpec = v.object({
 })
 export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
 
-/** Events that set a trigger off (Behaviour 7.3). */
+/** Events that fire a trigger. */
 const EVENT =
   /^(?:session\.(?:created|stopped)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
 const FILTER_KEY = /^(?:kind|scope|workspace_id|source|data(?:\.[^.\s]+)+)$/
 const SECRET_REF = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|vault:automation\/\S+)$/
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-/** The rules of Behaviour 7.2 for triggers that the schema cannot say; `undefined` when all hold. */
+/** Checks the rules for triggers that the schema cannot express; `undefined` when all hold. */
 export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProblem | undefined {
   const text =
     limitsProblem(spec) ??

@@ -5,7 +5,7 @@ import { looksSecret } from '../providers/api.js'
 const word = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const flag = v.optional(v.boolean(), false)
 
-/** Which parts of an address tell conversations apart (Behaviour 10.5). */
+/** Which parts of an address distinguish conversations. */
 export const RoutingPolicy = v.object({ include_group: flag, include_peer: flag, include_thread: flag })
 export type RoutingPolicy = v.InferOutput<typeof RoutingPolicy>
 
@@ -42,10 +42,10 @@ const degradation = v.object({
   message: v.optional(v.string()),
 })
 
-/** States of an instance (Behaviour 10.3); `disabled` and not enabled are the same. */
+/** States of an instance; `disabled` and `enabled: false` mean the same. */
 const states = ['disabled', 'starting', 'ready', 'degraded', 'auth_required', 'error'] as const
 
-/** Spec of a record of kind `bridge.instance`, decoded leniently: unknown members are dropped (Behaviour 2.5, 10.4). */
+/** Spec of a record of kind `bridge.instance`, decoded leniently: unknown members are dropped. */
 export const BridgeInstanceSpec = v.object({
   id: v.optional(v.string()),
   /** As the package calls it. */

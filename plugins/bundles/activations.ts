@@ -29,7 +29,7 @@ export type Activation = StoredRecord<ActivationSpec>
 /** Milliseconds that the runtime has to take up what was written, before the reply goes out without it. */
 const SETTLE_MS = 5000
 
-/** Active profiles (Behaviour 3.7): one transaction for an activation and all that it projects. */
+/** Active profiles: an activation and all its projected records are written in one transaction. */
 export class Activations {
   readonly #projection: Projection
   readonly #visible: VisibleAgents

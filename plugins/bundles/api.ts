@@ -5,7 +5,7 @@ export { BundleErrors } from './errors.js'
 export { derivedId } from './ids.js'
 export { ActivationKind, ActivationSpec, BundleKind, BundleSpec } from './kinds.js'
 
-/** Bundles of extensions and their activations (Behaviour 3.5 to 3.7). */
+/** Bundles of extensions and their activations. */
 export interface BundlesApi {
   /** What an activation would be; changes nothing. Throws as `activate`, but for the confirmation. */
   preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
@@ -18,8 +18,8 @@ export interface BundlesApi {
 export const Bundles = token<BundlesApi>('bundles@1')
 
 /**
- * The request of a tool that somebody calls from within a workspace: for that workspace, unless it asks for everywhere and
- * names no workspace (Specification A, "Bundle rules").
+ * The activation request of a tool called from within a workspace: it is for that workspace, unless it asks for the global
+ * scope and names no workspace.
  */
 export function withCallerScope(
   request: BundleActivationRequest,

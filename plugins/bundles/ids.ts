@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What ids are derived for, by prefix (Behaviour 3.6). */
+/** What ids are derived for, by prefix. */
 export const ID_PREFIXES = {
   bundle: 'bun',
   activation: 'act',

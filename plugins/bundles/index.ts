@@ -48,7 +48,7 @@ const activationItem = {
   },
 } as const
 
-/** As the specification calls the options. */
+/** Members of a request, and the command-line options that set them. */
 const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
 
 export default definePlugin({

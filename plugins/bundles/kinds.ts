@@ -31,7 +31,7 @@ export type BundleSpec = v.InferOutput<typeof BundleSpec>
 
 export const BundleKind = kind<BundleSpec>({ name: 'bundle', spec: BundleSpec, maxBytes: 512 * 1024 })
 
-/** Spec of a record of kind `bundle.activation` (Behaviour 3.7). */
+/** Spec of a record of kind `bundle.activation`. */
 export const ActivationSpec = v.object({
   extension_name: text,
   bundle_name: text,

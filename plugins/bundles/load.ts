@@ -49,7 +49,7 @@ export interface LoadedBundle {
   readonly profiles: readonly LoadedProfile[]
 }
 
-/** Reads every bundle of an extension (Behaviour 3.5): all of them, and all that is wrong with them. */
+/** Reads all bundles of an extension, and collects everything that is wrong with them. */
 export async function loadBundles(
   extension: InstalledExtension,
 ): Promise<{ readonly bundles: readonly LoadedBundle[]; readonly problems: readonly BundleProblem[] }> {

@@ -97,7 +97,7 @@ const Bundle = v.strictObject({
   version: v.optional(v.string()),
   profiles: v.pipe(v.array(Profile), v.minLength(1, 'at least one profile'), v.maxLength(64)),
 })
-/** A bundle as its file has it (Behaviour 3.5). */
+/** A bundle as its file declares it. */
 export type BundleManifest = v.InferOutput<typeof Bundle>
 
 /** A bundle that was read, and on which line a key of it stands. */

@@ -45,7 +45,7 @@ export interface Projected {
   readonly at: string
 }
 
-/** Order of an inventory: layouts, then agent by agent, jobs, triggers, bridges (Behaviour 3.7). */
+/** Order of an inventory: layouts, then agent by agent, jobs, triggers, bridges. */
 const RANK = {
   window_layout: 0,
   agent: 1,

@@ -11,7 +11,7 @@ export interface Found {
   readonly profile: LoadedProfile
 }
 
-/** Who writes what an activation projects (Behaviour 2.3). */
+/** The actor that writes the records of an activation. */
 function projectionActor(id: string, cause: string | undefined): Actor {
   const name = `bundle.activation.${id}`
   return {

@@ -14,7 +14,7 @@ import { BundleErrors } from './errors.js'
 import { ActivationKind, type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
 import { catalogToWire, channelsOf } from './view.js'
 
-/** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions bring (Behaviour 3.5 to 3.7). */
+/** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions provide. */
 export class BundlesService implements BundlesApi {
   readonly #catalog: BundleCatalog
   readonly #activations: Activations

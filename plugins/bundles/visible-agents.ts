@@ -11,7 +11,7 @@ export function overlaps(a: RecordScope, b: RecordScope): boolean {
   return a.kind !== 'workspace' || b.kind !== 'workspace' || a.id === b.id
 }
 
-/** The rules about names of agents (Specification A, "Bundle rules"; Behaviour 3.7). */
+/** Checks a profile: its agent names must be free and not reserved, and the agents of its jobs and triggers must exist. */
 export class VisibleAgents {
   constructor(private readonly kernel: Kernel) {}
 

@@ -13,14 +13,14 @@ export interface DaemonApi {
 
 export const Daemon = token<DaemonApi>('daemon@1')
 
-/** What a status was asked about; nothing is inferred (Specification A, Daemon status and control). */
+/** The scope that a status request names; nothing is inferred. */
 export interface StatusScope {
   /** Reference of a workspace as the caller gave it: id, name or path. */
   readonly workspace?: string
 }
 
 /**
- * Contributes to `/api/status`: objects are merged into the member's empty form, anything else replaces it (Behaviour 1.7).
+ * Contributes to `/api/status`: objects are merged into the member's empty form, anything else replaces it.
  * A member that says nothing of its `status` has `ok`; one whose `read` throws or takes over 2 s has `degraded`.
  */
 export interface StatusMember {
@@ -32,7 +32,7 @@ export interface StatusMember {
 export const StatusMembers = registry<StatusMember>('daemon.status@1')
 
 /**
- * A doctor probe (Behaviour 1.6). It answers within 5 s or is reported as `probe_timeout`; one that throws as `probe_failed`.
+ * A doctor probe. It answers within 5 s or is reported as `probe_timeout`; one that throws as `probe_failed`.
  * When all is well it answers with nothing, or with an item of severity `info` whose code ends in `_ok` or `_ready`:
  * these are what `quiet` leaves out.
  */

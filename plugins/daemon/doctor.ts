@@ -11,8 +11,8 @@ export const PROBE_DEADLINE_MS = 5000
 const SEVERITIES = ['critical', 'error', 'warning', 'info']
 
 /**
- * Runs the probes that a query names, all at once, and reports what they found: most urgent first, then by id
- * (Behaviour 1.6). Throws `unknown_component` for a name that is neither a probe nor a category.
+ * Runs the probes that a query names concurrently, and reports their items: most urgent first, then by id.
+ * Throws `unknown_component` for a name that is neither a probe nor a category.
  */
 export async function runDoctor(
   checks: readonly Check[],

@@ -16,7 +16,7 @@ const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 /** Names of configuration members that hold secrets, with a value that is not empty. */
 const SECRET = /"[^"\n]*(?:key|token|secret|password|credential)[^"\n]*"\s*:\s*"[^"]/i
 
-/** Who may enter the home, use the socket and read what holds secrets (Behaviour 1.1). */
+/** Permissions of the home, of the socket and of the files that hold secrets. */
 export async function permissionItems(home: Home, socket: string | undefined): Promise<DiagnosticItem[]> {
   const root = await modeOf(home.root)
   if (root === undefined) {

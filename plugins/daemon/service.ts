@@ -53,7 +53,7 @@ import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
 /** Milliseconds that a contributor of the status has. */
 const MEMBER_DEADLINE_MS = 2000
 
-/** Why new work is not taken; the drain flag is in memory and gone with the process (Behaviour 1.5). */
+/** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
 /** Admission of new work, and what can be said about the daemon as a whole. */
@@ -116,7 +116,7 @@ export class DaemonService implements DaemonApi {
     }
   }
 
-  /** The whole status: the daemon's own facts, with what every other plugin contributes merged in (Behaviour 1.7). */
+  /** The whole status: the daemon's own members, merged with those that other plugins contribute. */
   async status(query: StatusQuery): Promise<StatusReply> {
     const workspace = query.workspace_id ?? query.workspace
     const about: StatusScope = workspace === undefined ? {} : { workspace }

@@ -37,7 +37,7 @@ const noBridges = () => ({
   total_instances: 0,
 })
 
-/** The whole status with the members of all other plugins in their empty form (decision 21, Behaviour 1.7). */
+/** The whole status, with the members of all other plugins in their empty form. */
 export function emptyStatus(facts: StatusFacts): StatusReply {
   const persistence = facts.storeFailed || facts.disk.status === 'full' ? 'degraded' : 'ok'
   return {

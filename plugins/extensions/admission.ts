@@ -5,7 +5,7 @@ import { ExtensionErrors } from './errors.js'
 import { isAtLeast, type Manifest, type SourceTier } from './manifest.js'
 import { resolveInside } from './paths.js'
 
-/** What is asked of an extension before anything of it is loaded (Behaviour 3.3, phase validate). */
+/** What an extension is checked against before any of it is loaded. */
 export interface Admission {
   /** Name that it goes by: that of its folder. */
   readonly name: string

@@ -27,7 +27,7 @@ export {
 export { lineNear, type Read, readLines } from './manifest-source.js'
 export { callOf, readInside, readText, resolveInside, shippedId } from './paths.js'
 
-/** The status of Behaviour 3.3. */
+/** Status of an extension. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'
 
 /** An extension whose manifest is valid, as others see it. */

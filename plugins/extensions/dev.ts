@@ -50,8 +50,8 @@ interface Linked {
 }
 
 /**
- * Builds in working folders of developers. Each is an instance of its own by name and workspace, which runs beside what is
- * installed and beside the links to other workspaces, and never in their place (Behaviour 3.3).
+ * Builds in developers' working folders. Each is an instance of its own, keyed by name and workspace. It runs beside the
+ * installed extension and the links to other workspaces, and never replaces them.
  */
 export class DevLinks {
   /** By key. */

@@ -6,10 +6,10 @@ import { hostMethods } from './permissions.js'
 /** Version of the plugin API that a manifest with `main` names. */
 export const API_VERSION = 1
 
-/** Where an extension came from, and with it what it may be granted (Behaviour 3.2). */
+/** The source tier of an extension, which limits the permissions it may be granted. */
 export type SourceTier = 'bundled' | 'user' | 'workspace' | 'marketplace'
 
-/** What a process can provide, with the methods that it must implement for it (Behaviour 3.1). */
+/** What a process can provide, with the methods that it must implement for each. */
 export const provisions = {
   'tool.provider': ['provide_tools', 'tools/call'],
   'memory.backend': ['memory/store', 'memory/recall', 'memory/forget'],
@@ -238,8 +238,8 @@ export function isAtLeast(version: string, floor: string): boolean {
 }
 
 /**
- * What is confirmed of a network requirement: SHA-256, hex, of it as compact JSON with its scopes sorted and each once; empty
- * where nothing is required (Behaviour 3.7).
+ * Digest of a network requirement, which the operator confirms: SHA-256, hex, of its compact JSON with sorted, unique scopes;
+ * empty if nothing is required.
  */
 export function requirementDigest({ network_participation: net }: Pick<Manifest, 'network_participation'>): string {
   if (!net?.required) return ''

@@ -53,7 +53,7 @@ export function parseManifest(text: string, path: string): Manifest {
   throw source.fault(keys, issueText(issue))
 }
 
-/** Core keys that may stand in `[extension]` as well as at the root (Behaviour 3.1). */
+/** Core keys that may be in `[extension]` or at the root. */
 const CORE = ['name', 'version', 'description', 'min_svc_version', 'requires_env', 'apiVersion', 'main', 'replaces']
 
 function hoist(source: ManifestSource): Record<string, unknown> {

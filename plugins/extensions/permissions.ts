@@ -105,7 +105,7 @@ const table: Readonly<Record<string, readonly [Consent, HostMethod['route']?]>> 
   'clarify/ask': ['clarify.write'],
 }
 
-/** The methods of the Host API, a closed set, each with the consent that it asks for (Behaviour 3.2). */
+/** The methods of the Host API, a closed set, each with the consent that it requires. */
 export const hostMethods: ReadonlyMap<string, HostMethod> = new Map(
   Object.entries(table).map(([method, [consent, route]]) => [method, { consent, ...(route ? { route } : {}) }]),
 )

@@ -6,7 +6,7 @@ export type Outcome = 'same' | 'loaded' | 'failed' | 'changed' | 'worse'
 /** What happens to an extension. */
 export type Happening = 'enable' | 'disable' | 'register' | 'activate' | 'fail' | 'unload'
 
-/** The status that follows (Behaviour 3.3); what is not here does not happen. */
+/** The status that follows each happening; anything else is not a transition. */
 export const transitions: Readonly<Record<ExtensionStatus, Partial<Record<Happening, ExtensionStatus>>>> = {
   /** The flag is off; nothing of it is loaded. */
   disabled: { enable: 'enabled' },

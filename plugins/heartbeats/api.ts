@@ -11,7 +11,7 @@ export interface Wake {
   readonly source: WakeSource
 }
 
-/** Wake-ups of sessions by the heartbeat policies of their agents (Behaviour 4.5). A wake-up never claims work. */
+/** Wake-ups of sessions by the heartbeat policies of their agents. A wake-up never claims work. */
 export interface HeartbeatsApi {
   /** Sessions that wait for a wake-up by the clock; one that is being decided about does not. */
   readonly waiting: number

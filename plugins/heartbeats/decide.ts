@@ -3,7 +3,7 @@ import type { Heartbeat, WakeSource } from '../../schemas/sidecars.js'
 import { isRestartable, type SessionInfo } from '../sessions/api.js'
 import type { HeartbeatConfig } from '../sidecars/api.js'
 
-/** The result that goes with each reason (Behaviour 4.5). */
+/** The result for each reason. */
 export const RESULTS: { readonly [R in WakeReason]: WakeResult } = {
   wake_sent: 'sent',
   wake_coalesced: 'coalesced',

@@ -22,7 +22,7 @@ const HOUR_MS = 60 * MINUTE_MS
 /** What came of a session's wake-ups is kept so long after the last one, or as long as the decisions where that is longer. */
 const STATE_KEPT_MS = 30 * 24 * HOUR_MS
 
-/** Wakes sessions by the heartbeat policies of their agents (Behaviour 4.5). */
+/** Wakes sessions by the heartbeat policies of their agents. */
 export class HeartbeatsService implements HeartbeatsApi {
   readonly wakeBefore
   readonly wakeAfter

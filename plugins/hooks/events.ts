@@ -31,7 +31,7 @@ export const familyOf = (event: HookEvent): HookFamily =>
 const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
 const autonomy = [...place, 'autonomy'] as const
 
-/** What a matcher of each family may ask about (Behaviour 11.7). */
+/** The fields that a matcher of each event family may test. */
 export const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
   session: [...place, 'session_type'],
   input: [...place, 'input_class'],
@@ -58,7 +58,7 @@ export const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
 /** Participation events ask about other things than the rest of their family. */
 export const participationFields = ['workspace_id', 'channel', 'participation_mode', 'participation_source'] as const
 
-/** Events that nothing waits for: what they tell of has happened, or comes too fast (Behaviour 11.6). */
+/** Events that take async hooks only: they report what has already happened, or are too frequent to wait for a hook. */
 const asyncOnly: readonly RegExp[] = [
   /^event\./,
   /^message\.delta$/,

@@ -56,7 +56,7 @@ const HookSpec = v.pipe(
 )
 export type HookSpec = v.InferOutput<typeof HookSpec>
 
-/** What the rules of declarations say against a hook (Behaviour 11.7); undefined when all hold. */
+/** Checks the declaration rules that the schema cannot express; undefined when all hold. */
 export function hookProblem(spec: HookSpec): string | undefined {
   const { event, mode, executor_kind } = spec
   if (executor_kind === 'wasm') return 'executor_kind: wasm is reserved and not implemented'
@@ -84,7 +84,7 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
 /** Brackets open and close, and have something in them. */
 const isGlob = (glob: string) => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/.test(glob)
 
-/** Hooks that packages and programs bring along (Specification A, "Registered resource kinds"). */
+/** Hooks that packages and programs provide, as records. */
 export const HookKind = kind<HookSpec>({
   name: 'hook.binding',
   spec: HookSpec,

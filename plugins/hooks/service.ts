@@ -14,7 +14,7 @@ export class HooksService {
   }
 }
 
-/** Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder (Behaviour 3.1). */
+/** Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder. */
 function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
   const { name: from, manifest } = extension
   return Promise.all(

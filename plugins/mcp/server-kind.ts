@@ -9,7 +9,7 @@ const Reference = v.pipe(
   v.maxLength(512),
 )
 
-/** How the daemon logs in to a server (Behaviour 5.4). */
+/** How the daemon logs in to a server. */
 const Auth = v.object({
   registration: v.optional(v.picklist(['auto', 'pre_registered']), 'auto'),
   type: v.optional(text(64)),
@@ -62,7 +62,7 @@ export function serverProblem({ transport, command, url, auth }: ServerSpec): st
   return undefined
 }
 
-/** MCP servers that packages and programs bring along (Specification A, "Registered resource kinds"). */
+/** MCP servers that packages and programs provide, as records. */
 export const McpServerKind = kind<ServerSpec>({
   name: 'mcp_server',
   spec: ServerSpec,

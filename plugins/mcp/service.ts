@@ -18,7 +18,7 @@ export class McpService {
   }
 }
 
-/** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder (Behaviour 3.1). */
+/** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder. */
 function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
   return Promise.all(
     Object.entries(extension.manifest.resources.mcp_servers).map(async ([name, { command, args, env, ...server }]) => ({

@@ -2,7 +2,7 @@ import { defineErrors, registry, token } from '../../kernel/plugin.js'
 
 export { ISOLATED, looksSecret, searchPath } from './environment.js'
 
-/** How agents of one make are started (Specification B "Authentication", Behaviour 6.3). */
+/** How agents of one vendor are started. */
 export interface Provider {
   readonly name: string
   readonly displayName: string

@@ -11,7 +11,7 @@ const SECRET_ENDING =
 /** Names that read like secrets and hold none: folders, the path of a socket, budgets. */
 const HARMLESS = /^(?:PWD|OLDPWD|SSH_AUTH_SOCK|(?:.*_)?(?:MAX|MIN|NUM)_(?:.*_)?TOKENS)$/
 
-/** Does the name of an environment variable look as if its value were a secret (Behaviour 6.3)? */
+/** Whether the name of an environment variable suggests that its value is a secret. */
 export function looksSecret(name: string): boolean {
   const upper = name.toUpperCase()
   if (HARMLESS.test(upper)) return false
@@ -40,8 +40,8 @@ export interface Places {
 }
 
 /**
- * Environment of a process of a provider (Behaviour 6.3): the daemon's, filtered or isolated by policy, without stale SVC_
- * values, the daemon's bin directory first in PATH, and what says how the process was started.
+ * Environment of a provider's process: the daemon's, filtered or isolated by policy, without inherited SVC_
+ * variables, with the daemon's bin directory first in PATH and variables that say how the process was started.
  */
 export function environmentOf(provider: Provider, env: Env, places: Places): Record<string, string> {
   const kept = (name: string) =>

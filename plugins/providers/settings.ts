@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
 
-/** The provider of agents that name neither one nor a command of their own (Behaviour 4.3); empty: none. */
+/** The provider of agents that name neither a provider nor a command; empty: none. */
 export const DefaultProvider: Setting<string> = {
   path: 'defaults.provider',
   section: 'general',

@@ -2,8 +2,8 @@ import { KernelErrors, type RecordFilter } from '../../kernel/plugin.js'
 import type { ListRecordsQuery } from '../../schemas/resources.js'
 
 /**
- * The filter that a query asks for (Behaviour 2.1). Throws `invalid_filter` for half a pair, a scope that does not bind, a
- * negative limit and a kind other than that of the path.
+ * The filter of a query. Throws `invalid_filter` for half a pair, an incomplete scope, a
+ * negative limit, and a kind that differs from that of the path.
  */
 export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilter {
   const { scope_kind, limit } = query

@@ -13,7 +13,7 @@ import type { ResourcesService } from './service.js'
 
 const route = routeOf<ResourcesService>()
 const area = 'Desired-state resources'
-/** Bytes: above the largest spec of any kind (4 MiB, Behaviour 2.5), so that the codec says what is too large. */
+/** Bytes: above the largest spec of any kind (4 MiB), so that the codec reports what is too large. */
 const PUT_LIMIT = 5 * 1024 * 1024
 
 export default definePlugin({

@@ -4,7 +4,7 @@ import { durationMs } from '../../schemas/duration.js'
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))
 
-/** So many in a window, and how many more may wait for their turn (Behaviour 2.6); all zero is no limit. */
+/** Requests per window, and how many more may wait for their turn; all zero: no limit. */
 export const RateLimit = v.pipe(
   v.strictObject({
     requests: v.optional(count, 0),

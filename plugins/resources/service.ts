@@ -21,15 +21,15 @@ import { filterOf } from './filter.js'
 import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
 
 /**
- * Kinds whose lifecycle a service keeps, refused also while that plugin is absent: what is written here now would be taken
- * for the service's own when it comes (Behaviour 2.2).
+ * Kinds whose lifecycle belongs to a service. They are refused also while its plugin is absent: a record written here now
+ * would later be mistaken for the service's own.
  */
 const SERVICE_OWNED: readonly string[] = ['bundle.activation']
 
 /** Records that are read in one turn of the event loop. */
 const PAGE = 500
 
-/** The record routes: what the kernel's record verbs do, one transaction a request (Behaviour 2.2). */
+/** The record routes: the kernel's record operations, one transaction per request. */
 export class ResourcesService {
   readonly #limiter: RateLimiter
 
@@ -113,7 +113,7 @@ interface Stored {
   readonly created: boolean
 }
 
-/** An empty id is none: a global scope may carry one (Behaviour 2.1). */
+/** An empty id means none: a global scope may carry one. */
 function scopeOf(scope: PutRecordBody['scope']): RecordScope {
   const id = scope.id?.trim()
   return id ? { kind: scope.kind, id } : { kind: scope.kind }

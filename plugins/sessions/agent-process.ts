@@ -17,7 +17,7 @@ const JUNK_LINES = 20
 const DRAIN_MS = 500
 const SET_MODE_MS = 10_000
 
-/** Names of an agent's own modes for a permission mode, tried in this order (Behaviour 6.3). */
+/** An agent's own mode names for each permission mode, in the order in which they are tried. */
 const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
   'approve-all': ['full-access', 'full_access', 'bypassPermissions', 'bypass_permissions', 'auto', 'acceptEdits'],
   'approve-reads': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],

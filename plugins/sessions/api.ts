@@ -57,7 +57,7 @@ export interface SessionInfo {
   readonly updatedAt: number
 }
 
-/** A new session (Behaviour 6.2). */
+/** A new session. */
 export interface CreateSession {
   readonly workspaceId: string
   /** Default: the workspace's, else `defaults.agent`. */

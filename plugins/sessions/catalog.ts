@@ -18,7 +18,7 @@ const MAX_PAGE = 200
 /** Folders on their way out: their rows are gone, or about to be. */
 const TRASH = '.removed-'
 
-/** Makes a session: checked, stored, and without a process until its first prompt (Behaviour 6.2). */
+/** Creates a session: validated and stored, without a process until its first prompt. */
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
   const { kernel, table, slots, briefings } = context
   await kernel.needs.daemon.admit('session')

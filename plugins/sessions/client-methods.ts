@@ -8,7 +8,7 @@ import { resolveInside, type Territory } from './paths.js'
 import type { Permissions } from './permissions.js'
 import type { Terminals } from './terminals.js'
 
-/** The methods of the client that an agent may call: files, terminals, permission (Behaviour 6.3, 6.9). */
+/** The client methods that an agent may call: files, terminals, permission. */
 export class ClientMethods {
   constructor(
     private readonly territory: Territory,

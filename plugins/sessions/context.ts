@@ -35,7 +35,7 @@ export interface SessionsContext {
   readonly stopped: Notify<[SessionInfo]>
 }
 
-/** Places for agent processes: sessions that have one, or are about to (decision 7). */
+/** Slots for agent processes, taken by sessions that have a process or are about to start one. */
 export class Slots {
   readonly #holders = new Set<object>()
 

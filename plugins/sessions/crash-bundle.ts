@@ -41,7 +41,7 @@ export function plainFailure(failure: AgentFailure): SessionFailure {
   return { kind: failure.kind, summary: boundText(redactText(failure.message), MAX_SUMMARY) }
 }
 
-/** Writes a crash bundle (Behaviour 6.11: JSON, 0600) into `folder` and returns the failure that names it. */
+/** Writes a crash bundle (JSON, mode 0600) into `folder` and returns the failure that names it. */
 export async function writeCrashBundle(
   folder: string,
   failure: AgentFailure,

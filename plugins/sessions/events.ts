@@ -3,7 +3,7 @@ import type { SessionEvent } from '../../schemas/sessions.js'
 import type { SessionFailure, StopReason } from './api.js'
 import type { SessionRow } from './table.js'
 
-/** Types of stored events (Behaviour 6.8) that this plugin writes. */
+/** Types of the stored events that this plugin writes. */
 export type SessionEventType =
   | 'user_message'
   | 'agent_message'
@@ -21,7 +21,7 @@ export type SessionEventType =
   | 'error'
   | 'session_stopped'
 
-/** Marks what a member `content` looks like (Behaviour 6.8). */
+/** Names the schema of a member `content`. */
 const CONTENT_SCHEMA = 'svc.session.event.v1'
 
 /** Free-form members of an event; texts of agents are bounded before they come here. */

@@ -2,7 +2,7 @@ import { messageOf, type Notify, type PluginKernel, type Timer } from '../../ker
 import type { SessionHealth } from '../../schemas/sessions.js'
 import { HealthTimings, SessionHung, SessionRecovered, SessionUnhealthy } from './api.js'
 
-/** Of the one who owns the configuration, where there is none (Behaviour 4.5). */
+/** Defaults for a daemon without the plugin that owns these settings. */
 const STALE_AFTER_MS = 2 * 60_000
 const TELL_EVERY_MS = 60_000
 /** Sessions of which is remembered what was told last, before those are forgotten that are long told. */
@@ -33,7 +33,7 @@ export class HealthNews {
     private readonly read: (id: string) => SessionHealth | undefined,
   ) {}
 
-  /** Milliseconds without a sign of life after which a process that waits is stale (Behaviour 6.1). */
+  /** Milliseconds without activity after which a waiting process is stale. */
   get staleAfterMs(): number {
     return this.#timing?.staleAfterMs() ?? STALE_AFTER_MS
   }

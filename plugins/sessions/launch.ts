@@ -182,7 +182,7 @@ function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<stri
   }
 }
 
-/** What an agent is told before the first prompt (Behaviour 6.3). */
+/** The start-up instructions of an agent, sent before its first prompt. */
 function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
   return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
 }

@@ -114,7 +114,7 @@ export class LiveSession implements BindingOwner {
     }
   }
 
-  /** Idempotent; resolves when the process group is gone and the stop is durable (Behaviour 6.6). */
+  /** Idempotent; resolves when the process group is gone and the stop is durable. */
   stop(how: Stop, steps = STOP_PROCESS): Promise<void> {
     this.#stopping ??= this.#stop(how, steps)
     return this.#stopping

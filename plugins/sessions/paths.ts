@@ -16,7 +16,7 @@ export class PathRefused extends Error {
 }
 
 /**
- * The canonical form of a path inside the territory (Behaviour 6.9): symlinks are resolved, and of a path that does not
+ * The canonical form of a path inside the territory. Symlinks are resolved; of a path that does not
  * exist the nearest existing ancestor is judged. A relative path is one below the first root. Throws {@link PathRefused}.
  */
 export async function resolveInside(territory: Territory, wanted: string): Promise<string> {

@@ -1,7 +1,7 @@
 import type { PermissionMode } from '../agents/api.js'
 import type { PermissionParams, ToolCallFields } from './acp-schemas.js'
 
-/** Answers of a person (Behaviour 6.9). */
+/** A person's answers to a permission request. */
 export type Decision = 'allow-once' | 'allow-always' | 'reject-once' | 'reject-always'
 
 /** What the protocol wants for an answer. */

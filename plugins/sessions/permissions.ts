@@ -67,7 +67,7 @@ interface Grant {
   readonly lasting: boolean
 }
 
-/** The permissions of one session (Behaviour 6.9). Answers "always" are kept here, so they end with the process of it. */
+/** The permissions of one session. "Always" answers are kept here, so they end with the session's process. */
 export class Permissions {
   readonly #waiting = new Map<string, Waiting>()
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()

@@ -24,7 +24,7 @@ type Mode = 'queue' | 'interrupt' | 'steer'
 /** What is known of a prompt before it is stored. */
 type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
 
-/** Prompts of all sessions: one at a time in each, the others wait in a queue that survives the daemon (Behaviour 6.4). */
+/** Prompts of all sessions: one at a time per session; the others wait in a durable queue. */
 export class Prompting {
   readonly #tails = new Map<string, Promise<unknown>>()
   readonly #following = new Set<Promise<void>>()
@@ -37,7 +37,7 @@ export class Prompting {
     private readonly sessions: LiveSessions,
   ) {}
 
-  /** A prompt over the API. Without any text it only starts a session again that was interrupted (decision 15). */
+  /** A prompt over the API. Without text it only restarts a session that was interrupted. */
   async submit(id: string, body: PromptBody, actor: Actor): Promise<PromptAnswer> {
     const text = textOf(body)
     if (text === undefined) return this.#resume(id)
@@ -77,7 +77,7 @@ export class Prompting {
     return (await this.submit(id, { text, mode: 'steer' }, actor)).prompt
   }
 
-  /** The turn that runs has a tool result: what is to steer it takes over from here (Behaviour 6.4). */
+  /** The running turn has a tool result: a prompt that steers takes over at this point. */
   atToolResult(id: string): void {
     const staged = this.context.prompts.queued(id).find(({ mode }) => mode === 'steer')
     const turn = this.sessions.peek(id)?.turn

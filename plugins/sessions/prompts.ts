@@ -68,7 +68,7 @@ export function droppedEvent(turnId: string): NewEvent {
   return { type: 'system', turnId, content: { note: 'prompt_dropped', text: 'a prompt that waited was dropped' } }
 }
 
-/** The prompts of all sessions: those that wait, the one that runs, and answered ones by their key (Behaviour 6.4). */
+/** The prompts of all sessions: waiting, running, and answered ones by their idempotency key. */
 export class PromptTable {
   constructor(private readonly db: Db) {}
 
@@ -85,7 +85,7 @@ export class PromptTable {
   }
 
   /**
-   * The answer to an earlier prompt with the same key and the same payload (decision 16); undefined when there was none.
+   * The answer to an earlier prompt with the same key and the same payload; undefined when there was none.
    * Throws `prompt_idempotency_conflict` (409).
    */
   replay(

@@ -18,7 +18,7 @@ const MAX_EVENTS = 1000
 const DEFAULT_ENTRIES = 50
 const MAX_ENTRIES = 200
 
-/** Stored events (Behaviour 6.8): the newest that match, ascending. */
+/** Stored events: the newest that match, ascending. */
 export async function readEvents(
   { logs }: SessionsContext,
   row: SessionRow,

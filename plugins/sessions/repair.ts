@@ -24,8 +24,8 @@ export interface Leftover {
 }
 
 /**
- * Brings sessions of an earlier daemon to a truthful end (Behaviour 6.11). Costs what is left over, not what is stored:
- * stopped sessions are not looked at. Doing it again after dying half way does nothing twice.
+ * Ends the sessions of an earlier daemon truthfully. The cost depends on the sessions left running, not on all stored ones:
+ * stopped sessions are skipped. Idempotent, also after a crash half way.
  */
 export async function repairSessions(context: SessionsContext): Promise<void> {
   const rows = context.table.unstopped()

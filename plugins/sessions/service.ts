@@ -41,7 +41,7 @@ import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
-/** Sessions over ACP, made durable (Behaviour 6). */
+/** Durable sessions over ACP. */
 export class SessionsService implements SessionsApi {
   readonly stopped
   readonly permission
@@ -248,7 +248,7 @@ export class SessionsService implements SessionsApi {
     return checkSessions(this.context, this.#open.all)
   }
 
-  /** Refuses to let a workspace go while a session of it is active (decision 12). */
+  /** Refuses to delete a workspace while one of its sessions is active. */
   guardWorkspace(t: Tx, workspace: Workspace) {
     const active = this.context.table.activeIn(t, workspace.id)
     if (active === 0) return undefined

@@ -16,7 +16,7 @@ const RECENT_BYTES = 512 * 1024
 
 type TextType = 'agent_message' | 'thought'
 
-/** Which events are wanted (Behaviour 6.8). */
+/** Filter for events. */
 export interface EventQuery {
   readonly type?: string | undefined
   readonly turnId?: string | undefined

@@ -18,7 +18,7 @@ const count = (path: string, fallback: number, min: number, max: number): Settin
   apply: 'restart-required',
 })
 
-/** The agent of a session that names none, in a workspace that has no default (Behaviour 6.2). */
+/** The agent of a session that names none, in a workspace without a default agent. */
 export const DefaultAgent: Setting<string> = {
   path: 'defaults.agent',
   section: 'general',
@@ -27,7 +27,7 @@ export const DefaultAgent: Setting<string> = {
   apply: 'restart-required',
 }
 
-/** What of sessions can be configured (Behaviour 6.5, 11.3); durations in milliseconds once read. */
+/** The settings of sessions; durations in milliseconds. */
 export const SessionSettings = {
   maxAgents: count('limits.max_concurrent_agents', 20, 1, 1000),
   queueCap: count('session.busy_input.queue_cap', 10, 1, 1000),
@@ -42,7 +42,7 @@ export const SessionSettings = {
   progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
   inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
-  /** State `T` for so long is the end of a process (decision 23); 0: none. */
+  /** A process in state `T` for this long is ended; 0: never. */
   frozenAfter: duration('session.supervision.frozen_after', '30s'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
   permissionTimeout: duration('session.permissions.timeout', '5m'),

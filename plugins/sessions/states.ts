@@ -1,8 +1,8 @@
 import type { SessionState, StopReason } from './api.js'
 
 /**
- * The only transitions there are (Behaviour 6.1, decision 15). `stopped` is left by a restart alone, and only after a
- * {@link RESTARTABLE} stop. An active session may be without a process: none is started before the first prompt.
+ * All transitions of a session. Only a restart leaves `stopped`, and only after a
+ * {@link RESTARTABLE} stop. An active session may have no process: none is started before the first prompt.
  */
 export const TRANSITIONS: { readonly [S in SessionState]: readonly SessionState[] } = {
   starting: ['active', 'stopped'],

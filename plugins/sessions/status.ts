@@ -19,7 +19,7 @@ interface Counts {
   readonly bytes: number
 }
 
-/** The members of the status that sessions fill (Behaviour 1.7). */
+/** The status members of sessions. */
 export function statusMembers(context: SessionsContext, live: () => readonly LiveSession[]): StatusMember[] {
   return [
     { path: 'daemon.active_sessions', read: () => countSessions(context).active },

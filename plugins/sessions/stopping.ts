@@ -64,7 +64,7 @@ function stopColumns(row: SessionRow, { reason, detail, failure }: Stop, now: nu
 }
 
 /**
- * Writes the row of a stop, after its journal (decision 9), with the event that tells of it. What waits in the queue
+ * Writes the row of a stop, after its journal, together with its event. The queue
  * survives only a stop that a prompt can undo. Undefined when the session is stopped already.
  */
 export async function recordStop(

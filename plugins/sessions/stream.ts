@@ -12,7 +12,7 @@ const MAX_ENTRIES = 200
 const BYTES_PER_MS = 2000
 const LONGEST_PAUSE_MS = 1000
 
-/** Where a reader stands and what it wants (Behaviour 6.8). */
+/** Position and filter of a reader. */
 export interface StreamRequest {
   readonly lastEventId: string | undefined
   readonly afterSequence: number | undefined

@@ -25,7 +25,7 @@ export interface Supervised {
   frozen(): void
 }
 
-/** Watches over one turn: how long it takes, whether anything comes, whether its processes live (Behaviour 6.5, decision 23). */
+/** Supervises one turn: its duration, the agent's activity, and whether its processes are alive. */
 export class Supervision {
   readonly #begun: number
   /** When something last came, and when the processes were last at work. */

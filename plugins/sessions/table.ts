@@ -71,7 +71,7 @@ CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, j
   { id: '005-briefing', sql: BRIEFING_TABLE },
 ] as const
 
-/** A row of sessions_session: the truth about the state of a session (decision 9). Times in epoch milliseconds. */
+/** A row of sessions_session: the truth about the state of a session. Times in epoch milliseconds. */
 export interface SessionRow {
   readonly id: string
   /** Empty for one without a name. */

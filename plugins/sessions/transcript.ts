@@ -25,7 +25,7 @@ interface OpenEntry {
   toolData: number
 }
 
-/** Folds events, in order, into messages as a person sees them (Behaviour 6.8): only the last one can still change. */
+/** Folds events, in order, into messages as a person sees them: only the last one can still change. */
 export class TranscriptFolder {
   #open: OpenEntry | undefined
 

@@ -65,7 +65,7 @@ export interface TurnAgent {
   cancel(): Promise<void>
 }
 
-/** One prompt and everything that follows from it until the agent is done (Behaviour 6.4, 6.5). */
+/** One prompt and everything that follows from it until the agent is done. */
 export class Turn {
   readonly calls = new ToolCalls()
   readonly startedAt: number

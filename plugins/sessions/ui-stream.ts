@@ -5,7 +5,7 @@ import type { PromptAnswer } from './prompting.js'
 import type { SessionLog } from './session-log.js'
 import type { SessionRow } from './table.js'
 
-/** Tells a client of the AI SDK what it reads (Behaviour 6.4). */
+/** Tells a client which stream protocol of the AI SDK it reads. */
 export const UI_STREAM_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
 
 /** What clients of the AI SDK take for the end of a stream. */

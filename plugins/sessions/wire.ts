@@ -26,7 +26,7 @@ export function infoOf(row: SessionRow): SessionInfo {
   }
 }
 
-/** A session on the wire (Specification A, Session). */
+/** A session on the wire. */
 export function sessionToWire(
   row: SessionRow,
   live: LiveSession | undefined,
@@ -116,7 +116,7 @@ export function detailToWire(row: SessionRow, live: LiveSession | undefined, now
   }
 }
 
-/** How a session is (Behaviour 6.1); nothing here asks the agent. */
+/** Health of a session; computed without asking the agent. */
 export function healthToWire(row: SessionRow, live: LiveSession | undefined): SessionHealth {
   const active = row.state === 'active'
   const prompting = active && live?.turn !== undefined
@@ -154,7 +154,7 @@ export function silenceOf(live: LiveSession | undefined): string | undefined {
   return `its process ${group} was stopped from outside (state T); kill -CONT -- -${group} lets it go on`
 }
 
-/** One word about a session; the first that holds (Behaviour 6.1). */
+/** The one-word state of a session; the first rule that holds. */
 function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'

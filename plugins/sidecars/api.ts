@@ -8,7 +8,7 @@ export { cutText } from './fields.js'
 export { AgentHeartbeatKind, AgentSoulKind, SidecarSpec, sidecarProblem } from './kinds.js'
 export type { HeartbeatConfig } from './settings.js'
 
-/** Personas (SOUL.md) and heartbeat policies (HEARTBEAT.md) of agents (Behaviour 4.4, 4.5). */
+/** Personas (SOUL.md) and heartbeat policies (HEARTBEAT.md) of agents. */
 export interface SidecarsApi {
   /** As it is now; a broken one is a snapshot that is not valid. Throws `agent_not_found` (404). */
   soul(agent: string, workspace?: Workspace): Promise<Soul>

@@ -20,7 +20,7 @@ const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
 
 const EMPTY: HeartbeatFrontmatter = { version: SCHEMA_VERSION, enabled: false, context: {}, preferences: {} }
 
-/** Judges a HEARTBEAT.md text (Behaviour 4.5). Never throws: what is wrong is among the diagnostics. */
+/** Validates a HEARTBEAT.md text. Never throws: problems are reported as diagnostics. */
 export function heartbeatOf(source: SidecarSource, config: HeartbeatConfig): Heartbeat {
   const { agentName, sourcePath, text, problem } = source
   const findings = new Findings('heartbeat_', { owner_surface: 'agent.heartbeat', source_path: sourcePath })

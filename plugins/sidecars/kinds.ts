@@ -8,7 +8,7 @@ import type { SidecarSource } from './source.js'
 
 /** Spec of records of the kinds `agent.soul` and `agent.heartbeat`; unknown members are dropped. */
 export const SidecarSpec = v.object({
-  /** Id of the record of kind `agent` that it belongs to; owner and scope must be that record's too (Behaviour 3.7). */
+  /** Id of the `agent` record that it belongs to; owner and scope must equal that record's. */
   agent_id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   agent_name: v.pipe(v.string(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
   /** The whole text of the file, with its head. */

@@ -15,7 +15,7 @@ export const refreshTable = `CREATE TABLE sidecars_refresh (
   session_id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, idempotency_key TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX sidecars_refresh_at ON sidecars_refresh (at)`
 
-/** The personas of sessions: each keeps the one that its agent had when it began, until it is refreshed (Behaviour 4.4). */
+/** The personas of sessions: a session keeps the persona that its agent had at the start, until it is refreshed. */
 export class Personas implements Briefing {
   readonly name = 'persona'
 

@@ -47,7 +47,7 @@ export class Places {
     return this.#ofRecord(which, definition)
   }
 
-  /** A sidecar belongs to the agent with the same record id, owner and scope (Behaviour 3.7); of several the lowest id. */
+  /** A sidecar belongs to the agent with the same record id, owner and scope; of several the lowest id counts. */
   #ofRecord(which: Which, { record }: AgentDefinition): Place {
     const all = record ? this.records.list({ kind: SIDECARS[which].kind, owner: record.owner }) : []
     const found = all.find(({ spec, scope }) => spec.agent_id === record?.id && isSameScope(scope, record.scope))

@@ -25,7 +25,7 @@ import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
 import { type HeartbeatConfig, HeartbeatSetting, type SidecarsKernel, SoulSetting } from './settings.js'
 import { soulOf } from './soul.js'
 
-/** Personas and heartbeat policies: what lies beside the definition of an agent (Behaviour 4.4, 4.5). */
+/** Personas and heartbeat policies: the files beside an agent definition. */
 export class SidecarsService implements SidecarsApi {
   readonly policyResolved
   readonly configured

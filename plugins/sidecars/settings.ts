@@ -12,7 +12,7 @@ export type SidecarsKernel = PluginKernel<{
   workspaces: typeof Workspaces
 }>
 
-/** Bytes of a whole file, as of an AGENT.md file (Behaviour 2.5). */
+/** Largest file, in bytes; the same as for an AGENT.md file. */
 export const MAX_SIDECAR_BYTES = 512 * 1024
 
 const MINUTE_MS = 60_000
@@ -62,7 +62,7 @@ const HeartbeatSchema = v.pipe(
 /** Durations in milliseconds. */
 export type HeartbeatConfig = v.InferOutput<typeof HeartbeatSchema>
 
-/** Personas (Behaviour 11.3). */
+/** Persona settings. */
 export const SoulSetting: Setting<SoulConfig> = {
   path: 'agents.soul',
   section: 'general',
@@ -71,7 +71,7 @@ export const SoulSetting: Setting<SoulConfig> = {
   apply: 'live',
 }
 
-/** Heartbeat policies and wake-ups (Behaviour 4.5). */
+/** Settings of heartbeat policies and wake-ups. */
 export const HeartbeatSetting: Setting<HeartbeatConfig> = {
   path: 'agents.heartbeat',
   section: 'general',

@@ -23,7 +23,7 @@ const TOLD = [
   ['memory_policy', 'Memory'],
 ] as const
 
-/** Judges a SOUL.md text (Behaviour 4.4). Never throws: what is wrong is among the diagnostics. */
+/** Validates a SOUL.md text. Never throws: problems are reported as diagnostics. */
 export function soulOf(source: SidecarSource, config: SoulConfig): Soul {
   const { agentName, sourcePath, text, problem } = source
   const findings = new Findings('', { owner_surface: 'agent.soul', source_path: sourcePath })

@@ -15,7 +15,7 @@ import { SkillKind } from './api.js'
 const FILE = 'SKILL.md'
 const MAX_BYTES = 512 * 1024
 const MAX_SKILLS = 256
-/** Folders in folders, which only group skills (Behaviour 5.2). */
+/** How deep folders that only group skills may be nested. */
 const MAX_DEPTH = 4
 
 /** The skills of an extension, one for each SKILL.md below its paths. Throws `extension_manifest_invalid`, naming the file. */

@@ -5,7 +5,7 @@ import { JsonMap } from '../../schemas/kernel/common.js'
 const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
-/** When a skill is active: exactly these gates, so that a misspelt one does not mean "always" (Behaviour 5.2). */
+/** When a skill is active. The gates are a closed set, so that a misspelt one does not mean "always". */
 const When = v.strictObject({ platforms: Gate, environments: Gate, requires_tools: Gate, requires_capabilities: Gate })
 
 const SkillSpec = v.object({
@@ -29,5 +29,5 @@ const SkillSpec = v.object({
 })
 export type SkillSpec = v.InferOutput<typeof SkillSpec>
 
-/** Skills that packages and programs bring along (Specification A, "Registered resource kinds"). */
+/** Skills that packages and programs provide, as records. */
 export const SkillKind = kind<SkillSpec>({ name: 'skill', spec: SkillSpec, maxBytes: 512 * 1024 })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { kind } from '../../kernel/plugin.js'
 
-/** Ids of tools: where it comes from, and a name; `__` is reserved for that (Behaviour 5.3). */
+/** A tool id: its origin and a name, separated by the reserved `__`. */
 const TOOL_ID = /^(?:service__[a-z0-9_]+|(?:ext|mcp)__[a-z0-9]+(?:_[a-z0-9]+)*__[a-z0-9_]+)$/
 /** Bytes of a result unless the tool says less. */
 const MAX_RESULT_BYTES = 262_144
@@ -88,7 +88,7 @@ export function toolProblem({ id, backend, read_only, destructive, risk }: ToolS
   return undefined
 }
 
-/** Tools that packages and programs bring along (Specification A, "Registered resource kinds"). */
+/** Tools that packages and programs provide, as records. */
 export const ToolKind = kind<ToolSpec>({
   name: 'tool',
   spec: ToolSpec,

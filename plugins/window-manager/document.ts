@@ -9,7 +9,7 @@ import type {
 
 export type { LayoutDocument, Overrides, Rect }
 
-/** Version of layout documents (Specification A). */
+/** Version of layout documents. */
 export const DOCUMENT_VERSION = 2
 /** The whole desktop. */
 export const WHOLE: Rect = { x: 0, y: 0, width: 1, height: 1 }

@@ -5,9 +5,9 @@ import { windowOf } from './document.js'
 import type { SavedLayout } from './layout-apply.js'
 import { diagnose } from './topology.js'
 
-/** Version of the resource (Specification A, Window layout resource). */
+/** Version of the resource. */
 const LAYOUT_VERSION = 1
-/** Bytes of the canonical spec (Behaviour 2.5). */
+/** Largest canonical spec, in bytes. */
 export const MAX_LAYOUT_BYTES = 4 * 1024 * 1024
 const SHOWN = 20
 

@@ -47,7 +47,7 @@ interface Step {
 type Refused<S> = S extends number ? { readonly status: S; readonly body: WindowManagerErrorBody } : never
 type Answer<T> = T | Refused<(typeof refusalStatus)[keyof typeof refusalStatus]>
 
-/** One document a workspace, changed by commands at a revision (Behaviour 14). */
+/** One document per workspace, changed by commands that name the revision they expect. */
 export class WindowManagerService implements WindowManagerApi {
   /** Saved layouts. */
   readonly layouts: Layouts

@@ -6,7 +6,7 @@ const { entries: of } = WindowPreferences
 const { entries: gap } = of.gaps
 const { entries: snap } = of.snap
 
-/** A path of `window_manager`; all of them are live (Behaviour 11.4). */
+/** A setting below `window_manager`; all of them take effect at once. */
 const setting = <T>(name: string, schema: v.GenericSchema<unknown, T>, initial: NoInfer<T>): Setting<T> => ({
   path: `window_manager.${name}`,
   section: 'window-manager',
@@ -40,7 +40,7 @@ export const WindowManagerSettings = {
     top: setting('gaps.top', whole(gap.top), 8),
   },
   group_move_modifier: setting('group_move_modifier', of.group_move_modifier, 'alt'),
-  /** Commands that undo takes back (Behaviour 14). */
+  /** How many commands undo can take back. */
   history_limit: setting('history_limit', of.history_limit, 50),
   new_window_policy: setting('new_window_policy', of.new_window_policy, 'beside_focus'),
   raise_on_focus: setting('raise_on_focus', of.raise_on_focus, true),

@@ -13,7 +13,7 @@ import {
 export { isInside, syncFolder, writeWhole } from './files.js'
 export { migrations as workspaceTables } from './table.js'
 
-/** A registered root directory (Behaviour 5.1). */
+/** A registered root directory. */
 export interface Workspace {
   /** `ws_` and 16 hex. */
   readonly id: string

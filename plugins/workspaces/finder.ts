@@ -5,7 +5,7 @@ import { isInside } from './files.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
-/** Finds workspaces by the forms of a reference: id, then unique name, then absolute path (Behaviour 5.1). */
+/** Finds workspaces by reference: id, then unique name, then absolute path. */
 export class WorkspaceFinder {
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,

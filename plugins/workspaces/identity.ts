@@ -4,7 +4,7 @@ import { parse, stringify } from 'smol-toml'
 import { iso, readRegularFile } from '../../kernel/plugin.js'
 import { isInside, writeWhole } from './files.js'
 
-/** What `<root>/.svc/workspace.toml` says; it goes with the folder when that is moved (Behaviour 5.1). */
+/** Contents of `<root>/.svc/workspace.toml`, which moves with the folder. */
 export interface Identity {
   /** ULID. */
   readonly workspaceId: string

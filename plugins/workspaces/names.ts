@@ -25,7 +25,7 @@ export function checkLabel(text: string, member: string): string {
   return label
 }
 
-/** The name of a folder, or that with `-2`, `-3` and so on while it is taken (Behaviour 5.1). */
+/** The name of a folder, with `-2`, `-3` and so on while it is taken. */
 export function freeName(root: string, taken: (name: string) => boolean): string {
   const cleaned = path
     .basename(root)

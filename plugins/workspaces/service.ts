@@ -41,7 +41,7 @@ import { type StoredWorkspace, WorkspaceTable } from './table.js'
 /** Milliseconds that a plugin has to give its member of a detail. */
 const MEMBER_DEADLINE_MS = 5000
 
-/** Registered root directories (Behaviour 5.1). */
+/** Registered root directories. */
 export class WorkspacesService implements WorkspacesApi {
   readonly saving: Gate<[workspace: Workspace]>
   readonly deleting: Guard<[workspace: Workspace]>
@@ -119,7 +119,7 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** Removes the registration and the records of its scope, never files of the project (decision 12). */
+  /** Removes the registration and the records of its scope, never files of the project. */
   async remove(reference: string, actor: Actor): Promise<void> {
     const { id } = await this.#finder.registered(reference)
     await this.kernel.db.tx(t => {

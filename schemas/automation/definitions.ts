@@ -1,4 +1,4 @@
-/** The objects of automation (Specification B, Automation job, trigger and run; Behaviour 7). */
+/** The objects of automation: job, trigger and run. */
 import * as v from 'valibot'
 import { Integer, JsonMap, maybeTimestamp, StringMap, Timestamp } from '../kernel/common.js'
 import { ParticipationRequest } from '../network.js'
@@ -12,7 +12,7 @@ export type AutomationScope = v.InferOutput<typeof AutomationScope>
 export const AutomationSource = v.picklist(['config', 'package', 'dynamic'])
 export type AutomationSource = v.InferOutput<typeof AutomationSource>
 
-/** States of a run (Behaviour 7.6). */
+/** States of a run. */
 export const RunStatus = v.picklist(['scheduled', 'running', 'delegated', 'completed', 'failed', 'canceled'])
 export type RunStatus = v.InferOutput<typeof RunStatus>
 
@@ -20,7 +20,7 @@ export type RunStatus = v.InferOutput<typeof RunStatus>
 export const ScheduleMode = v.picklist(['cron', 'every', 'at'])
 export type ScheduleMode = v.InferOutput<typeof ScheduleMode>
 
-/** What becomes of occurrences that were missed (Behaviour 7.5). */
+/** Policy for missed occurrences. */
 export const CatchUpPolicy = v.picklist(['skip_missed', 'coalesce', 'replay', 'run_once_on_catchup'])
 export type CatchUpPolicy = v.InferOutput<typeof CatchUpPolicy>
 
@@ -40,7 +40,7 @@ export const Retry = v.strictObject({
 })
 export type Retry = v.InferOutput<typeof Retry>
 
-/** When a job is due (Behaviour 7.2). */
+/** When a job is due. */
 export const Schedule = v.strictObject({
   catch_up_policy: v.optional(CatchUpPolicy),
   expr: v.optional(v.string()),
@@ -70,7 +70,7 @@ export const JobTask = v.strictObject({
 })
 export type JobTask = v.InferOutput<typeof JobTask>
 
-/** What the scheduler remembers of a job (Behaviour 7.5). */
+/** The scheduler's state of a job. */
 export const SchedulerState = v.object({
   catch_up_policy: v.optional(CatchUpPolicy),
   consecutive_resume_failures: v.optional(Integer),
@@ -143,7 +143,7 @@ export const Run = v.object({
 })
 export type Run = v.InferOutput<typeof Run>
 
-/** A prompt and an agent that an event sets off (Behaviour 7.3). */
+/** A prompt for an agent, started by an event. */
 export const Trigger = v.object({
   id: v.string(),
   name: v.string(),

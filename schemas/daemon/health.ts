@@ -1,4 +1,4 @@
-/** Member `health` of the status (Behaviour 1.7). */
+/** Member `health` of the status. */
 import * as v from 'valibot'
 import { BridgeTotals } from '../bridges.js'
 import { CountMap, Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
@@ -105,7 +105,7 @@ export const QuarantinedRecord = v.object({
 })
 export type QuarantinedRecord = v.InferOutput<typeof QuarantinedRecord>
 
-/** A kind of records: how many there are and whether the runtime follows them (Behaviour 2.7). */
+/** A kind of records: how many there are and whether the runtime follows them. */
 export const KindStatus = v.object({
   kind: v.string(),
   /** False: no plugin knows the kind, its records are stored as they are. */

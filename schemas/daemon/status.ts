@@ -1,4 +1,4 @@
-/** Members of the status (Behaviour 1.7). */
+/** Members of the status. */
 import * as v from 'valibot'
 import { SchedulerState } from '../automation/definitions.js'
 import { BridgeTotals } from '../bridges.js'

@@ -1,4 +1,4 @@
-/** Installing, updating and removing extensions (Behaviour 3.3). */
+/** Installing, updating and removing extensions. */
 import * as v from 'valibot'
 import { Integer, queryBoolean } from '../kernel/common.js'
 

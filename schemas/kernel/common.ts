@@ -30,7 +30,7 @@ export type CountMap = v.InferOutput<typeof CountMap>
 /** A member that may be absent or null, the contract's form of "there is none": a timestamp that has not come yet. */
 export const maybeTimestamp = v.nullish(Timestamp)
 
-/** Where a page of a list stands (Specification A). */
+/** Position and size of a page in a list. */
 export const Page = v.object({
   has_more: v.boolean(),
   limit: Integer,

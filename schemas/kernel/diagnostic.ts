@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { JsonMap } from './common.js'
 
-/** One finding about the state of the service, with what to do about it (Specification A, Errors; Behaviour 1.6). */
+/** One finding about the state of the service, and how to fix it. */
 export const DiagnosticItem = v.object({
   id: v.string(),
   code: v.string(),

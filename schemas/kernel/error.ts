@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { StringMap } from './common.js'
 import { DiagnosticItem } from './diagnostic.js'
 
-/** The body of every refusal (Specification A, Errors; Behaviour 1.8): `code` is stable, `error` is for people. */
+/** The body of every error reply: `code` is stable, `error` is for people. */
 export const ErrorBody = v.object({
   error: v.string(),
   code: v.optional(v.string()),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './common.js'
 
-/** `user` and `global` mean the same and are kept as written; `workspace` needs an id (Behaviour 2.1). */
+/** `user` and `global` mean the same and are kept as written; `workspace` needs an id. */
 export const ResourceScopeKind = v.picklist(['user', 'global', 'workspace'])
 export type ResourceScopeKind = v.InferOutput<typeof ResourceScopeKind>
 
@@ -13,7 +13,7 @@ export type ResourceScope = v.InferOutput<typeof ResourceScope>
 export const ResourceParty = v.object({ kind: v.string(), id: v.string() })
 export type ResourceParty = v.InferOutput<typeof ResourceParty>
 
-/** One stored desired-state resource (Specification A, Desired-state resource record). */
+/** One stored desired-state resource. */
 export const ResourceRecord = v.object({
   id: v.string(),
   kind: v.string(),
@@ -39,7 +39,7 @@ export type PutRecordBody = v.InferOutput<typeof PutRecordBody>
 export const DeleteRecordBody = v.strictObject({ expected_version: Integer })
 export type DeleteRecordBody = v.InferOutput<typeof DeleteRecordBody>
 
-/** Filters of a list of records; a kind and its id come in pairs, `limit` 0 is no limit (Behaviour 2.1). */
+/** Filters of a list of records; a kind and its id come in pairs, `limit` 0 means no limit. */
 export const ListRecordsQuery = v.object({
   kind: v.optional(v.string()),
   scope_kind: v.optional(ResourceScopeKind),

@@ -1,4 +1,4 @@
-/** What a session has stored, and what its stream sends (Behaviour 6.8). */
+/** The stored events of a session, and the frames of its stream. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { SessionFailure, StopReason } from './session.js'

@@ -1,4 +1,4 @@
-/** Prompts, their queue, and permission (Behaviour 6.4, 6.9). */
+/** Prompts, their queue, and permission. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { GoalOutcome } from './goals.js'
@@ -160,7 +160,7 @@ export const SteerQueuedPromptReply = v.object({
 })
 export type SteerQueuedPromptReply = v.InferOutput<typeof SteerQueuedPromptReply>
 
-/** Answers to a request for permission (Behaviour 6.9). */
+/** Answers to a request for permission. */
 export const PermissionDecision = v.picklist(['allow-once', 'allow-always', 'reject-once', 'reject-always'])
 export type PermissionDecision = v.InferOutput<typeof PermissionDecision>
 

@@ -1,10 +1,10 @@
-/** The session object (Specification A, Session; Behaviour 6). */
+/** The session object. */
 import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
 
-/** Life of a session (Behaviour 6.1). */
+/** Life of a session. */
 export const SessionState = v.picklist(['starting', 'active', 'stopping', 'stopped'])
 export type SessionState = v.InferOutput<typeof SessionState>
 
@@ -106,7 +106,7 @@ export const SessionActivity = v.object({
 })
 export type SessionActivity = v.InferOutput<typeof SessionActivity>
 
-/** What a session died of (Behaviour 6.11). */
+/** Why a session failed. */
 export const SessionFailure = v.object({
   kind: v.string(),
   crash_bundle_path: v.optional(v.string()),
@@ -152,7 +152,7 @@ export const SpawnBudget = v.object({
 })
 export type SpawnBudget = v.InferOutput<typeof SpawnBudget>
 
-/** Where a session comes from (Behaviour 6.10). */
+/** Where a session comes from. */
 export const SessionLineage = v.object({
   auto_stop_on_parent: v.boolean(),
   parent_session_id: v.optional(v.string()),

@@ -1,4 +1,4 @@
-/** The turn of a prompt as a client of the AI SDK reads it (Behaviour 6.4). */
+/** The turn of a prompt in the stream protocol of the AI SDK. */
 import * as v from 'valibot'
 
 const Metadata = v.record(v.string(), v.unknown())

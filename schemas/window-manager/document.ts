@@ -1,4 +1,4 @@
-/** What a window manager document is made of (Specification A, Window manager state of a workspace; Behaviour 14). */
+/** The parts of a window manager document. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 

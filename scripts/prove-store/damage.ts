@@ -37,7 +37,7 @@ function damage(files: Files, { file, bytes }: Acknowledged, inside: boolean, ra
   return { what, files: new Map(files).set(file, damaged) }
 }
 
-/** Rule 4 for the database: after a kill, with damage in its log or a shorter database. */
+/** The database after a kill, with a damaged log or truncated: a torn tail is cut, damage to acknowledged data is an error. */
 export async function damagedStore(seed: number, index: number): Promise<string | undefined> {
   const random = chance(seed, 'damaged store', index)
   const disk = new PowerDisk()
@@ -74,7 +74,7 @@ export async function damagedStore(seed: number, index: number): Promise<string 
   return `${damaged.what}: ${outcome}`
 }
 
-/** Rule 4 for journals. */
+/** The same for journals. */
 export async function damagedJournal(seed: number, index: number): Promise<string | undefined> {
   const random = chance(seed, 'damaged journal', index)
   const disk = new PowerDisk()

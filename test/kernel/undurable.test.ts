@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
 import { typescript } from '../harness/run-typescript.js'
 
-// Storage rule 6: nothing that depends on an undurable transaction leaves the process.
+// Nothing that depends on an undurable transaction leaves the process.
 
 const SYNC_MS = 3000
 const daemon = fileURLToPath(new URL('fixtures/slow-disk-daemon.ts', import.meta.url))

@@ -56,7 +56,7 @@ export async function readCandidate(fetching: Fetching, source: Source, expected
   return { ...found, source, manifest, verified: expected !== undefined }
 }
 
-/** The methods that the manifest asks for and that an extension from there is not granted (Behaviour 3.2). */
+/** The methods that the manifest asks for and that an extension of this source tier is not granted. */
 export function dropped({ manifest, source }: Pick<Candidate, 'manifest' | 'source'>): string[] {
   if (tierOf(source) !== 'marketplace') return []
   return manifest.permissions.requires.filter(

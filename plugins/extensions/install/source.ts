@@ -4,7 +4,7 @@ import { messageOf } from '../../../kernel/plugin.js'
 import type { SourceTier } from '../manifest.js'
 import { InstallErrors } from './errors.js'
 
-/** Where an extension comes from; `kind` is what its provenance calls `installed_from` (Behaviour 3.3). */
+/** Where an extension comes from; `kind` is `installed_from` in its provenance. */
 export type Source =
   | { readonly kind: 'local_path'; readonly form: 'folder' | 'archive'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
@@ -54,7 +54,7 @@ export async function sourceOf(request: SourceRequest): Promise<Source> {
   }
 }
 
-/** What an extension from there may be granted (Behaviour 3.2). */
+/** The source tier, which limits the permissions that an extension may be granted. */
 export function tierOf({ kind }: Source): SourceTier {
   return kind === 'local_path' ? 'user' : 'marketplace'
 }

@@ -6,7 +6,7 @@ import type { Source } from './source.js'
 /** Why an extension was let in: by the digest of its author, as the owner's own files, or by consent to neither. */
 export type Decision = 'verified' | 'local' | 'unverified_allowed'
 
-/** Whether extensions may be installed whose digest nobody gave (Behaviour 3.3). */
+/** Whether an extension without an expected digest may be installed. */
 export const AllowUnverified: Setting<boolean> = {
   path: 'extensions.trust.allow_unverified',
   section: 'hooks-extensions',

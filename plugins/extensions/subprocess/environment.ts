@@ -15,8 +15,8 @@ export interface Launch {
 }
 
 /**
- * Command and environment of a manifest's process (Behaviour 3.1, 3.4): a path of the extension, or the bare name of a program
- * on the PATH; of the daemon's environment only what every program needs, and what the manifest names.
+ * Command and environment of a manifest's process. The command is a path inside the extension, or the bare name of a program
+ * on the PATH; the environment has what every program needs, and what the manifest names.
  * @param bound references in place of those of `secret_env`, by name
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */

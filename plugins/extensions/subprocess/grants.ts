@@ -4,7 +4,7 @@ import { publishFamilies, type SourceTier } from '../manifest.js'
 import { type Consent, hostMethods } from '../permissions.js'
 import type { SubprocessLimits } from './settings.js'
 
-/** All that an extension from a marketplace may be granted; the other tiers get what they declare (Behaviour 3.2). */
+/** All that an extension from a marketplace may be granted; the other tiers get what they declare. */
 export const MARKETPLACE_CONSENTS: readonly Consent[] = [
   'logs.read',
   'memory.read',

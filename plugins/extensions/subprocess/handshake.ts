@@ -28,7 +28,7 @@ const Reply = v.object({
 /** What a process said of itself, checked. */
 export type Handshake = v.InferOutput<typeof Reply>
 
-/** Times of a process in milliseconds (Behaviour 3.4). */
+/** Intervals and timeouts of a process, in milliseconds. */
 export interface Times {
   readonly initialize: number
   readonly healthInterval: number

@@ -6,7 +6,7 @@ import { type HostMethod, hostMethods } from '../permissions.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
 
-/** Calls of the Host API: a burst, then ten a second (Behaviour 2.6). */
+/** Rate limit of the Host API: a burst, and 10 calls/s sustained. */
 const CALLS = { requests: 20, window: '2s', queue: 0 }
 const CALLS_PER_SECOND = 10
 /** Characters of a result. */
@@ -42,7 +42,7 @@ const SnapshotParams = v.strictObject({
 })
 
 /**
- * What an extension may ask of the daemon (Behaviour 3.2): each method needs to be granted and within the rate, and is answered
+ * The methods that an extension may call: each one must be granted and within the rate limit, and is answered
  * by the route that the table of methods names, so that it answers as soon as there is a plugin with that route.
  */
 export class HostApi {

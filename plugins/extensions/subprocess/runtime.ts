@@ -34,9 +34,9 @@ export interface Place {
 type Details = { readonly reason: string; readonly until?: number }
 
 /**
- * The process that an extension asks for with `[subprocess]`, supervised (Behaviour 3.4): started, greeted, asked for its health,
- * and when it fails ended and started again after a while, up to five times in a row. What happens to it is in {@link health}
- * and, with what it says, in the log.
+ * The process that an extension declares with `[subprocess]`, supervised: started, initialized, health-checked,
+ * and after a failure ended and restarted with back-off, up to five times in a row. Its state is in {@link health}
+ * and, with its output, in the log.
  */
 export class SubprocessRuntime implements ExtensionRuntime {
   readonly grants: Grants

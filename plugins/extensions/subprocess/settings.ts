@@ -10,7 +10,7 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T)
   apply: 'restart-required',
 })
 
-/** What processes of extensions may publish and how often (Behaviour 2.6, 3.2, 11.3). */
+/** Limits on what extension processes may publish, and how often. */
 export const SubprocessSettings = {
   /** Kinds of records that extensions may publish; empty is all. */
   allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),

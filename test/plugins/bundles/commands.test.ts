@@ -12,7 +12,7 @@ import { REQUEST, scene } from './bundles-scene.js'
 
 const commands = new Map(describeRoutes(bundles.surface.routes ?? []).map(entry => [entry.path, entry]))
 
-test('svc bundle: every command of the specification, with its options', () => {
+test('svc bundle: every command exists, with its options', () => {
   const shape = (entry: RouteCommand | undefined) => [
     ...(entry?.args ?? []).map(({ name }) => `<${name}>`),
     ...(entry?.options ?? []).map(({ option, required }) => `--${option}${required ? '' : '?'}`),
