@@ -84,8 +84,13 @@ async function ended(at: string, turn: string): Promise<{ events: readonly Reply
 
 /** A prompt from its beginning to its end; what an earlier turn scripted does not count any more. */
 const turn = async (at: string, text: string) => ended(at, await send(at, `[[forget]]${text}`))
+/** Waits for the first words of the agent; the prompt is in the journal before the agent has it. */
 const wordsOf = (at: string, id: string) =>
-  until(at, 'the first words', event => event.turn_id === id && /word/.test(event.content.text ?? ''))
+  until(
+    at,
+    'the first words',
+    event => event.turn_id === id && event.type !== 'user_message' && /word/.test(event.content.text ?? ''),
+  )
 const processes = (id: string) => processesWith(`SVC_SESSION_ID=${id}`)
 const noneLeft = (id: string) => eventually('the end of every process', () => processes(id).length === 0)
 const stopped = (id: string) =>
