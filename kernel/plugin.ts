@@ -58,10 +58,12 @@ export type {
   RecordChange,
   RecordDelete,
   RecordFilter,
+  RecordHead,
   Records,
   RecordWrite,
   Snapshot,
   SnapshotResult,
+  SpecOf,
   StoredRecord,
 } from './contract/record.js'
 export * from './contract/route.js'

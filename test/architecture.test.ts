@@ -212,6 +212,16 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'plugins read records by the verbs of the kernel, never by its table',
+    // In the whole text: SQL stands in strings, whose contents `code` does not have.
+    broken: s => (inside(s.file, 'plugins') ? (s.text.match(/kernel_record\w*/gi) ?? []) : []),
+    mutants: [
+      ['plugins/a/service.ts', "kernel.db.rows('SELECT id FROM kernel_record WHERE kind = ?', [kind])"],
+      ['plugins/a/deep/b.ts', 't.run(`DELETE FROM own WHERE id NOT IN (SELECT id FROM KERNEL_RECORD)`)'],
+      ['plugins/a/b.ts', "const table = 'kernel_record_source'"],
+    ],
+  },
+  {
     says: 'the kernel knows no domain noun',
     broken: s => {
       if (!inside(s.file, 'kernel')) return []
@@ -341,13 +351,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1071, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1067, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7445,
+    standsAt: 7474,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -105,7 +105,7 @@ export const JobKind = kind<JobSpec>({
 })
 
 /** Who wrote a job (decision 13). Those of `package` and `config` are read-only at the door of jobs, but for `enabled`. */
-export function jobSource(record: StoredRecord): 'package' | 'config' | 'dynamic' {
+export function jobSource(record: Pick<StoredRecord, 'owner' | 'source'>): 'package' | 'config' | 'dynamic' {
   if (record.owner.kind === 'bundle.activation' || record.source.kind === 'extension') return 'package'
   return record.source.kind === 'daemon' && record.source.id === 'config' ? 'config' : 'dynamic'
 }

@@ -1,10 +1,11 @@
-import { type PluginKernel, type SqlValue, turn } from '../../kernel/plugin.js'
+import { type RecordFilter, type RecordHead, type Records, turn } from '../../kernel/plugin.js'
 import type { Job, ListJobsQuery, ListJobsReply } from '../../schemas/automation.js'
 import { AutomationErrors, JobKind } from './api.js'
+import { jobSource } from './job-kind.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Records that are looked at in one turn of the event loop: by their columns, or decoded. */
+/** Records that are looked at in one turn of the event loop: without their specs, or decoded. */
 const WINDOW = { columns: 2000, decoded: 200 }
 
 /** A job as far as a list filters it. */
@@ -19,35 +20,33 @@ export interface JobReader {
 
 /**
  * One page of jobs, the newest first, and how many the filter leaves in all. Records are gone through in the order in which
- * they were made, window by window, so that a hundred thousand do not hold the event loop; only what no column tells is asked
- * of the decoded job. The cursor is the place of the last job of the page before and belongs to its filter.
+ * they were made, window by window, so that a hundred thousand do not hold the event loop; only what the store cannot tell is
+ * asked of each record, or of the decoded job. The cursor is the place of the last job of the page before and belongs to its
+ * filter.
  */
-export async function pageJobs(db: PluginKernel['db'], query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
+export async function pageJobs(records: Records, query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
   const filter = filterKey(query)
   const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(query.cursor, filter)
   const columns = columnFilter(query)
-  const matches = specFilter(query)
+  const matches = matchesOf(query, jobs)
   /** One more than the page has, where there is one. */
-  const found: { readonly place: number; readonly id: string }[] = []
+  const found: RecordHead[] = []
   let total = 0
   // A record that is written meanwhile has no part in this list.
-  const [newest] = db.row('SELECT max(rowid) FROM kernel_record') ?? []
-  const size = matches ? WINDOW.decoded : WINDOW.columns
-  for (let high = Number(newest ?? 0); high > 0; high -= size) {
-    const inWindow = `FROM kernel_record WHERE rowid > ? AND rowid <= ? AND ${columns.where}`
-    const params = [high - size, high, ...columns.params]
-    if (found.length > limit && !matches) total += Number(db.row(`SELECT count(*) ${inWindow}`, params)?.[0])
-    else {
-      for (const [place, id] of db.rows(`SELECT rowid, id ${inWindow} ORDER BY rowid DESC`, params) as [
-        number,
-        string,
-      ][]) {
-        const job = matches && jobs.facts(id)
-        if (matches && !(job && matches(job))) continue
-        total++
-        if (place < before && found.length <= limit) found.push({ place, id })
-      }
+  const newest = columns ? (records.page({ limit: 1 })[0]?.place ?? 0) : 0
+  const size = specFilter(query) ? WINDOW.decoded : WINDOW.columns
+  for (let high = newest; high > 0; high -= size) {
+    const above = high - size
+    const missing = limit + 1 - found.length
+    const within = (upTo: number) => ({ ...columns, places: { above, upTo } })
+    if (matches) {
+      const some = records.page(within(high)).filter(matches)
+      total += some.length
+      found.push(...some.filter(({ place }) => place < before).slice(0, missing))
+    } else {
+      total += records.count(within(high))
+      if (missing > 0) found.push(...records.page({ ...within(Math.min(high, before - 1)), limit: missing }))
     }
     await turn()
   }
@@ -65,21 +64,23 @@ export async function pageJobs(db: PluginKernel['db'], query: ListJobsQuery, job
   }
 }
 
-/** What columns of the records tell. The sign before `kind` keeps SQLite from going by its index, which has another order. */
-function columnFilter({ scope, workspace_id: workspace, source }: ListJobsQuery) {
-  const conditions: [string, ...SqlValue[]][] = [['+kind = ?', JobKind.name]]
-  if (scope !== undefined) conditions.push([`scope_kind ${scope === 'workspace' ? '=' : '<>'} 'workspace'`])
-  if (workspace) conditions.push(["scope_kind = 'workspace' AND +scope_id = ?", workspace])
-  if (source !== undefined) conditions.push([`${SOURCE} = ?`, source])
-  return {
-    where: conditions.map(([sql]) => sql).join(' AND '),
-    params: conditions.flatMap(([, ...params]) => params),
-  }
+/** What the store filters by; undefined where nothing can match. */
+function columnFilter({ scope, workspace_id: workspace }: ListJobsQuery): RecordFilter | undefined {
+  if (workspace) return scope === 'global' ? undefined : { kind: JobKind, scope: { kind: 'workspace', id: workspace } }
+  return { kind: JobKind, ...(scope && { scope: { kind: scope } }) }
 }
 
-/** `jobSource`, as SQL. */
-const SOURCE = `CASE WHEN owner_kind = 'bundle.activation' OR source_kind = 'extension' THEN 'package'
-  WHEN source_kind = 'daemon' AND source_id = 'config' THEN 'config' ELSE 'dynamic' END`
+/** What each record is asked; undefined when the store filters by all that is asked for. */
+function matchesOf(query: ListJobsQuery, jobs: JobReader): ((head: RecordHead) => boolean) | undefined {
+  const { source } = query
+  const matches = specFilter(query)
+  if (source === undefined && !matches) return undefined
+  return head => {
+    if (source !== undefined && jobSource(head) !== source) return false
+    const job = matches && jobs.facts(head.id)
+    return !matches || (job !== undefined && matches(job))
+  }
+}
 
 /** What only the decoded job tells; undefined when nothing of that is asked for. */
 function specFilter({ enabled, loop, q }: ListJobsQuery): ((job: ListedJob) => boolean) | undefined {
