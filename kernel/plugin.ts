@@ -54,6 +54,7 @@ export type {
 export type { ProcessHandle, SpawnRequest } from './contract/process.js'
 export * from './contract/reconcile.js'
 export type {
+  PartyOf,
   PutResult,
   RecordChange,
   RecordDelete,

@@ -21,6 +21,9 @@ export type SpecOf<K> = K extends Kind<infer S> ? S : unknown
 /** A record without its spec. `place`: where it is in the order in which the records were made, from 1, with gaps. */
 export type RecordHead = Pick<StoredRecord, 'id' | 'kind' | 'scope' | 'owner' | 'source'> & { readonly place: number }
 
+/** An owner or a source; without an id, all of that kind. */
+export type PartyOf = { readonly of: 'owner' | 'source'; readonly kind: string; readonly id?: string }
+
 /** One write of a record. */
 export interface RecordWrite {
   readonly kind: string | Kind
@@ -47,6 +50,10 @@ export interface RecordFilter {
   readonly source?: Party
   /** Who reads: what this actor may not read is left out, before the limit counts. Absent: the daemon itself. */
   readonly as?: Actor
+  /** Only those of one of these. */
+  readonly anyOf?: readonly PartyOf[]
+  /** None of those of one of these. */
+  readonly noneOf?: readonly PartyOf[]
   /** Only those whose spec has these values in its members, as it is stored: looked for in each that the rest leaves. */
   readonly members?: Readonly<Record<string, string | number | boolean>>
   /** Only those whose place is in this range; `above` is not in it. */

@@ -1,11 +1,11 @@
-import { type RecordFilter, type RecordHead, type Records, turn } from '../../kernel/plugin.js'
+import { type RecordFilter, type RecordHead, type Records, type StoredRecord, turn } from '../../kernel/plugin.js'
 import type { Job, ListJobsQuery, ListJobsReply } from '../../schemas/automation.js'
 import { AutomationErrors, JobKind } from './api.js'
-import { jobSource } from './job-kind.js'
+import { sourceFilters } from './job-kind.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Records that are looked at in one turn of the event loop: without their specs, or decoded. */
+/** Records that are looked at in one turn of the event loop: by their columns, or decoded. */
 const WINDOW = { columns: 2000, decoded: 200 }
 
 /** A job as far as a list filters it. */
@@ -14,39 +14,36 @@ export type ListedJob = Pick<Job, 'name' | 'agent_name' | 'prompt' | 'enabled' |
 
 /** Reads jobs; undefined for one that is gone or damaged. */
 export interface JobReader {
-  facts(id: string): ListedJob | undefined
+  facts(record: StoredRecord): ListedJob | undefined
   wire(id: string): Job | undefined
 }
 
 /**
  * One page of jobs, the newest first, and how many the filter leaves in all. Records are gone through in the order in which
- * they were made, window by window, so that a hundred thousand do not hold the event loop; only what the store cannot tell is
- * asked of each record, or of the decoded job. The cursor is the place of the last job of the page before and belongs to its
- * filter.
+ * they were made, window by window, so that a hundred thousand do not hold the event loop; only what no column tells is asked
+ * of the decoded job. The cursor is the place of the last job of the page before and belongs to its filter.
  */
 export async function pageJobs(records: Records, query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
   const filter = filterKey(query)
   const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(query.cursor, filter)
   const columns = columnFilter(query)
-  const matches = matchesOf(query, jobs)
+  const matches = specFilter(query)
   /** One more than the page has, where there is one. */
   const found: RecordHead[] = []
   let total = 0
   // A record that is written meanwhile has no part in this list.
   const newest = columns ? (records.page({ limit: 1 })[0]?.place ?? 0) : 0
-  const size = specFilter(query) ? WINDOW.decoded : WINDOW.columns
+  const size = matches ? WINDOW.decoded : WINDOW.columns
   for (let high = newest; high > 0; high -= size) {
-    const above = high - size
+    const within = (upTo: number) => ({ ...columns, places: { above: high - size, upTo } })
+    const some = matches && idsOf(records.list(within(high)), jobs, matches)
+    const here = some ? some.size : records.count(within(high))
+    total += here
     const missing = limit + 1 - found.length
-    const within = (upTo: number) => ({ ...columns, places: { above, upTo } })
-    if (matches) {
-      const some = records.page(within(high)).filter(matches)
-      total += some.length
-      found.push(...some.filter(({ place }) => place < before).slice(0, missing))
-    } else {
-      total += records.count(within(high))
-      if (missing > 0) found.push(...records.page({ ...within(Math.min(high, before - 1)), limit: missing }))
+    if (here > 0 && missing > 0) {
+      const heads = records.page({ ...within(Math.min(high, before - 1)), limit: some ? 0 : missing })
+      found.push(...heads.filter(({ id }) => !some || some.has(id)).slice(0, missing))
     }
     await turn()
   }
@@ -64,22 +61,19 @@ export async function pageJobs(records: Records, query: ListJobsQuery, jobs: Job
   }
 }
 
-/** What the store filters by; undefined where nothing can match. */
-function columnFilter({ scope, workspace_id: workspace }: ListJobsQuery): RecordFilter | undefined {
-  if (workspace) return scope === 'global' ? undefined : { kind: JobKind, scope: { kind: 'workspace', id: workspace } }
-  return { kind: JobKind, ...(scope && { scope: { kind: scope } }) }
+/** What the store filters by, specs as they are stored; undefined where nothing can match. */
+function columnFilter({ scope, workspace_id: workspace, source }: ListJobsQuery): RecordFilter | undefined {
+  if (workspace && scope === 'global') return undefined
+  const where = workspace ? { kind: 'workspace', id: workspace } : scope && { kind: scope }
+  return { kind: JobKind.name, ...(source && sourceFilters[source]), ...(where && { scope: where }) }
 }
 
-/** What each record is asked; undefined when the store filters by all that is asked for. */
-function matchesOf(query: ListJobsQuery, jobs: JobReader): ((head: RecordHead) => boolean) | undefined {
-  const { source } = query
-  const matches = specFilter(query)
-  if (source === undefined && !matches) return undefined
-  return head => {
-    if (source !== undefined && jobSource(head) !== source) return false
-    const job = matches && jobs.facts(head.id)
-    return !matches || (job !== undefined && matches(job))
-  }
+function idsOf(records: readonly StoredRecord[], jobs: JobReader, matches: (job: ListedJob) => boolean) {
+  const matching = records.filter(record => {
+    const job = jobs.facts(record)
+    return job && matches(job)
+  })
+  return new Set(matching.map(({ id }) => id))
 }
 
 /** What only the decoded job tells; undefined when nothing of that is asked for. */

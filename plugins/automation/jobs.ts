@@ -92,13 +92,15 @@ export class Jobs {
   /** For one list. */
   reader(): JobReader {
     const overlays = this.cursors.overlays()
-    const read = <T>(id: string, show: (record: JobRecord) => T) => {
-      const record = decodeJob(this.kernel.records.get(JobKind.name, id))
-      return record && show(record)
-    }
     return {
-      facts: id => read(id, record => facts(record, this.cursors.enabled(record, overlays))),
-      wire: id => read(id, record => this.toWire(record)),
+      facts: stored => {
+        const record = decodeJob(stored)
+        return record && facts(record, this.cursors.enabled(record, overlays))
+      },
+      wire: id => {
+        const record = decodeJob(this.kernel.records.get(JobKind.name, id))
+        return record && this.toWire(record)
+      },
     }
   }
 

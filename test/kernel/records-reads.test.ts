@@ -135,6 +135,14 @@ test('sources that have records are found by their kind, and their records count
   assert.equal(records.sources(source.kind), ['garden', 'meadow'])
   assert.equal(records.sources('nobody'), [])
   assert.is(records.count({ source }), 2)
+  const daemon = { of: 'source', kind: 'daemon' } as const
+  const meadow = { ...daemon, id: 'meadow' }
+  assert.is(records.count({ kind: Leaf, anyOf: [{ ...daemon, id: 'garden' }, meadow] }), 3)
+  assert.equal(idsOf(records.list({ kind: Leaf, anyOf: [daemon], noneOf: [meadow, { of: 'owner', kind: 'x' }] })), [
+    ...(operator.source.kind === 'daemon' ? ['a'] : []),
+    'b',
+    'c',
+  ])
   await host.close()
 })
 
