@@ -54,14 +54,17 @@ export type {
 export type { ProcessHandle, SpawnRequest } from './contract/process.js'
 export * from './contract/reconcile.js'
 export type {
+  PartyOf,
   PutResult,
   RecordChange,
   RecordDelete,
   RecordFilter,
+  RecordHead,
   Records,
   RecordWrite,
   Snapshot,
   SnapshotResult,
+  SpecOf,
   StoredRecord,
 } from './contract/record.js'
 export * from './contract/route.js'

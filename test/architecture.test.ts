@@ -228,6 +228,16 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'plugins read records by the verbs of the kernel, never by its table',
+    // In the whole text: SQL stands in strings, whose contents `code` does not have.
+    broken: s => (inside(s.file, 'plugins') ? (s.text.match(/kernel_record\w*/gi) ?? []) : []),
+    mutants: [
+      ['plugins/a/service.ts', "kernel.db.rows('SELECT id FROM kernel_record WHERE kind = ?', [kind])"],
+      ['plugins/a/deep/b.ts', 't.run(`DELETE FROM own WHERE id NOT IN (SELECT id FROM KERNEL_RECORD)`)'],
+      ['plugins/a/b.ts', "const table = 'kernel_record_source'"],
+    ],
+  },
+  {
     says: 'the kernel knows no domain noun',
     broken: s => {
       if (!inside(s.file, 'kernel')) return []
@@ -383,7 +393,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7449,
+    standsAt: 7482,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -15,6 +15,15 @@ export interface StoredRecord<T = unknown> {
   readonly updatedAt: number
 }
 
+/** The spec of records of a kind, as its codec decodes it; of a kind that is only named, whatever is stored. */
+export type SpecOf<K> = K extends Kind<infer S> ? S : unknown
+
+/** A record without its spec. `place`: where it is in the order in which the records were made, from 1, with gaps. */
+export type RecordHead = Pick<StoredRecord, 'id' | 'kind' | 'scope' | 'owner' | 'source'> & { readonly place: number }
+
+/** An owner or a source; without an id, all of that kind. */
+export type PartyOf = { readonly of: 'owner' | 'source'; readonly kind: string; readonly id?: string }
+
 /** One write of a record. */
 export interface RecordWrite {
   readonly kind: string | Kind
@@ -31,12 +40,8 @@ export interface RecordWrite {
   readonly quiet?: boolean
 }
 
-export interface RecordDelete {
-  readonly kind: string | Kind
-  readonly id: string
-  readonly expectedVersion?: number | undefined
-  readonly direct?: boolean
-}
+/** One delete of a record; `expectedVersion` is not 0. */
+export type RecordDelete = Pick<RecordWrite, 'kind' | 'id' | 'expectedVersion' | 'direct'>
 
 export interface RecordFilter {
   readonly kind?: string | Kind
@@ -45,6 +50,14 @@ export interface RecordFilter {
   readonly source?: Party
   /** Who reads: what this actor may not read is left out, before the limit counts. Absent: the daemon itself. */
   readonly as?: Actor
+  /** Only those of one of these. */
+  readonly anyOf?: readonly PartyOf[]
+  /** None of those of one of these. */
+  readonly noneOf?: readonly PartyOf[]
+  /** Only those whose spec has these values in its members, as it is stored: looked for in each that the rest leaves. */
+  readonly members?: Readonly<Record<string, string | number | boolean>>
+  /** Only those whose place is in this range; `above` is not in it. */
+  readonly places?: { readonly above: number; readonly upTo: number }
   /** Only what follows this key in the order of the list. */
   readonly after?: { readonly kind: string; readonly id: string }
   /** Absent or 0: all. */
@@ -59,6 +72,9 @@ export type RecordChange =
 /**
  * The record verbs; synchronous inside a transaction, so that several in one are done together or not at all. Every refusal
  * throws a fault: let it leave the transaction, and nothing is written.
+ *
+ * What is read by a {@link Kind} is decoded by its codec, which costs; read by the name of a kind, or by none, specs are as they
+ * are stored, and may be of any shape. A record may have been stored before its codec was there, or by a later version.
  */
 export interface Records {
   /**
@@ -66,8 +82,7 @@ export interface Records {
    * and codec (422, 413), grant for the scope (403), scope exists (422), presence (404, 409), source (403), version (409),
    * guards. Extension actors are refused with 403.
    */
-  put<T>(t: Tx, actor: Actor, write: RecordWrite & { readonly kind: Kind<T> }): PutResult<T>
-  put(t: Tx, actor: Actor, write: RecordWrite): PutResult<unknown>
+  put<K extends string | Kind>(t: Tx, actor: Actor, write: RecordWrite & { readonly kind: K }): PutResult<SpecOf<K>>
   /** In the same order. */
   delete(t: Tx, actor: Actor, what: RecordDelete): void
   /**
@@ -84,12 +99,25 @@ export interface Records {
   activateSource(t: Tx, source: Party, nonce: string): void
   /** Removes the records of a source, of kinds that the actor is granted, and lets nobody speak for it; guards may refuse. */
   resetSource(t: Tx, actor: Actor, source: Party): void
-  /** With `as` only what that actor may read. */
-  get<T>(kind: Kind<T>, id: string, as?: Actor): StoredRecord<T> | undefined
-  get(kind: string, id: string, as?: Actor): StoredRecord | undefined
-  /** By kind, then id, both ascending. */
-  list<T>(filter: RecordFilter & { readonly kind: Kind<T> }): StoredRecord<T>[]
-  list(filter: RecordFilter): StoredRecord[]
+  /** With `as` only what that actor may read. By a {@link Kind}, throws `invalid_spec` (422) when its codec refuses the record. */
+  get<K extends string | Kind>(kind: K, id: string, as?: Actor): StoredRecord<SpecOf<K>> | undefined
+  /**
+   * By kind, then id, both ascending. By a {@link Kind}, records that its codec refuses are left out, after the limit has
+   * counted them: one must not spoil the list of all others, and the reconcile loop names it.
+   */
+  list<K extends string | Kind = string>(filter: RecordFilter & { readonly kind?: K }): StoredRecord<SpecOf<K>>[]
+  /** Those of the records that there are, in no order; by a {@link Kind}, without those that its codec refuses. */
+  getAll<K extends string | Kind>(kind: K, ids: readonly string[]): StoredRecord<SpecOf<K>>[]
+  /** The newest made first; goes on below the `place` of the last, as `places.upTo`. */
+  page(filter: RecordFilter): RecordHead[]
+  /** How many there are, whatever the limit. */
+  count(filter: RecordFilter): number
+  /** Ids of all records of a kind, ascending. */
+  ids(kind: string | Kind): string[]
+  /** What differs from a projection that knows these versions by id: ids of other versions, and of no record any more. */
+  differing(kind: string | Kind, known: ReadonlyMap<string, number>): string[]
+  /** Ids of sources of this kind that have records, ascending; never the operator's. */
+  sources(kind: string): string[]
   /** What a route can refuse before it looks at a body: invalid names (422), then actors and kinds that write elsewhere (403). */
   checkWriter(actor: Actor, kind: string, id: string): void
   kinds(): { readonly name: string; readonly registered: boolean; readonly onDemand: boolean; readonly count: number }[]
@@ -111,9 +139,4 @@ export interface Snapshot {
 }
 
 /** How many records a snapshot made, changed, left as they were and removed. */
-export interface SnapshotResult {
-  readonly created: number
-  readonly updated: number
-  readonly unchanged: number
-  readonly deleted: number
-}
+export type SnapshotResult = Readonly<Record<'created' | 'updated' | 'unchanged' | 'deleted', number>>

@@ -1,12 +1,18 @@
 import { operator, type Party } from '../contract/actor.js'
 import type { SqlValue } from '../contract/db.js'
 import type { RecordScope } from '../contract/kind.js'
-import type { RecordFilter, StoredRecord } from '../contract/record.js'
+import type { PartyOf, RecordFilter, RecordHead, StoredRecord } from '../contract/record.js'
 import { alike } from './authority.js'
 import { nameOf } from './checks.js'
 
+/**
+ * Columns of a {@link RecordHead}. They lie before the spec: to reach what lies behind it, SQLite goes through all pages of a
+ * long one.
+ */
+export const HEAD = 'rowid AS place, kind, id, scope_kind, scope_id, owner_kind, owner_id, source_kind, source_id'
+
 /** A record as its table has it. */
-export type Row = {
+export interface Row {
   kind: string
   id: string
   scope_kind: RecordScope['kind']
@@ -20,14 +26,27 @@ export type Row = {
   created_at: number
   updated_at: number
 }
+export type HeadRow = Omit<Row, 'spec' | 'version' | 'created_at' | 'updated_at'> & { place: number }
 
 // Most records are the operator's: an index of those finds nothing faster, and two pages more go into every write.
 export const NOT_OWNED_BY_OPERATOR = `owner_id <> '${operator.owner.id}'`
 export const NOT_FROM_OPERATOR = `source_id <> '${operator.source.id}'`
 
+/** The table, and its indexes. Homes keep a digest of this text: not even a blank of it may change. */
+export const TABLE = `CREATE TABLE kernel_record (
+        kind TEXT NOT NULL, id TEXT NOT NULL, scope_kind TEXT NOT NULL, scope_id TEXT, owner_kind TEXT NOT NULL,
+        owner_id TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, spec TEXT NOT NULL,
+        version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+      ) STRICT;
+      CREATE UNIQUE INDEX kernel_record_key ON kernel_record (kind, id);
+      CREATE INDEX kernel_record_scope ON kernel_record (scope_id) WHERE scope_id IS NOT NULL;
+      CREATE INDEX kernel_record_owner ON kernel_record (owner_kind, owner_id) WHERE ${NOT_OWNED_BY_OPERATOR};
+      CREATE INDEX kernel_record_source ON kernel_record (source_kind, source_id) WHERE ${NOT_FROM_OPERATOR};`
+
 /**
  * The WHERE of a filter; it repeats the conditions of the partial indexes, or SQLite would not use them. A page after another
- * goes on in the order of the key: the sign before a column keeps SQLite from sorting all that an index of it finds.
+ * goes on in the order of the key, one in a range of places in that of the table: the sign before a column keeps SQLite from
+ * sorting all that an index of it finds.
  */
 export function conditions(filter: RecordFilter): { where: string; params: SqlValue[] } {
   const where: string[] = []
@@ -36,9 +55,10 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
     where.push(sql)
     params.push(...values)
   }
-  const { after } = filter
-  const by = after ? '+' : ''
-  if (filter.kind) add('kind = ?', nameOf(filter.kind))
+  const { after, places } = filter
+  const by = after || places ? '+' : ''
+  if (places) add('rowid > ? AND rowid <= ?', places.above, places.upTo)
+  if (filter.kind) add(`${places ? '+' : ''}kind = ?`, nameOf(filter.kind))
   if (after && filter.kind) add('id > ?', after.id)
   else if (after) add('(kind, id) > (?, ?)', after.kind, after.id)
   if (filter.scope?.kind === 'workspace') {
@@ -66,21 +86,34 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
     within("replace(scope_kind, 'user', 'global')", grantedScopes.map(alike))
     if (maxScope?.kind === 'workspace') add("scope_kind = 'workspace' AND scope_id IS ?", maxScope.id ?? null)
   }
+  const oneOf = (not: string, parties: readonly PartyOf[] = []) => {
+    const each = parties.map(({ of, id }) => `${of}_kind = ?${id === undefined ? '' : ` AND ${of}_id = ?`}`)
+    const values = parties.flatMap(({ kind, id }) => (id === undefined ? [kind] : [kind, id]))
+    if (parties.length > 0) add(`${not}(${each.join(' OR ')})`, ...values)
+  }
+  oneOf('', filter.anyOf)
+  oneOf('NOT ', filter.noneOf)
+  // The last, for it reads the spec. Some are no JSON, of a file that somebody edited.
+  for (const [name, value] of Object.entries(filter.members ?? {}))
+    add('json_valid(spec) AND spec -> ? = ?', `$.${JSON.stringify(name)}`, JSON.stringify(value))
   return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }
 }
 
+const partsOf = (row: Omit<HeadRow, 'place'>) => ({
+  id: row.id,
+  kind: row.kind,
+  scope: row.scope_id === null ? { kind: row.scope_kind } : { kind: row.scope_kind, id: row.scope_id },
+  owner: { kind: row.owner_kind, id: row.owner_id },
+  source: { kind: row.source_kind, id: row.source_id },
+})
+
+export const headFromRow = (row: HeadRow): RecordHead => ({ ...partsOf(row), place: row.place })
+
 export function fromRow(row: Row): StoredRecord {
-  return {
-    id: row.id,
-    kind: row.kind,
-    scope: row.scope_id === null ? { kind: row.scope_kind } : { kind: row.scope_kind, id: row.scope_id },
-    owner: { kind: row.owner_kind, id: row.owner_id },
-    source: { kind: row.source_kind, id: row.source_id },
-    spec: specOf(row.spec),
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
+  // No spread of the parts: a list would take twice as long.
+  const { id, kind, scope, owner, source } = partsOf(row)
+  const { version, created_at: createdAt, updated_at: updatedAt } = row
+  return { id, kind, scope, owner, source, spec: specOf(row.spec), version, createdAt, updatedAt }
 }
 
 /** Text that is no JSON, of a file that somebody edited, stays text: its codec refuses it, and no list fails for it. */

@@ -10,6 +10,7 @@ import type {
   RecordChange,
   RecordDelete,
   RecordFilter,
+  RecordHead,
   Records,
   RecordWrite,
   Snapshot,
@@ -20,7 +21,8 @@ import type { Scope } from '../contract/scope.js'
 import { ANY_KIND, collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
 import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
-import { conditions, fromRow, NOT_FROM_OPERATOR, NOT_OWNED_BY_OPERATOR, type Row } from './rows.js'
+import { read, readAll } from './read.js'
+import { conditions, fromRow, HEAD, type HeadRow, headFromRow, NOT_FROM_OPERATOR, type Row, TABLE } from './rows.js'
 import { checkBytes, checkSnapshot, keyOf } from './snapshot.js'
 import { Sources } from './sources.js'
 
@@ -35,21 +37,7 @@ interface ReadyWrite {
 
 /** Records over the catalog. Every verb is synchronous inside the transaction that it is handed. */
 export class RecordStore implements Records {
-  static readonly migrations: readonly Migration[] = [
-    {
-      id: '001-record',
-      sql: `CREATE TABLE kernel_record (
-        kind TEXT NOT NULL, id TEXT NOT NULL, scope_kind TEXT NOT NULL, scope_id TEXT, owner_kind TEXT NOT NULL,
-        owner_id TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL, spec TEXT NOT NULL,
-        version INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
-      ) STRICT;
-      CREATE UNIQUE INDEX kernel_record_key ON kernel_record (kind, id);
-      CREATE INDEX kernel_record_scope ON kernel_record (scope_id) WHERE scope_id IS NOT NULL;
-      CREATE INDEX kernel_record_owner ON kernel_record (owner_kind, owner_id) WHERE ${NOT_OWNED_BY_OPERATOR};
-      CREATE INDEX kernel_record_source ON kernel_record (source_kind, source_id) WHERE ${NOT_FROM_OPERATOR};`,
-    },
-    Sources.migration,
-  ]
+  static readonly migrations: readonly Migration[] = [{ id: '001-record', sql: TABLE }, Sources.migration]
 
   readonly #sources: Sources
   #kinds: ReadonlyMap<string, Kind> = new Map()
@@ -133,38 +121,48 @@ export class RecordStore implements Records {
 
   get(kind: string | Kind, id: string, as?: Actor): StoredRecord<never> | undefined {
     const record = this.#find(nameOf(kind), id)
-    return record && (!as || reads(as, record)) ? (record as StoredRecord<never>) : undefined
+    return record && (!as || reads(as, record)) ? read(kind, record) : undefined
   }
 
   list(filter: RecordFilter): StoredRecord<never>[] {
     const { where, params } = conditions(filter)
-    return this.db
-      .all<Row>(`SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`, [...params, filter.limit || -1])
-      .map(row => fromRow(row) as StoredRecord<never>)
+    const sql = `SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`
+    return readAll(filter.kind, this.db.all<Row>(sql, [...params, filter.limit || -1]))
   }
 
-  /** Ids of all records of a kind, ascending; as one text, for 100,000 rows would take three times as long. */
-  ids(kind: string): string[] {
+  getAll(kind: string | Kind, ids: readonly string[]): StoredRecord<never>[] {
+    const sql = 'SELECT * FROM kernel_record WHERE kind = ? AND id IN (SELECT value FROM json_each(?))'
+    return readAll(kind, this.db.all<Row>(sql, [nameOf(kind), JSON.stringify(ids)]))
+  }
+
+  page(filter: RecordFilter): RecordHead[] {
+    const { where, params } = conditions(filter)
+    const sql = `SELECT ${HEAD} FROM kernel_record ${where} ORDER BY rowid DESC LIMIT ?`
+    return this.db.all<HeadRow>(sql, [...params, filter.limit || -1]).map(headFromRow)
+  }
+
+  count(filter: RecordFilter): number {
+    const { where, params } = conditions(filter)
+    return Number(this.db.row(`SELECT count(*) FROM kernel_record ${where}`, params)?.[0])
+  }
+
+  /** As one text, for 100,000 rows would take three times as long. */
+  ids(kind: string | Kind): string[] {
     const sql = 'SELECT json_group_array(id) FROM (SELECT id FROM kernel_record WHERE kind = ? ORDER BY id)'
-    return JSON.parse(String(this.db.row(sql, [kind])?.[0]))
+    return JSON.parse(String(this.db.row(sql, [nameOf(kind)])?.[0]))
   }
 
-  /** What differs from a projection that knows these versions: ids of other versions, and of no record any more. */
-  differing(kind: string, known: ReadonlyMap<string, number>): string[] {
-    const rows = this.db.rows('SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id', [kind])
-    const stored = new Map(rows as [string, number][])
+  differing(kind: string | Kind, known: ReadonlyMap<string, number>): string[] {
+    const sql = 'SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id'
+    const stored = new Map(this.db.rows(sql, [nameOf(kind)]) as [string, number][])
     const gone = [...known.keys()].filter(id => !stored.has(id))
     return [...stored.keys()].filter(id => known.get(id) !== stored.get(id)).concat(gone)
   }
 
-  /** Those of the records that there are, in no order, their specs as they are stored. */
-  getAll(kind: string, ids: readonly string[]): StoredRecord[] {
-    return this.db
-      .all<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id IN (SELECT value FROM json_each(?))', [
-        kind,
-        JSON.stringify(ids),
-      ])
-      .map(fromRow)
+  sources(kind: string): string[] {
+    // With the condition of the index: without it all records of a home would be read.
+    const sql = `SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = ? AND ${NOT_FROM_OPERATOR} ORDER BY source_id`
+    return this.db.rows(sql, [kind]).map(([id]) => String(id))
   }
 
   /** A record as its codec decodes it now. Throws `invalid_spec` for one that was stored before its codec came. */
@@ -179,11 +177,8 @@ export class RecordStore implements Records {
   }
 
   kinds(): { name: string; registered: boolean; onDemand: boolean; count: number }[] {
-    const counts = new Map(
-      this.db
-        .all<{ kind: string; n: number }>('SELECT kind, count(*) AS n FROM kernel_record GROUP BY kind')
-        .map(row => [row.kind, row.n]),
-    )
+    const rows = this.db.rows('SELECT kind, count(*) FROM kernel_record GROUP BY kind')
+    const counts = new Map(rows as [string, number][])
     const names = [...new Set([...this.#kinds.keys(), ...counts.keys()])].sort()
     return names.map(name => {
       const kind = this.#kinds.get(name)
@@ -231,26 +226,15 @@ export class RecordStore implements Records {
     }
     const change: RecordChange = { verb: 'put', actor, ...(before ? { before } : {}), after }
     this.#guard(t, kind, change)
+    const { source } = actor
+    const parties = [scope.kind, scope.id ?? null, owner.kind, owner.id, source.kind, source.id]
     this.db.within(t).run(
       `INSERT INTO kernel_record (kind, id, scope_kind, scope_id, owner_kind, owner_id, source_kind, source_id, spec,
          version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (kind, id) DO UPDATE SET scope_kind = excluded.scope_kind, scope_id = excluded.scope_id,
          owner_kind = excluded.owner_kind, owner_id = excluded.owner_id, source_kind = excluded.source_kind,
          source_id = excluded.source_id, spec = excluded.spec, version = excluded.version, updated_at = excluded.updated_at`,
-      [
-        kind,
-        id,
-        scope.kind,
-        scope.id ?? null,
-        owner.kind,
-        owner.id,
-        actor.source.kind,
-        actor.source.id,
-        spec,
-        after.version,
-        after.createdAt,
-        now,
-      ],
+      [kind, id, ...parties, spec, after.version, after.createdAt, now],
     )
     const written: Written = { change }
     this.hooks.written.call(t, written)

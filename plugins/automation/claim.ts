@@ -47,7 +47,7 @@ export class Claims {
     const planned = cursor?.next_run_at
     if (!cursor || planned === null || planned === undefined || planned > now) return { outcome: 'idle' }
     // The record decides, not what was projected from it: it may have changed a moment ago.
-    const job = decodeJob(this.kernel.records.get(JobKind, id))
+    const job = decodeJob(this.kernel.records.get(JobKind.name, id))
     const schedule = job?.spec.schedule
     if (!job || !schedule || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
       return { outcome: 'idle' }
@@ -121,7 +121,7 @@ export class Claims {
    * undefined also when the job is gone.
    */
   retry(t: Tx, failed: RunRow): { readonly run: RunRow; readonly job: JobRecord } | undefined {
-    const job = decodeJob(this.kernel.records.get(JobKind, failed.job_id))
+    const job = decodeJob(this.kernel.records.get(JobKind.name, failed.job_id))
     if (!job) return undefined
     const limit = this.fireLimit(job, this.kernel.clock.now())
     const skip = this.#skip(undefined, this.runs.open(job.id).length > 0, limit)
@@ -152,7 +152,7 @@ export class Claims {
     id: string,
     more: { readonly actor: Actor; readonly cause: string },
   ): { readonly run: RunRow; readonly job: JobRecord } {
-    const record = this.kernel.records.get(JobKind, id)
+    const record = this.kernel.records.get(JobKind.name, id)
     if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
     const job = decodeJob(record)
     if (!job || jobProblem(job.spec, job.scope))

@@ -64,7 +64,7 @@ export const nameKey = (record: StoredRecord) =>
 /** One durable cursor a job, and the overlay of `enabled` for jobs that are read-only. */
 export class CursorStore {
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,
+    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock' | 'records'>,
     private readonly timezone: string,
   ) {}
 
@@ -225,11 +225,9 @@ export class CursorStore {
 
   /** Forgets switches of jobs that are gone; there are few. */
   removeOrphans(t: Tx): void {
-    t.run(
-      `DELETE FROM automation_overlay
-       WHERE NOT EXISTS (SELECT 1 FROM kernel_record WHERE kind = ? AND id = automation_overlay.job)`,
-      [JobKind.name],
-    )
+    const orphans = new Set(this.overlays().keys())
+    for (const { id } of this.kernel.records.getAll(JobKind.name, [...orphans])) orphans.delete(id)
+    for (const job of orphans) t.run('DELETE FROM automation_overlay WHERE job = ?', [job])
   }
 
   totals(): { readonly total: number; readonly enabled: number } {

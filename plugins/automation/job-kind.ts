@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { kind, type RecordScope, type StoredRecord } from '../../kernel/plugin.js'
+import { kind, type PartyOf, type RecordFilter, type RecordScope, type StoredRecord } from '../../kernel/plugin.js'
+import type { AutomationSource } from '../../schemas/automation/definitions.js'
 import { FireLimit, JobTask, LoopTarget, Retry, Schedule } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
 import { scheduleProblem } from './schedule.js'
@@ -105,9 +106,22 @@ export const JobKind = kind<JobSpec>({
 })
 
 /** Who wrote a job. Jobs of `package` and `config` are read-only in the jobs API, except for `enabled`. */
-export function jobSource(record: StoredRecord): 'package' | 'config' | 'dynamic' {
+export function jobSource(record: StoredRecord): AutomationSource {
   if (record.owner.kind === 'bundle.activation' || record.source.kind === 'extension') return 'package'
   return record.source.kind === 'daemon' && record.source.id === 'config' ? 'config' : 'dynamic'
+}
+
+const PACKAGE: readonly PartyOf[] = [
+  { of: 'owner', kind: 'bundle.activation' },
+  { of: 'source', kind: 'extension' },
+]
+const CONFIG: PartyOf = { of: 'source', kind: 'daemon', id: 'config' }
+
+/** {@link jobSource}, as the store filters by it. */
+export const sourceFilters: Readonly<Record<AutomationSource, RecordFilter>> = {
+  package: { anyOf: PACKAGE },
+  config: { anyOf: [CONFIG], noneOf: PACKAGE },
+  dynamic: { noneOf: [...PACKAGE, CONFIG] },
 }
 
 /** A record that may have been stored before its codec was there: decoded, or undefined when it does not match the schema. */

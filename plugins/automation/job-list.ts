@@ -1,6 +1,7 @@
-import { type PluginKernel, type SqlValue, turn } from '../../kernel/plugin.js'
+import { type RecordFilter, type RecordHead, type Records, type StoredRecord, turn } from '../../kernel/plugin.js'
 import type { Job, ListJobsQuery, ListJobsReply } from '../../schemas/automation.js'
 import { AutomationErrors, JobKind } from './api.js'
+import { sourceFilters } from './job-kind.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
@@ -13,7 +14,7 @@ export type ListedJob = Pick<Job, 'name' | 'agent_name' | 'prompt' | 'enabled' |
 
 /** Reads jobs; undefined for one that is gone or damaged. */
 export interface JobReader {
-  facts(id: string): ListedJob | undefined
+  facts(record: StoredRecord): ListedJob | undefined
   wire(id: string): Job | undefined
 }
 
@@ -22,32 +23,27 @@ export interface JobReader {
  * they were made, window by window, so that a hundred thousand do not hold the event loop; only what no column tells is asked
  * of the decoded job. The cursor is the place of the last job of the page before and belongs to its filter.
  */
-export async function pageJobs(db: PluginKernel['db'], query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
+export async function pageJobs(records: Records, query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
   const filter = filterKey(query)
   const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(query.cursor, filter)
   const columns = columnFilter(query)
   const matches = specFilter(query)
   /** One more than the page has, where there is one. */
-  const found: { readonly place: number; readonly id: string }[] = []
+  const found: RecordHead[] = []
   let total = 0
   // A record that is written meanwhile has no part in this list.
-  const [newest] = db.row('SELECT max(rowid) FROM kernel_record') ?? []
+  const newest = columns ? (records.page({ limit: 1 })[0]?.place ?? 0) : 0
   const size = matches ? WINDOW.decoded : WINDOW.columns
-  for (let high = Number(newest ?? 0); high > 0; high -= size) {
-    const inWindow = `FROM kernel_record WHERE rowid > ? AND rowid <= ? AND ${columns.where}`
-    const params = [high - size, high, ...columns.params]
-    if (found.length > limit && !matches) total += Number(db.row(`SELECT count(*) ${inWindow}`, params)?.[0])
-    else {
-      for (const [place, id] of db.rows(`SELECT rowid, id ${inWindow} ORDER BY rowid DESC`, params) as [
-        number,
-        string,
-      ][]) {
-        const job = matches && jobs.facts(id)
-        if (matches && !(job && matches(job))) continue
-        total++
-        if (place < before && found.length <= limit) found.push({ place, id })
-      }
+  for (let high = newest; high > 0; high -= size) {
+    const within = (upTo: number) => ({ ...columns, places: { above: high - size, upTo } })
+    const some = matches && idsOf(records.list(within(high)), jobs, matches)
+    const here = some ? some.size : records.count(within(high))
+    total += here
+    const missing = limit + 1 - found.length
+    if (here > 0 && missing > 0) {
+      const heads = records.page({ ...within(Math.min(high, before - 1)), limit: some ? 0 : missing })
+      found.push(...heads.filter(({ id }) => !some || some.has(id)).slice(0, missing))
     }
     await turn()
   }
@@ -65,21 +61,20 @@ export async function pageJobs(db: PluginKernel['db'], query: ListJobsQuery, job
   }
 }
 
-/** What columns of the records tell. The sign before `kind` keeps SQLite from going by its index, which has another order. */
-function columnFilter({ scope, workspace_id: workspace, source }: ListJobsQuery) {
-  const conditions: [string, ...SqlValue[]][] = [['+kind = ?', JobKind.name]]
-  if (scope !== undefined) conditions.push([`scope_kind ${scope === 'workspace' ? '=' : '<>'} 'workspace'`])
-  if (workspace) conditions.push(["scope_kind = 'workspace' AND +scope_id = ?", workspace])
-  if (source !== undefined) conditions.push([`${SOURCE} = ?`, source])
-  return {
-    where: conditions.map(([sql]) => sql).join(' AND '),
-    params: conditions.flatMap(([, ...params]) => params),
-  }
+/** What the store filters by, specs as they are stored; undefined where nothing can match. */
+function columnFilter({ scope, workspace_id: workspace, source }: ListJobsQuery): RecordFilter | undefined {
+  if (workspace && scope === 'global') return undefined
+  const where = workspace ? { kind: 'workspace', id: workspace } : scope && { kind: scope }
+  return { kind: JobKind.name, ...(source && sourceFilters[source]), ...(where && { scope: where }) }
 }
 
-/** `jobSource`, as SQL. */
-const SOURCE = `CASE WHEN owner_kind = 'bundle.activation' OR source_kind = 'extension' THEN 'package'
-  WHEN source_kind = 'daemon' AND source_id = 'config' THEN 'config' ELSE 'dynamic' END`
+function idsOf(records: readonly StoredRecord[], jobs: JobReader, matches: (job: ListedJob) => boolean) {
+  const matching = records.filter(record => {
+    const job = jobs.facts(record)
+    return job && matches(job)
+  })
+  return new Set(matching.map(({ id }) => id))
+}
 
 /** What only the decoded job tells; undefined when nothing of that is asked for. */
 function specFilter({ enabled, loop, q }: ListJobsQuery): ((job: ListedJob) => boolean) | undefined {

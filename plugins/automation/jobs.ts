@@ -43,7 +43,7 @@ export class Jobs {
 
   /** The record as it is stored, valid or not. Throws `job_not_found`. */
   stored(id: string): StoredRecord {
-    const record = this.kernel.records.get(JobKind, id)
+    const record = this.kernel.records.get(JobKind.name, id)
     if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
     return record
   }
@@ -92,13 +92,15 @@ export class Jobs {
   /** For one list. */
   reader(): JobReader {
     const overlays = this.cursors.overlays()
-    const read = <T>(id: string, show: (record: JobRecord) => T) => {
-      const record = decodeJob(this.kernel.records.get(JobKind, id))
-      return record && show(record)
-    }
     return {
-      facts: id => read(id, record => facts(record, this.cursors.enabled(record, overlays))),
-      wire: id => read(id, record => this.toWire(record)),
+      facts: stored => {
+        const record = decodeJob(stored)
+        return record && facts(record, this.cursors.enabled(record, overlays))
+      },
+      wire: id => {
+        const record = decodeJob(this.kernel.records.get(JobKind.name, id))
+        return record && this.toWire(record)
+      },
     }
   }
 
@@ -137,7 +139,7 @@ export class Jobs {
     if (after.kind !== JobKind.name) return undefined
     const key = nameKey(after)
     for (const id of [this.#named.get(key) ?? after.id, ...this.cursors.named(key)]) {
-      const other = id === after.id ? undefined : this.kernel.records.get(JobKind, id)
+      const other = id === after.id ? undefined : this.kernel.records.get(JobKind.name, id)
       if (other && nameKey(other) === key)
         return AutomationErrors.job_name_taken(`job ${id} has the name ${JSON.stringify(spec.name)} already`)
     }

@@ -87,7 +87,7 @@ export class AutomationService implements AutomationApi {
     for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
       await this.kernel.db.tx(t => {
         for (const id of ahead.slice(from, from + REPLANNED_AT_ONCE)) {
-          const job = decodeJob(this.kernel.records.get(JobKind, id))
+          const job = decodeJob(this.kernel.records.get(JobKind.name, id))
           if (job) this.#cursors.replan(t, job)
         }
       })
@@ -136,7 +136,7 @@ export class AutomationService implements AutomationApi {
   }
 
   listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
-    return pageJobs(this.kernel.db, query, this.jobs.reader())
+    return pageJobs(this.kernel.records, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
@@ -185,10 +185,9 @@ export class AutomationService implements AutomationApi {
   }
 
   #triggerTotals(): StatusAutomation['triggers'] {
-    const sql =
-      "SELECT count(*) AS total, sum(CASE WHEN json_valid(spec) THEN spec ->> '$.enabled' ELSE 0 END) AS enabled FROM kernel_record WHERE kind = ?"
-    const row = this.kernel.db.get<{ total: number; enabled: number | null }>(sql, [TriggerKind.name])
-    return { total: row?.total ?? 0, enabled: row?.enabled ?? 0 }
+    const { records } = this.kernel
+    const enabled = records.count({ kind: TriggerKind, members: { enabled: true } })
+    return { total: records.count({ kind: TriggerKind }), enabled }
   }
 
   /** Doctor: the scheduler, and jobs whose latest run failed. */

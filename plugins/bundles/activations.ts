@@ -44,7 +44,7 @@ export class Activations {
     this.#projection = new Projection(kernel, this.#visible)
   }
 
-  /** By id. */
+  /** By id, those that are valid. */
   list(): Activation[] {
     return this.kernel.records.list({ kind: ActivationKind })
   }
@@ -62,11 +62,11 @@ export class Activations {
     })
   }
 
-  /** Throws `bundle_activation_not_found`. */
+  /** Throws `bundle_activation_not_found`, `invalid_spec` when it is stored in a shape that is not valid. */
   get(id: string): Activation {
     const record = this.kernel.records.get(ActivationKind, id)
     if (record) return record
-    throw BundleErrors.bundle_activation_not_found(`there is no activation ${JSON.stringify(id.slice(0, 80))}`)
+    throw notFound(id)
   }
 
   /** What an activation would be: the whole of it is done, looked at and undone. */
@@ -92,7 +92,7 @@ export class Activations {
     const record = await this.#exclusive(async () => {
       const found = this.catalog.find(request)
       const id = activationId(found, scope)
-      const before = this.kernel.records.get(ActivationKind, id)
+      const before = this.kernel.records.get(ActivationKind.name, id)
       if (before) throw exists(before)
       if (found.bundle.requirement !== '' && !request.confirm_network_requirement) throw unconfirmed(found, request)
       await this.#check(id, found, scope)
@@ -134,7 +134,7 @@ export class Activations {
   async remove(id: string, actor: Actor): Promise<void> {
     const keys = await this.#exclusive(() =>
       this.kernel.db.tx(t => {
-        this.get(id)
+        if (!this.kernel.records.get(ActivationKind.name, id)) throw notFound(id)
         const cleared = this.#projection.clear(t, id, actor.cause)
         this.kernel.records.delete(t, systemActor(actor), { kind: ActivationKind, id })
         return cleared
@@ -169,7 +169,7 @@ export class Activations {
   forget(ids: readonly string[]): Promise<void> {
     return this.#exclusive(async () => {
       const left = ids.filter(
-        id => !this.kernel.records.get(ActivationKind, id) && this.#projection.owned(id).length > 0,
+        id => !this.kernel.records.get(ActivationKind.name, id) && this.#projection.owned(id).length > 0,
       )
       if (left.length > 0) await this.kernel.db.tx(t => left.map(id => this.#projection.clear(t, id)))
     })
@@ -287,5 +287,8 @@ function systemActor({ cause }: Actor): Actor {
 function activationId({ bundle, profile }: Found, scope: RecordScope): string {
   return derivedId('activation', bundle.extension, bundle.name, profile.name, scope.kind, scope.id ?? '')
 }
+
+const notFound = (id: string) =>
+  BundleErrors.bundle_activation_not_found(`there is no activation ${JSON.stringify(id.slice(0, 80))}`)
 
 const alike = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

@@ -6,7 +6,7 @@ import type { Found } from './projection.js'
 
 type Activation = StoredRecord<ActivationSpec>
 
-export function exists({ id, version }: Activation) {
+export function exists({ id, version }: Pick<Activation, 'id' | 'version'>) {
   return BundleErrors.bundle_activation_exists(`this profile is active there already: ${id} at version ${version}`, {
     details: { activation: id },
     next: `svc bundle get ${id}`,

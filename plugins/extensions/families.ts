@@ -16,7 +16,7 @@ import {
 } from './api.js'
 import { ExtensionErrors } from './errors.js'
 import { isLink, isLinkOf } from './identity.js'
-import { type Manifest, publishFamilies, RESERVED_NAME } from './manifest.js'
+import { type Manifest, publishFamilies } from './manifest.js'
 
 /** Kinds of records that processes publish by themselves. */
 const PROCESS_KINDS: readonly string[] = Object.values(publishFamilies)
@@ -125,11 +125,7 @@ export class Families {
    * @param linked keys of links; of any other link nothing stays
    */
   async sweep(loaded: ReadonlySet<string>, linked: readonly string[]): Promise<void> {
-    // With the condition of the index: at the start of a home with many records, all of them would be read without it.
-    const rows = this.kernel.db.rows(
-      `SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = 'extension' AND source_id <> '${RESERVED_NAME}'`,
-    )
-    for (const [key] of rows as [string][]) {
+    for (const key of this.kernel.records.sources('extension')) {
       if (isLink(key) && !linked.includes(key)) await this.forget(key)
       else if (!loaded.has(key)) await this.withdraw({ key, name: key })
     }

@@ -49,8 +49,9 @@ export class Places {
 
   /** A sidecar belongs to the agent with the same record id, owner and scope; of several the lowest id counts. */
   #ofRecord(which: Which, { record }: AgentDefinition): Place {
-    const all = record ? this.records.list({ kind: SIDECARS[which].kind, owner: record.owner }) : []
-    const found = all.find(({ spec, scope }) => spec.agent_id === record?.id && isSameScope(scope, record.scope))
+    const { kind } = SIDECARS[which]
+    const all = record ? this.records.list({ kind, owner: record.owner, members: { agent_id: record.id } }) : []
+    const found = all.find(({ scope }) => record && isSameScope(scope, record.scope))
     if (!found) return { by: 'record', path: '' }
     const { spec, updatedAt } = found
     return { by: 'record', text: spec.content, path: spec.source_path, changedAt: updatedAt }

@@ -52,11 +52,11 @@ export class Ledger {
 
   /** Whether one whose folder is gone has left records, tables or bindings. */
   hasLeft(name: string): boolean {
-    const { db } = this.kernel
+    const { db, records } = this.kernel
     const isIn = (table: string, where: string, ...values: string[]) =>
       db.get(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`, values) !== undefined
     return (
-      sourcesOf(name).some(({ kind, id }) => isIn('kernel_record', 'source_kind = ? AND source_id = ?', kind, id)) ||
+      sourcesOf(name).some(source => records.count({ source }) > 0) ||
       isIn('extensions_binding', 'name = ?', name) ||
       // Without a dot the tables are those of a plugin of the package.
       (name.includes('.') && isIn('kernel_migration', 'owner = ?', name))
