@@ -123,9 +123,12 @@ function plan({ routes, known, port }: World, seed: number, cases: number): { va
 /** What is wrong with what came, if anything. */
 function faultOf(came: Came, { refused, bodied, name }: Variant, { door, operation }: Target): string | undefined {
   if (came.kind === 'hangs') return 'no answer'
-  // Who hangs up gets no answer, and who sends more than is read may lose it to the reset of the connection.
-  if (came.kind === 'closed')
-    return /cut off|slowly|over every limit/.test(name) ? undefined : `closed without an answer: ${came.why}`
+  // A client that hangs up gets no answer. One that sends a body which is not read may lose the answer to the reset of the
+  // connection: routes without a body reply before it has arrived.
+  if (came.kind === 'closed') {
+    const isLost = /body|member|chunks/.test(name) && /EPIPE|ECONNRESET/.test(came.why)
+    return isLost || /cut off|slowly|over every limit/.test(name) ? undefined : `closed without an answer: ${came.why}`
+  }
   const { status, json, text } = came
   if (status >= 500 && !DOCUMENTED.has(status)) return `${status} ${text}`
   if (refused?.includes(door) && status < 400 && !(bodied && operation.method === 'GET')) return `let in with ${status}`
