@@ -14,7 +14,8 @@ export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<
   try {
     return await use(folder)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    // What was killed may still be writing for a moment.
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
 
