@@ -81,7 +81,7 @@ test('enabling and disabling last over a restart; an unload leaves no tap, timer
   const one = await scene({ 'acme.hello': speaking('acme.hello', 'hello', body) }, { home })
   await one.until('acme.hello', active)
   const holds = () => one.kernel.host.plugins().find(({ name }) => name === 'acme.hello')?.holds
-  assert.equal(holds(), ['tap routes@1', 'something', 'timer'])
+  assert.equal(holds(), ['something', 'timer', 'tap routes@1'])
   const handles = () => process.getActiveResourcesInfo().filter(type => type === 'Timeout').length
   const before = handles()
   const off = await one.request('POST', '/api/extensions/acme.hello/disable')
