@@ -173,6 +173,7 @@ export class Host {
     for (const [owner, error] of refused) {
       const slot = this.slots.get(owner)
       if (!slot && change.boot) throw new Error(error)
+      if (!slot) this.options.report({ owner, hook: 'change', error })
       if (!slot?.scope) continue
       await this.#fail(slot, error, change)
       failed = true
