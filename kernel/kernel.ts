@@ -5,11 +5,13 @@ import { guardCatalog } from './catalog-guard.js'
 import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
+import { pluginActor } from './contract/actor.js'
 import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { HostView } from './contract/host-view.js'
 import type { InjectReply, InjectRequest } from './contract/inject.js'
+import { isDropIn } from './contract/plugin.js'
 import { PluginFailed, PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 import type { Home } from './contract/plugin-kernel.js'
 import type { Setting } from './contract/surface.js'
@@ -26,7 +28,7 @@ import { inheritedBy, migrateTables } from './host/tables.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
-import type { LogLine } from './log.js'
+import { type LogLine, logFor } from './log.js'
 import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
 import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
@@ -214,8 +216,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
         config.adopt(name, settings)
-        if (name.includes('.') && settings.length > 0) scope.defer('settings', () => config.disown(name))
+        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
+      consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
       kernelFor: (plugin, needs, tapper) =>
         bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),

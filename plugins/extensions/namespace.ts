@@ -1,4 +1,4 @@
-import type { Plugin } from '../../kernel/plugin.js'
+import { isDropIn, type Plugin } from '../../kernel/plugin.js'
 
 /**
  * Names of an extension begin with its vendor, so that no name that the daemon has later can stop it: kinds and events `acme.…`,
@@ -6,7 +6,7 @@ import type { Plugin } from '../../kernel/plugin.js'
  * @returns what is named otherwise
  */
 export function namespaceProblems({ name, replaces, surface }: Plugin): string[] {
-  if (!name.includes('.') || replaces !== undefined) return []
+  if (!isDropIn(name) || replaces !== undefined) return []
   const { kinds = [], events = [], errors = [], commands = [], routes = [] } = surface
   const [vendor = ''] = name.split('.')
   const code = `${vendor.replaceAll('-', '_')}_`
