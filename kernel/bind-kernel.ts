@@ -63,7 +63,7 @@ export function bindKernel(
     clock,
     ids,
     actor: pluginActor(name),
-    db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.map(({ prefix }) => prefix) }),
+    db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.flatMap(({ prefixes }) => prefixes) }),
     disk,
     records,
     events: parts.events.bind(name, scope),

@@ -38,8 +38,12 @@ export {
   workspaces,
 }
 
+/** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
+export const base: readonly Plugin[] = []
+
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
+  ...base,
   daemon,
   resources,
   workspaces,

@@ -33,7 +33,10 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
   return {
     stream: by,
     own: (own ?? []).filter(migration => !isTheirs(migration)),
-    inherits: [{ stream: name, prefix: tablePrefix(name), migrations: theirs }, ...(displaced.surface.inherits ?? [])],
+    inherits: [
+      { stream: name, prefixes: [tablePrefix(name)], migrations: theirs },
+      ...(displaced.surface.inherits ?? []),
+    ],
   }
 }
 
