@@ -9,7 +9,6 @@ import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
 import type { Journal } from './journal.js'
 import type { ProcessHandle, SpawnRequest } from './process.js'
-import type { Reconcile } from './reconcile.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
 import type { Setting } from './surface.js'
@@ -56,7 +55,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly disk: DiskRoom
   readonly records: Records
   readonly events: Events
-  readonly reconcile: Reconcile
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory
