@@ -380,6 +380,15 @@ test(`a folder has at most ${MOST_FILES} source files`, () => {
   assert.equal(crowdedOf(many(MOST_FILES + 1)), ['plugins/a/b'])
 })
 
+test('the README of a plugin names each of its rooms', () => {
+  const rooms = new Set(tree.flatMap(({ file }) => /^plugins\/[^/]+\/[^/]+(?=\/)/.exec(file)?.[0] ?? []))
+  const untold = [...rooms].filter(room => {
+    const [plugins = '', plugin = '', name] = room.split('/')
+    return !readFileSync(path.join(root, plugins, plugin, 'README.md'), 'utf8').includes(`\`${name}/`)
+  })
+  assert.equal(untold, [])
+})
+
 test('tests and documents cite no document that is not in the repository either', () => {
   const documents = ['README.md', ...['docs', 'kernel', 'plugins', 'examples'].flatMap(documentsBelow)]
   const broken = [
