@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
 import { JobKind, RunCreated } from '../plugins/automation/api.js'
-import { automation, daemon, resources, workspaces } from '../plugins/index.js'
+import { automation, base, daemon, resources, workspaces } from '../plugins/index.js'
 import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
 import type { SessionHealth } from '../schemas/sessions.js'
 import { answer } from './child.js'
@@ -99,7 +99,7 @@ const handlers = {
   /** Milliseconds of the boot. */
   async boot(): Promise<number> {
     const began = performance.now()
-    const plugins = [daemon, resources, workspaces, sessions, automation, observer]
+    const plugins = [...base, daemon, resources, workspaces, sessions, automation, observer]
     kernel = await createKernel({ home, plugins, env: { SVC_HOME: home, HOME: home } })
     await pause(0)
     return performance.now() - began

@@ -13,7 +13,7 @@ import {
   routeOf,
   surfaceOf,
 } from '../kernel/index.js'
-import { inTree } from '../plugins/index.js'
+import { base, inTree } from '../plugins/index.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { pause } from './measure.js'
@@ -62,7 +62,7 @@ const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length 
 
 const handlers = {
   async open(home: string, { all = false, routes = 0 } = {}): Promise<void> {
-    const plugins = [...(all ? inTree : []), plugin('bench', routes)]
+    const plugins = [...(all ? inTree : base), plugin('bench', routes)]
     kernel = await createKernel({ home, plugins, env: { HOME: home, SVC_HOME: home } })
   },
 

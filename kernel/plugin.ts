@@ -5,7 +5,7 @@ export type { Awaitable } from './contract/awaitable.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
-export type { DiskRoom } from './contract/disk.js'
+export type { DiskRoom, Room } from './contract/disk.js'
 export {
   defineErrors,
   type ErrorEntry,
@@ -82,6 +82,7 @@ export * from './contract/surface.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
+export { openJournal } from './journal/index.js'
 export {
   FileErrors,
   openRegularFile,

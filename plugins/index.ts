@@ -8,6 +8,7 @@ import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
+import journals from './journals/index.js'
 import mcp from './mcp/index.js'
 import providers from './providers/index.js'
 import resources from './resources/index.js'
@@ -27,6 +28,7 @@ export {
   extensions,
   heartbeats,
   hooks,
+  journals,
   mcp,
   providers,
   resources,
@@ -39,7 +41,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = []
+export const base: readonly Plugin[] = [journals]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [

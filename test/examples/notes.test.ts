@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel } from 'svc'
-import { daemon, resources } from 'svc/plugins'
+import { base, daemon, resources } from 'svc/plugins'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import notes from '../../examples/plugins/notes/index.js'
@@ -12,7 +12,7 @@ import shout from '../../examples/plugins/shout/index.js'
 async function withNotes(use: (request: Request, kernel: Kernel) => Promise<void>, config = '{}'): Promise<void> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'notes-'))
   await writeFile(path.join(home, 'config.json'), config)
-  const kernel = await createKernel({ home, plugins: [daemon, resources, notes, shout], checkReplies: true })
+  const kernel = await createKernel({ home, plugins: [...base, daemon, resources, notes, shout], checkReplies: true })
   try {
     await use(async (method, url, body) => {
       const reply = await kernel.inject({ method, url, body })
