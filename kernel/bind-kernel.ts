@@ -13,7 +13,6 @@ import { hookFactory } from './hooks/index.js'
 import { collected, type KernelHooks } from './hooks/kernel-hooks.js'
 import type { PluginTables } from './host/tables.js'
 import { type LogLine, logFor } from './log.js'
-import type { ReconcileLoop } from './reconcile/loop.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
 import type { Spawner } from './spawn.js'
@@ -30,7 +29,6 @@ export interface KernelParts {
   readonly disk: DiskRoom
   readonly records: RecordStore
   readonly events: EventLog
-  readonly reconcile: ReconcileLoop
   readonly report: Report
   readonly spawner: Spawner
   readonly config: LiveConfig
@@ -65,7 +63,6 @@ export function bindKernel(
     disk,
     records,
     events: parts.events.bind(name, scope),
-    reconcile: parts.reconcile.bind(name),
     host,
     request: parts.request,
     dropIns: parts.dropIns(name),

@@ -30,7 +30,6 @@ import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
 import { type LogLine, logFor } from './log.js'
 import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
-import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
 import { OwnedScope } from './scope.js'
 import { createSpawner } from './spawn.js'
@@ -139,8 +138,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(() => events.close())
     tellOfRecords(hooks, scope, events)
     const records = new RecordStore(db, clock, hooks, scope)
-    const reconcile = new ReconcileLoop(records, clock, ids, report)
-    reconcile.attach(hooks, scope, db.onDurable.bind(db))
     runServices(hooks, scope, clock, ids, report)
     const [{ Transport }, { attachTransport }] = await http
     const transport = new Transport({
@@ -198,7 +195,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       disk,
       records,
       events,
-      reconcile,
       report,
       spawner,
       request: transport.inject.bind(transport),

@@ -2,6 +2,7 @@
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
+export { type BoundReconciler, Collected } from './contract/bound.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
@@ -27,7 +28,17 @@ export {
   isGap,
   type StoredEvent,
 } from './contract/event.js'
-export type { Contribution, Gate, Guard, Hook, HookFactory, HookOptions, Notify, Pipeline } from './contract/hook.js'
+export type {
+  Contribution,
+  Gate,
+  Guard,
+  Hook,
+  HookFactory,
+  HookOptions,
+  Notify,
+  Pipeline,
+  Report,
+} from './contract/hook.js'
 export {
   type AttributedFault,
   type DropIns,
@@ -61,7 +72,7 @@ export type {
   PluginKernel,
 } from './contract/plugin-kernel.js'
 export type { ProcessHandle, SpawnRequest } from './contract/process.js'
-export * from './contract/reconcile.js'
+export { type Batch, type Reconciler, type Watch, watch } from './contract/reconcile.js'
 export type {
   PartyOf,
   PutResult,
@@ -83,6 +94,9 @@ export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
 export { openJournal } from './journal/index.js'
+export { backoff } from './kit/backoff.js'
+export { allowance } from './kit/flood.js'
+export { type Rate, TokenBucket } from './kit/rate.js'
 export {
   FileErrors,
   openRegularFile,
@@ -92,7 +106,6 @@ export {
   readRegularFileSync,
 } from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
-export { type Rate, TokenBucket } from './rate.js'
 export { canonicalJson } from './records/canonical.js'
 export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'

@@ -11,6 +11,7 @@ import hooks from './hooks/index.js'
 import journals from './journals/index.js'
 import mcp from './mcp/index.js'
 import providers from './providers/index.js'
+import reconcile from './reconcile/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
 import sidecars from './sidecars/index.js'
@@ -31,6 +32,7 @@ export {
   journals,
   mcp,
   providers,
+  reconcile,
   resources,
   sessions,
   sidecars,
@@ -41,7 +43,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [journals]
+export const base: readonly Plugin[] = [journals, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -66,7 +68,7 @@ export const inTree: readonly Plugin[] = [
 ]
 
 /** Names of the plugins without which a boot stops. */
-export const critical = ['daemon', 'resources'] as const
+export const critical = ['daemon', 'reconcile', 'resources'] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {

@@ -8,7 +8,6 @@ import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
 import type { ProcessHandle, SpawnRequest } from './process.js'
-import type { Reconcile } from './reconcile.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
 import type { Setting } from './surface.js'
@@ -55,7 +54,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly disk: DiskRoom
   readonly records: Records
   readonly events: Events
-  readonly reconcile: Reconcile
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory

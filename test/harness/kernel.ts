@@ -73,6 +73,9 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
   }
 }
 
+/** The same with nothing but the plugins that are named. */
+export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ...options, bare: true })
+
 /** Those that others build on, and `plugins`; one of the same name takes the place of its like. */
 export function withBase(plugins: readonly Plugin[]): Plugin[] {
   const names = new Set(plugins.map(({ name }) => name))

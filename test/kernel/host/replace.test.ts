@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Needs, Plugin, PluginKernel } from '../../../kernel/plugin.js'
-import { boot, temporaryFolder } from '../../harness/kernel.js'
+import { bootBare as boot, temporaryFolder } from '../../harness/kernel.js'
 import { boom, plain, refusal } from './scene.js'
 
 const tables = [{ id: '001', sql: 'CREATE TABLE base_count (n INTEGER NOT NULL) STRICT;' }]

@@ -1,4 +1,4 @@
-import type { BoundReconciler } from '../contract/bound.js'
+import type { BoundReconciler } from '../../kernel/plugin.js'
 
 type Watching = Pick<BoundReconciler, 'owner' | 'kind'> & { readonly watches: readonly { readonly kind: string }[] }
 

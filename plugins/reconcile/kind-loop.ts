@@ -1,13 +1,17 @@
-import { backoff } from '../backoff.js'
-import type { BoundReconciler } from '../contract/bound.js'
-import type { Clock, Timer } from '../contract/clock.js'
-import { messageOf } from '../contract/errors.js'
-import type { Report } from '../contract/hook.js'
-import type { Ids } from '../contract/ids.js'
-import type { KindHealth } from '../contract/reconcile.js'
-import type { StoredRecord } from '../contract/record.js'
-import type { RecordStore } from '../records/store.js'
-import { turn } from '../turn.js'
+import {
+  type BoundReconciler,
+  backoff,
+  type Clock,
+  type Db,
+  type Ids,
+  messageOf,
+  type Records,
+  type Report,
+  type StoredRecord,
+  type Timer,
+  turn,
+} from '../../kernel/plugin.js'
+import type { KindHealth } from './api.js'
 
 /** Keys of one pass at most. */
 const PAGE = 1000
@@ -17,7 +21,8 @@ const PASS_MS = 5000
 const DEGRADED_AFTER = 3
 
 export interface LoopContext {
-  readonly records: RecordStore
+  readonly records: Records
+  readonly db: Pick<Db, 'durable'>
   readonly clock: Clock
   readonly ids: Ids
   readonly report: Report
@@ -181,7 +186,7 @@ export class KindLoop {
     try {
       const { records, removed } = this.#read(ids, failures)
       // What the runtime is made to do must not be ahead of what is on the disk.
-      await this.context.records.durable()
+      await this.context.db.durable()
       await this.#run(first, records, removed, failures)
     } catch (error) {
       for (const id of ids) failures.set(id, error)

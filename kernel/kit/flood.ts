@@ -1,7 +1,7 @@
-import type { Clock } from './contract/clock.js'
-import { KernelErrors } from './contract/errors.js'
-import type { Report } from './contract/hook.js'
-import { isDropIn } from './contract/plugin.js'
+import type { Clock } from '../contract/clock.js'
+import { KernelErrors } from '../contract/errors.js'
+import type { Report } from '../contract/hook.js'
+import { isDropIn } from '../contract/plugin.js'
 import { type Rate, TokenBucket } from './rate.js'
 
 /** What one drop-in may do: there is room for all together, and one must not take that of others. */
