@@ -89,7 +89,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
-    const room = disk.roomFor('other')
+    const { room } = disk
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
     options.locked?.()
@@ -193,7 +193,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       db,
       disk,
-      room,
       records,
       events,
       report,

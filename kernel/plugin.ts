@@ -6,7 +6,7 @@ export { type BoundReconciler, Collected } from './contract/bound.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
-export type { DiskRoom } from './contract/disk.js'
+export type { DiskRoom, Room } from './contract/disk.js'
 export {
   defineErrors,
   type ErrorEntry,
@@ -93,6 +93,7 @@ export * from './contract/surface.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
+export { openJournal } from './journal/index.js'
 export { backoff } from './kit/backoff.js'
 export { allowance } from './kit/flood.js'
 export { type Rate, TokenBucket } from './kit/rate.js'

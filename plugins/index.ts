@@ -8,6 +8,7 @@ import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
+import journals from './journals/index.js'
 import mcp from './mcp/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
@@ -28,6 +29,7 @@ export {
   extensions,
   heartbeats,
   hooks,
+  journals,
   mcp,
   providers,
   reconcile,
@@ -41,7 +43,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [reconcile]
+export const base: readonly Plugin[] = [journals, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [

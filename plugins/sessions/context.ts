@@ -1,6 +1,7 @@
 import type { Gate, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
 import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
+import type { Journals } from '../journals/api.js'
 import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BriefingTable } from './agent/briefing.js'
@@ -17,6 +18,7 @@ export type SessionsKernel = PluginKernel<{
   agents: typeof Agents
   providers: typeof Providers
   workspaces: typeof Workspaces
+  journals: typeof Journals
 }>
 
 /** What the parts of this plugin share. */

@@ -78,7 +78,7 @@ export class SessionsService implements SessionsApi {
       logs: new Logs({
         clock: kernel.clock,
         ids: kernel.ids,
-        open: id => kernel.journal('sessions', id),
+        open: id => kernel.needs.journals.open(['sessions', id]),
         failed: (id, error) => kernel.log.error('a journal failed', { id, error: messageOf(error) }),
       }),
       stopped: this.stopped,

@@ -26,7 +26,7 @@ const PUBLISHED_MS = 100
 async function start(plugins: readonly Plugin[], more: { critical?: readonly string[]; bare?: boolean } = {}) {
   const time = new WaitingTime()
   const { plugin: watcher, kernel } = probe()
-  const svc = await time.during(boot({ plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
+  const svc = await time.during(boot({ bare: true, plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
   const change = <T>(work: Promise<T>) => time.during(work, PACE)
   const look = async () => {
     await time.clock.advance(PUBLISHED_MS)

@@ -1,4 +1,5 @@
-import { type Clock, type Ids, type Journal, messageOf } from '../../../kernel/plugin.js'
+import { type Clock, type Ids, messageOf } from '../../../kernel/plugin.js'
+import type { Journal } from '../../journals/api.js'
 import { SessionErrors } from '../api.js'
 import { SessionLog } from './session-log.js'
 

@@ -1,4 +1,5 @@
-import type { Clock, Ids, Journal } from '../../../kernel/plugin.js'
+import type { Clock, Ids } from '../../../kernel/plugin.js'
+import type { Journal } from '../../journals/api.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
 import { Digest } from './digest.js'
 
