@@ -83,7 +83,7 @@ export {
 } from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
 export { type Rate, TokenBucket } from './rate.js'
-export { canonicalJson } from './records/canonical.js'
+export { canonicalJson } from './kit/canonical.js'
 export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'
 export { mapInTurns, turn } from './turn.js'

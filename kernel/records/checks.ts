@@ -5,7 +5,7 @@ import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
 import type { RecordWrite, StoredRecord } from '../contract/record.js'
 import { issueText } from '../issue-text.js'
 import { checkSource, type Way } from './authority.js'
-import { canonicalJson } from './canonical.js'
+import { canonicalJson } from '../kit/canonical.js'
 
 /** Largest spec, in bytes, of a kind without a codec and of every write that does not come from a service. */
 const RAW_LIMIT = 256 * 1024
