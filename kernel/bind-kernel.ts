@@ -52,6 +52,7 @@ export function bindKernel(
   const { home, env, clock, ids, disk, records, host, report, config } = parts
   const { name, version } = plugin
   const { scope, tables } = tapper
+  const settings = config.bind(scope, (hook, error) => report({ owner: name, hook, error }))
   return {
     name,
     version,
@@ -90,14 +91,9 @@ export function bindKernel(
       return journal
     },
     file: (...path) => textFile(home.path(...path), { room: parts.room }),
-    setting: entry => config.get(entry),
-    onSetting: (entry, fn) => {
-      const hook = `setting ${entry.path}`
-      scope.defer(
-        hook,
-        config.onChange(entry, fn, error => report({ owner: name, hook, error })),
-      )
-    },
+    config: settings,
+    setting: settings.get,
+    onSetting: settings.onChange,
     collect: token => collected(parts.hooks, token),
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }

@@ -4,6 +4,8 @@ export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
+export * from './contract/config.js'
+export type { ConfigState } from './contract/config-state.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
 export type { DiskRoom } from './contract/disk.js'
 export {
@@ -70,9 +72,11 @@ export type {
 export * from './contract/route.js'
 export type { Scope } from './contract/scope.js'
 export * from './contract/surface.js'
+export type { TextFile } from './contract/text-file.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
+export { canonicalJson } from './kit/canonical.js'
 export {
   FileErrors,
   openRegularFile,
@@ -83,7 +87,6 @@ export {
 } from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
 export { type Rate, TokenBucket } from './rate.js'
-export { canonicalJson } from './kit/canonical.js'
 export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'
 export { mapInTurns, turn } from './turn.js'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createScanner, type Node, parseTree, SyntaxKind } from 'jsonc-parser'
+import { type Node, parseTree } from 'jsonc-parser'
 
 // Edits a text of JSON with comments as a person would: every comment, the order, the indentation and all that is not named stay
 // as they are. The edits of the parser's package would reformat what stands beside a change, and move or drop its comments.
@@ -116,21 +116,22 @@ function insert(text: string, object: Node, key: string, value: unknown): string
 
 /** Where a comma stands between two members, outside of comments. */
 function commaIn(text: string, from: number, to: number): number | undefined {
-  for (const { kind, at } of tokens(text, from, to)) if (kind === SyntaxKind.CommaToken) return at
+  for (const { token, at } of tokens(text, from, to)) if (token === ',') return at
   return undefined
 }
 
 /** Where the line ends on which `from` is, comments that begin there included; `to` when something else comes first. */
 function lineEnd(text: string, from: number, to: number): number {
-  for (const { kind, at } of tokens(text, from, to)) if (kind === SyntaxKind.LineBreakTrivia) return at
+  for (const { token, at } of tokens(text, from, to)) if (token.endsWith('\n')) return at
   return to
 }
 
-function* tokens(text: string, from: number, to: number) {
-  const scanner = createScanner(text.slice(from, to))
-  for (let kind = scanner.scan(); kind !== SyntaxKind.EOF; kind = scanner.scan())
-    yield { kind, at: from + scanner.getTokenOffset() }
-}
+/** Commas, comments and ends of lines between two members, where nothing else stands. */
+const tokens = (text: string, from: number, to: number) =>
+  [...text.slice(from, to).matchAll(/\/\/[^\r\n]*|\/\*[\s\S]*?\*\/|,|\r?\n/g)].map(match => ({
+    token: match[0],
+    at: from + match.index,
+  }))
 
 /** Takes out the blanks around a place where something was, and the line when nothing else is on it. */
 function withoutGap(text: string, at: number): string {
