@@ -422,7 +422,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7575,
+    standsAt: 6906,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -51,16 +51,16 @@ export class AutomationService implements AutomationApi {
   readonly #stopping = new AbortController()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
-    const timezone = kernel.setting(AutomationSettings.timezone)
-    const fireLimit = kernel.setting(AutomationSettings.fireLimit)
-    this.#enabled = kernel.setting(AutomationSettings.enabled)
+    const timezone = kernel.config.get(AutomationSettings.timezone)
+    const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
+    this.#enabled = kernel.config.get(AutomationSettings.enabled)
     this.preFire = kernel.hooks.gate('preFire')
     this.#runs = new RunStore(kernel)
     this.#cursors = new CursorStore(kernel, timezone)
     this.#claims = new Claims(kernel, this.#runs, this.#cursors, {
       timezone,
       fireLimit,
-      maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
+      maxConcurrent: kernel.config.get(AutomationSettings.maxConcurrentJobs),
       startedAt: startOf(kernel.clock),
     })
     const pace = new Pace(STEPS_A_TURN)

@@ -60,7 +60,8 @@ export class WindowManagerService implements WindowManagerApi {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
-    for (const entry of settingsIn(WindowManagerSettings)) kernel.onSetting(entry, () => this.#live.settingsChanged())
+    for (const entry of settingsIn(WindowManagerSettings))
+      kernel.config.onChange(entry, () => this.#live.settingsChanged())
   }
 
   /** A command was done; readers of the stream are told. */
@@ -278,11 +279,11 @@ export class WindowManagerService implements WindowManagerApi {
   }
 
   #settings(): WindowPreferences {
-    return preferences(entry => this.kernel.setting(entry))
+    return preferences(entry => this.kernel.config.get(entry))
   }
 
   #historyLimit({ overrides }: WindowDocument): number {
-    return overrides.history_limit ?? this.kernel.setting(WindowManagerSettings.history_limit)
+    return overrides.history_limit ?? this.kernel.config.get(WindowManagerSettings.history_limit)
   }
 
   async forget(workspaceId: string): Promise<void> {

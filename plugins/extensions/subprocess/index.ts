@@ -12,10 +12,10 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 export function subprocessHost(kernel: PluginKernel<{ events: typeof Events }>): SubprocessHost {
   const { clock, ids, log, db, records, needs, env, spawn, request } = kernel
   const limits = {
-    allowedKinds: kernel.setting(SubprocessSettings.allowedKinds),
-    maxScope: kernel.setting(SubprocessSettings.maxScope),
-    snapshotRate: kernel.setting(SubprocessSettings.snapshotRate),
-    escalation: kernel.setting(SubprocessSettings.escalation),
+    allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
+    maxScope: kernel.config.get(SubprocessSettings.maxScope),
+    snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
+    escalation: kernel.config.get(SubprocessSettings.escalation),
   }
   return {
     clock,

@@ -25,7 +25,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const workspace = kernel.needs.workspaces.get(request.workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
   const name = request.name === undefined ? '' : checkedName(request.name)
-  const agentName = request.agentName || workspace.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = request.agentName || workspace.defaultAgent || kernel.config.get(DefaultAgent)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
   slots.check()
   const now = kernel.clock.now()
@@ -94,7 +94,7 @@ export async function createFromBody(
   if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
   await daemon.admit('session')
   const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
-  const agentName = body.agent_name || found.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = body.agent_name || found.defaultAgent || kernel.config.get(DefaultAgent)
   if (body.provider) {
     const { provider } = await agents.plan(agentName, found)
     if (provider !== body.provider) throw SessionErrors.provider_fixed(`the agent ${agentName} runs with ${provider}`)
