@@ -81,9 +81,9 @@ export {
   readRegularFile,
   readRegularFileSync,
 } from './kit/read-file.js'
+export { recordToWire } from './kit/resource-kind.js'
 export { onBehalfOf } from './on-behalf.js'
 export { type Rate, TokenBucket } from './rate.js'
 export { canonicalJson } from './records/canonical.js'
-export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'
 export { mapInTurns, turn } from './turn.js'

@@ -1,6 +1,6 @@
+import { DueHeap } from '../../kernel/kit/due-heap.js'
 import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Claim } from './claim.js'
-import { DueHeap } from './heap.js'
 
 /** The loop looks at the wall clock at least so often: timers do not notice when it is set or the machine sleeps. */
 const LONGEST_SLEEP_MS = 60_000
