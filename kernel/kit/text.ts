@@ -9,7 +9,7 @@ export const text = (max: number, min = 1) => v.pipe(v.string(), v.trim(), v.min
 /**
  * A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`.
  */
-export function shown(value: string, max = 80): string {
+export function shown(value: string, max = 200): string {
   return JSON.stringify(value.length > max ? `${value.slice(0, max)}…` : value)
 }
 

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
 
-export { DueHeap } from '../../kernel/kit/due-heap.js'
 export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
 export { TriggerKind, TriggerSpec } from './trigger-kind.js'
 

@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { type Actor, type Batch, type Clock, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
 import type { StatusAutomation } from '../../schemas/daemon.js'
@@ -157,7 +158,7 @@ export class AutomationService implements AutomationApi {
 
   run(id: string): Run {
     const row = this.#runs.get(id)
-    if (!row) throw AutomationErrors.run_not_found(`there is no run ${JSON.stringify(id.slice(0, 80))}`)
+    if (!row) throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
     return runToWire(row)
   }
 

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
@@ -43,7 +44,8 @@ const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 
 /** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
 export class SidecarFiles<S extends Soul | Heartbeat> {
-  #last: Promise<unknown> = Promise.resolve()
+  /** Changes come one after the other: between the look at a file and its change nobody else changes it through here. */
+  readonly #changes = new Serial()
   /** Of what was read from files; what a package says of its place is never opened. */
   readonly #folders = new WeakMap<S, string>()
 
@@ -78,7 +80,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
 
   /** Throws `sidecar_changed` and `sidecar_read_only` (409). */
   write(asked: Asked, text: string, condition: Condition): Promise<Changed<S>> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const place = await this.#find(asked.agent, asked.workspace)
       if (!('by' in place)) return { snapshot: place }
       return this.#put(asked, place, 'write', text, condition, digestOf(['write', text]))
@@ -91,7 +93,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     to: { readonly id?: string | undefined; readonly digest?: string | undefined },
     condition: Condition,
   ): Promise<Changed<S>> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const place = await this.#find(asked.agent, asked.workspace)
       if (!('by' in place)) return { snapshot: place }
       this.places.checkWritable(place, asked.agent)
@@ -102,7 +104,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
 
   /** Throws `sidecar_missing` (404), `sidecar_changed` and `sidecar_read_only` (409), `agent_invalid` (422). */
   remove(asked: Asked, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const { agent, workspace } = asked
       const place = await this.places.find(this.which, agent, workspace)
       this.places.checkWritable(place, agent)
@@ -227,12 +229,5 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       events.emit(t, SidecarChanged, payload, { actor, scope: workspace?.id, subject: agent })
     })
     return { ...row, seq: 0 }
-  }
-
-  /** One change after the other: between the look at a file and its change nobody else changes it through here. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work)
-    this.#last = result.catch(() => {})
-    return result
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { text } from '../../../kernel/kit/text.js'
 import { AgentSkills, PermissionMode, ReasoningEffort } from '../../../schemas/agents.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
 
@@ -12,7 +13,6 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set(['coordinator', 'drea
 const TOOL = /^[a-z][a-z0-9_]*?__(?:[a-z0-9_]+\*?|\*)$/
 const TOOLSET = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const listOf = <S extends v.GenericSchema<unknown, unknown>>(item: S, max = 256) =>
   v.pipe(v.array(item), v.maxLength(max))
 

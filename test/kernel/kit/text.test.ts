@@ -14,8 +14,8 @@ test('a text is trimmed before it is measured', () => {
 
 test('a foreign text is shown in quotation marks, escaped and cut', () => {
   assert.is(shown('a "b"\n'), '"a \\"b\\"\\n"')
-  assert.is(shown('x'.repeat(80)), JSON.stringify('x'.repeat(80)))
-  assert.is(shown('x'.repeat(81)), JSON.stringify(`${'x'.repeat(80)}…`))
+  assert.is(shown('x'.repeat(200)), JSON.stringify('x'.repeat(200)))
+  assert.is(shown('x'.repeat(201)), JSON.stringify(`${'x'.repeat(200)}…`))
   assert.is(shown('abcdef', 3), '"abc…"')
   assert.is(shown('\u001b[31m'), '"\\u001b[31m"')
 })
