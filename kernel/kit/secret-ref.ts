@@ -40,8 +40,8 @@ export interface SecretResolver {
    * @param asker name of the plugin that asks
    */
   readonly resolve: (rest: string, asker: string) => Awaitable<string | undefined>
-  /** What helps when there is none: a command or a step. */
-  readonly next?: (rest: string) => string
+  /** Why there is none and what helps, where more can be said than that there is none. */
+  readonly missing?: (rest: string) => { readonly why: string; readonly next: string }
 }
 
 /** The resolvers of all schemes, one each. */
@@ -52,7 +52,7 @@ export const SecretErrors = defineErrors({
   secret_ref_invalid: { status: 422, message: 'this is no reference to a secret' },
   secret_resolver_missing: {
     status: 422,
-    message: 'no plugin of this daemon resolves references of this scheme',
+    message: 'no plugin resolves references of this scheme',
     next: 'use env:NAME and set it in the environment of the daemon',
   },
   secret_resolver_conflict: { status: 409, message: 'two plugins resolve this scheme', next: CONFLICT },
@@ -75,7 +75,7 @@ export async function resolveSecret(
   const { scheme, rest } = ref
   const resolvers = kernel.collect(SecretResolvers).filter(({ entry }) => entry.scheme === scheme)
   const [resolver] = resolvers
-  if (!resolver) throw SecretErrors.secret_resolver_missing(`${what} is ${reference}: no plugin resolves ${scheme}:`)
+  if (!resolver) throw SecretErrors.secret_resolver_missing(`${what} is ${reference}, and there is no ${scheme} yet`)
   // Whoever came first would depend on the order of loading, and a secret would go to somebody unforeseen.
   if (resolvers.length > 1) {
     const owners = resolvers.map(({ owner }) => owner).join(' and ')
@@ -83,6 +83,6 @@ export async function resolveSecret(
   }
   const secret = await resolver.entry.resolve(rest, kernel.name)
   if (secret !== undefined && secret !== '') return secret
-  const next = resolver.entry.next?.(rest)
-  throw SecretErrors.secret_missing(`${what} is to come from ${reference}, and there is no such secret`, { next })
+  const { why = 'there is no such secret', next } = resolver.entry.missing?.(rest) ?? {}
+  throw SecretErrors.secret_missing(`${what} needs ${rest}: ${why}`, { next })
 }

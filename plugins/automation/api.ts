@@ -72,11 +72,6 @@ export const AutomationErrors = defineErrors({
     message: 'the fire limit of this job is reached; wait or raise fire_limit',
     next: 'svc automation runs list',
   },
-  invalid_cursor: {
-    status: 400,
-    message: 'the cursor does not belong to this filter; start again without it',
-    next: 'svc automation jobs list',
-  },
   workspace_required: {
     status: 422,
     message: 'there is no workspace to run in; register one: svc workspace add <dir>',

@@ -142,8 +142,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
-    return pageJobs(this.kernel.records, query, this.jobs.reader())
+  listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.records, actor, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { secretRef } from '../../kernel/kit/secret-ref.js'
 import { shown, text } from '../../kernel/kit/text.js'
 import { kind, type RecordScope } from '../../kernel/plugin.js'
 import { FireLimit, LoopTarget, Retry } from '../../schemas/automation.js'
@@ -30,7 +31,7 @@ export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
 const EVENT =
   /^(?:session\.(?:created|stopped)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
 const FILTER_KEY = /^(?:kind|scope|workspace_id|source|data(?:\.[^.\s]+)+)$/
-const SECRET_REF = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|vault:automation\/\S+)$/
+const Reference = secretRef({ env: '', vault: 'automation/' })
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
 /** Checks the rules for triggers that the schema cannot express; `undefined` when all hold. */
@@ -59,8 +60,7 @@ function webhookProblem({ event, endpoint_slug, webhook_id, webhook_secret_ref }
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
   if (endpoint_slug && !SLUG.test(endpoint_slug)) return 'endpoint_slug: words of a-z and 0-9 joined by single hyphens'
   if (webhook_id && !/^wbh_\w+$/.test(webhook_id)) return 'webhook_id: starts with wbh_'
-  if (!webhook_secret_ref || !SECRET_REF.test(webhook_secret_ref))
-    return 'webhook_secret_ref: env:NAME or vault:automation/…'
+  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: env:NAME or vault:automation/…'
   return undefined
 }
 

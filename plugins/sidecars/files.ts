@@ -123,9 +123,9 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     })
   }
 
-  async history(agent: string, workspace: Workspace | undefined, page: Parameters<Revisions['page']>[2]) {
+  async history(agent: string, workspace: Workspace | undefined, actor: Actor, page: Parameters<Revisions['page']>[3]) {
     const { path } = await this.places.find(this.which, agent, workspace)
-    return this.revisions.page(this.which, path, page)
+    return this.revisions.page(this.which, path, actor, page)
   }
 
   newest(snapshot: S): RevisionRow | undefined {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
 import { AgentSkills, PermissionMode, ReasoningEffort } from '../../../schemas/agents.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
@@ -34,9 +35,7 @@ const McpAuthInput = v.strictObject({
   type: v.optional(text(64)),
   authorization_url: v.optional(text(2048)),
   client_id: v.optional(text(1024)),
-  client_secret_ref: v.optional(
-    v.pipe(v.string(), v.regex(/^(?:vault:|env:)\S+$/, 'a reference: vault:… or env:NAME'), v.maxLength(512)),
-  ),
+  client_secret_ref: v.optional(secretRef({ env: '', vault: '' })),
   issuer_url: v.optional(text(2048)),
   metadata_url: v.optional(text(2048)),
   revocation_url: v.optional(text(2048)),

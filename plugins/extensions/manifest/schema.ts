@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
 import { operator } from '../../../kernel/plugin.js'
 import { hostMethods } from './permissions.js'
@@ -34,7 +35,7 @@ const envName = v.pipe(v.string(), v.regex(ENV_NAME, 'a name of an environment v
 const duration = v.pipe(v.string(), v.regex(/^(?:\d{1,6}(?:ms|s|m|h))+$/, 'a duration is written 30s or 1h30m'))
 const key = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'a name of letters, digits, _ and -'))
 const env = (value: v.GenericSchema<unknown, string>) => v.optional(v.record(envName, value), {})
-const reference = v.pipe(v.string(), v.regex(/^(env|vault):\S{1,256}$/, 'env:NAME or vault:REFERENCE'))
+export const Reference = secretRef({ env: '', vault: '' })
 
 /** A path below the extension's folder, with `/`; symlinks are judged where it is opened, see `resolveInside`. */
 export const RelativePath = v.pipe(
@@ -58,11 +59,11 @@ const McpServer = v.strictObject({
   command: v.optional(program),
   args: list(text(8192, 0)),
   env: env(text(8192, 0)),
-  secret_env: env(reference),
+  secret_env: env(Reference),
   transport: v.optional(v.picklist(['stdio', 'http', 'sse'])),
   url: v.optional(line(2048)),
   headers: v.optional(v.record(line(128), text(8192, 0)), {}),
-  secret_headers: v.optional(v.record(line(128), reference), {}),
+  secret_headers: v.optional(v.record(line(128), Reference), {}),
 })
 
 const Hook = v.strictObject({
@@ -76,7 +77,7 @@ const Hook = v.strictObject({
   command: program,
   args: list(text(8192, 0)),
   env: env(text(8192, 0)),
-  secret_env: env(reference),
+  secret_env: env(Reference),
 })
 
 const Tool = v.strictObject({
@@ -132,7 +133,7 @@ const Fields = {
       health_check_interval: v.optional(duration),
       shutdown_timeout: v.optional(duration),
       env: env(text(8192, 0)),
-      secret_env: env(reference),
+      secret_env: env(Reference),
     }),
   ),
   resources: v.optional(

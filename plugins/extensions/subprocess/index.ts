@@ -9,12 +9,26 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
 /** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
 export function subprocessHost(kernel: PluginKernel): SubprocessHost {
-  const { clock, ids, log, db, records, events, env, spawn, request } = kernel
+  const { clock, ids, log, db, records, events, env, spawn, request, collect, name } = kernel
   const limits = {
     allowedKinds: kernel.setting(SubprocessSettings.allowedKinds),
     maxScope: kernel.setting(SubprocessSettings.maxScope),
     snapshotRate: kernel.setting(SubprocessSettings.snapshotRate),
     escalation: kernel.setting(SubprocessSettings.escalation),
   }
-  return { clock, ids, log, db, records, events, env, spawn, request, version: kernel.host.version, limits }
+  return {
+    clock,
+    ids,
+    log,
+    db,
+    records,
+    events,
+    env,
+    spawn,
+    request,
+    collect,
+    name,
+    version: kernel.host.version,
+    limits,
+  }
 }

@@ -14,7 +14,10 @@ import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type Supervision
 
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
-  extends Pick<PluginKernel, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'events' | 'env' | 'spawn' | 'request'> {
+  extends Pick<
+    PluginKernel,
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'events' | 'env' | 'spawn' | 'request' | 'collect' | 'name'
+  > {
   /** Of the daemon. */
   readonly version: string
   readonly limits: SubprocessLimits

@@ -34,7 +34,7 @@ const env: SecretResolver = {
     asked.push(`${asker} ${rest}`)
     return { TOKEN: 'sesame', EMPTY: '' }[rest]
   },
-  next: rest => `set ${rest}`,
+  missing: rest => ({ why: `no variable ${rest}`, next: `set ${rest}` }),
 }
 const outcome = async (run: Promise<string>) =>
   run.catch(error => {
@@ -52,7 +52,7 @@ test('a scheme that nobody resolves, or two do, is an error, and so is a secret 
   assert.equal(await outcome(resolveSecret(kernel(['base', env]), 'keep:mail/x', 'TOKEN')), {
     code: 'secret_resolver_missing',
     status: 422,
-    text: 'TOKEN is keep:mail/x: no plugin resolves keep:',
+    text: 'TOKEN is keep:mail/x, and there is no keep yet',
     next: 'use env:NAME and set it in the environment of the daemon',
   })
   assert.equal(await outcome(resolveSecret(kernel(['base', env], ['acme.x', other]), 'env:TOKEN', 'TOKEN')), {
@@ -65,7 +65,7 @@ test('a scheme that nobody resolves, or two do, is an error, and so is a secret 
     assert.equal(await outcome(resolveSecret(kernel(['base', env]), `env:${name}`, 'TOKEN')), {
       code: 'secret_missing',
       status: 422,
-      text: `TOKEN is to come from env:${name}, and there is no such secret`,
+      text: `TOKEN needs ${name}: no variable ${name}`,
       next: `set ${name}`,
     })
   }
