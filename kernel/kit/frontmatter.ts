@@ -68,7 +68,7 @@ export function parseHead(head: string): ReadonlyMap<string, HeadField> {
       }),
     )
   } catch (error) {
-    throw error instanceof FrontmatterError ? error : new FrontmatterError(messageOf(error), at(0))
+    throw error instanceof FrontmatterError ? error : new FrontmatterError(`not valid YAML: ${messageOf(error)}`, at(0))
   }
 }
 

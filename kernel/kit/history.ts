@@ -2,7 +2,7 @@ import type { Db, SqlValue, Tx } from '../contract/db.js'
 import { sqlName } from './text.js'
 
 /** Columns and values that the rows of one history have in common. */
-type Of<R> = Partial<Pick<R, keyof R & string>>
+type Of<R> = { readonly [C in keyof R & string]?: R[C] | undefined }
 
 /** What is to stay. With both, a row goes that is beyond the newest and older as well. */
 export interface Retention {
