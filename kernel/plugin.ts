@@ -97,7 +97,7 @@ export {
   readRegularFile,
   readRegularFileSync,
 } from './kit/read-file.js'
+export { recordToWire } from './kit/resource-kind.js'
 export { onBehalfOf } from './on-behalf.js'
-export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'
 export { mapInTurns, turn } from './turn.js'

@@ -75,6 +75,7 @@ export function errorsOf(table: ErrorTable<Readonly<Record<string, ErrorEntry>>>
 export const KernelErrors = defineErrors({
   malformed_json: { status: 400, message: 'the body is not valid JSON' },
   invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
+  invalid_cursor: { status: 400, message: 'the cursor does not belong to this list; start again without it' },
   invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
   unauthorized_peer: {
     status: 401,

@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { type Actor, type Batch, type Clock, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
 import type { StatusAutomation } from '../../schemas/daemon.js'
@@ -143,8 +144,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
-    return pageJobs(this.kernel.records, query, this.jobs.reader())
+  listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.records, actor, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
@@ -159,7 +160,7 @@ export class AutomationService implements AutomationApi {
 
   run(id: string): Run {
     const row = this.#runs.get(id)
-    if (!row) throw AutomationErrors.run_not_found(`there is no run ${JSON.stringify(id.slice(0, 80))}`)
+    if (!row) throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
     return runToWire(row)
   }
 

@@ -1,3 +1,4 @@
+import { SecretResolvers } from '../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   DbCheckpointReply,
@@ -38,12 +39,12 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  declares: [StatusMembers, Checks, KnownNames],
+  declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
   commands: [
     {
       path: 'db verify',

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import {
   type Actor,
   type Gate,
@@ -51,6 +52,7 @@ import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
+import { variablesOf } from './variables.js'
 
 /** Milliseconds that a contributor of the status has. */
 const MEMBER_DEADLINE_MS = 2000
@@ -65,8 +67,11 @@ export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
 
+  readonly variables: SecretResolver
+
   constructor(private readonly kernel: PluginKernel<DaemonNeeds>) {
     this.admission = kernel.hooks.gate('admission')
+    this.variables = variablesOf(kernel.env)
   }
 
   get draining(): boolean {

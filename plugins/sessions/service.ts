@@ -189,8 +189,8 @@ export class SessionsService implements SessionsApi {
     return this.kernel.needs.workspaces.get(id)?.name ?? id
   }
 
-  list(query: ListSessionsQuery) {
-    return listSessions(this.context, query, id => this.#open.peek(id))
+  list(query: ListSessionsQuery, actor: Actor) {
+    return listSessions(this.context, query, actor, id => this.#open.peek(id))
   }
 
   workspaceMembers(workspace: Workspace): Session[] {

@@ -10,24 +10,13 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
 /** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
 export function subprocessHost(kernel: PluginKernel<{ events: typeof Events }>): SubprocessHost {
-  const { clock, ids, log, db, records, needs, env, spawn, request } = kernel
+  const { clock, ids, log, db, records, needs, env, spawn, request, collect, name } = kernel
   const limits = {
     allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
     maxScope: kernel.config.get(SubprocessSettings.maxScope),
     snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
     escalation: kernel.config.get(SubprocessSettings.escalation),
   }
-  return {
-    clock,
-    ids,
-    log,
-    db,
-    records,
-    needs,
-    env,
-    spawn,
-    request,
-    version: kernel.host.version,
-    limits,
-  }
+  const own = { clock, ids, log, db, records, needs, env, spawn, request, collect, name }
+  return { ...own, version: kernel.host.version, limits }
 }

@@ -17,7 +17,7 @@ import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type Supervision
 export interface SubprocessHost
   extends Pick<
     PluginKernel<{ events: typeof Events }>,
-    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'spawn' | 'request' | 'needs'
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'spawn' | 'request' | 'needs' | 'collect' | 'name'
   > {
   /** Of the daemon. */
   readonly version: string
