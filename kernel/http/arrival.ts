@@ -4,8 +4,18 @@ import type { BoundRoute } from '../contract/bound.js'
 import type { Exchange, Identified } from '../contract/kernel-hooks.js'
 import type { Door } from '../contract/route.js'
 
-/** The actor of the Unix socket, and of what is injected on nobody's behalf. */
-export const LOCAL: Actor = { ...operator, origin: 'uds' }
+/** The operator, at one of the kernel's own doors; `uds` also for what is injected on nobody's behalf. */
+export function operatorAt(origin: 'uds' | 'http' | 'web', cause: string): Actor {
+  const { kind, id, owner, source } = operator
+  return { kind, id, owner, source, origin, cause }
+}
+
+/** Under which a request has its arrival: a symbol that only this file has, so nothing that is sent can stand there. */
+const mark = Symbol('arrival')
+type Marked = IncomingMessage & { [mark]?: Arrival }
+
+/** Undefined for a request that came through no door. */
+export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (request as Marked)[mark]
 
 /** A request on its way through a door; what is found out about it stays with it when it is routed again. */
 export class Arrival implements Identified {
@@ -23,7 +33,9 @@ export class Arrival implements Identified {
     readonly head?: Buffer,
     /** Who makes a request that is injected. */
     readonly as?: Actor,
-  ) {}
+  ) {
+    ;(request as Marked)[mark] = this
+  }
 
   /** Who makes the request, once that is known. */
   get actor(): Actor {
@@ -32,7 +44,7 @@ export class Arrival implements Identified {
   }
 
   identify(actor: Actor): void {
-    this.#actor = { ...actor, cause: this.id }
+    this.#actor = actor.cause === this.id ? actor : { ...actor, cause: this.id }
   }
 
   /** What is told of it when it is over. */

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
-import { type Actor, operator } from '../contract/actor.js'
+import type { Actor } from '../contract/actor.js'
 import type { Fault } from '../contract/errors.js'
 import type { Scope } from '../contract/scope.js'
 import { type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { Admission } from './admission.js'
-import { type Arrival, LOCAL } from './arrival.js'
+import { type Arrival, operatorAt } from './arrival.js'
 import { peerRefusal } from './guards.js'
 import type { Peer } from './peers.js'
 
@@ -39,11 +39,13 @@ export class Authentication {
    */
   tap(scope: Scope, { isLocal, peerOf }: Local): void {
     const tapper = kernelTapper(scope)
-    this.hook.tap(tapper, incoming => (incoming.door === 'tcp' ? undefined : ((incoming as Arrival).as ?? LOCAL)))
+    this.hook.tap(tapper, incoming =>
+      incoming.door === 'tcp' ? undefined : ((incoming as Arrival).as ?? operatorAt('uds', incoming.id)),
+    )
     this.hook.tap({ ...tapper, depth: Number.POSITIVE_INFINITY }, incoming => {
       const { socket, headers } = (incoming as Arrival).request
       if (this.hook.size > OWN_TAPS || !isLocal(headers.host)) return undefined
-      const actor = { ...operator, origin: headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http' }
+      const actor = operatorAt(headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http', incoming.id)
       const judged = (peer: Peer): Actor | Fault => peerRefusal(peer) ?? actor
       const peer = peerOf(socket)
       if (peer instanceof Promise) return peer.then(judged)

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { BoundRoute } from '../contract/bound.js'
 import { Fault, faultOf, KernelErrors } from '../contract/errors.js'
 import { isSchema, type Route } from '../contract/route.js'
 import { bytesHeaders } from './bytes-reply.js'
@@ -34,13 +33,13 @@ export function translated(error: unknown): Fault {
 /** Answers with a fault, in the words of its route where that has its own. */
 export async function sendFault(
   fault: Fault,
-  bound: BoundRoute | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
+  const bound = request.arrival?.bound
   const owner = bound?.owner ?? 'kernel'
-  const where = `${request.method} ${request.routeOptions.url}`
+  const where = `${request.method} ${bound?.route.path}`
   if (fault.status >= 500 && fault.cause !== undefined) context.failed(owner, where, fault.cause)
   // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
   await context.durable(true).catch(() => {})

@@ -9,8 +9,8 @@ import type { Ids } from '../contract/ids.js'
 import type { InjectReply, InjectRequest } from '../contract/inject.js'
 import type { Route } from '../contract/route.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
-import type { Admission } from './admission.js'
-import { type Arrival, LOCAL } from './arrival.js'
+import type { Admission, Call } from './admission.js'
+import type { Arrival } from './arrival.js'
 import { AUTHENTICATOR } from './authentication.js'
 import { bodyOf, readBodies } from './body.js'
 import { sendFault, translated } from './fault-reply.js'
@@ -29,7 +29,7 @@ export interface GenerationContext {
   /** Undefined for a request that came through no door. */
   readonly arrivalOf: (request: IncomingMessage) => Arrival | undefined
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
-  readonly acting: Map<string, Actor>
+  readonly acting: Map<string, Actor | undefined>
   /** What is refused by looking at the request. */
   readonly guard: (arrival: Arrival, route: Route | undefined) => Fault | undefined
   readonly hooks: KernelHooks
@@ -73,16 +73,16 @@ export class Generation {
       // No schema is ever Fastify's: this keeps it from loading the compilers for them (ajv and more, 40 ms).
       schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
       frameworkErrors: (error, request, reply) =>
-        sendFault(translated(error), undefined, request as FastifyRequest, reply as unknown as FastifyReply, context),
+        sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
     })
     // The only thing that crosses the scopes of the plugins: errors, the guards of the door, how JSON is read.
     await app.register(plugin(async instance => crossScopes(instance, context), { name: 'kernel' }))
-    for (const bounds of grouped(routes, ({ owner, route }) => `${owner} ${bodyOf(route)}`)) {
-      const { owner, route } = bounds[0] as BoundRoute
+    for (const kind of ['json', 'raw', 'stream'] as const) {
+      const mine = routes.filter(({ route }) => bodyOf(route) === kind)
+      if (mine.length === 0) continue
       await app.register(async scope => {
-        if (bodyOf(route) !== 'json') readBodies[bodyOf(route)](scope)
-        admit(scope, owner, context)
-        for (const bound of bounds) serveRoute(scope, bound, context)
+        if (kind !== 'json') readBodies[kind](scope)
+        for (const bound of mine) serveRoute(scope, bound, context, onRequest(bound, context))
       })
     }
     await app.ready()
@@ -93,7 +93,7 @@ export class Generation {
     this.app.routing(request, response)
   }
 
-  async inject(request: InjectRequest, as: Actor = LOCAL): Promise<InjectReply> {
+  async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
     const { ids, acting } = this.context
     const key = ids.id('act')
     const { body } = request
@@ -121,24 +121,46 @@ function noCompiler(): never {
 /** Who calls a public route and is known to nobody. */
 const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 
-/** The route that a request was matched with. */
-const boundOf = ({ routeOptions }: FastifyRequest) => (routeOptions.config as { bound?: BoundRoute } | undefined)?.bound
-
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
   readBodies.json(app)
   app.decorateRequest('arrival')
-  // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
-  app.addHook('onRequest', (request, reply, done) => {
+  app.decorateRequest('call', null)
+  const onUnrouted = onRequest(undefined, context)
+  app.addHook('onRequest', (request, reply, done) => (request.is404 ? onUnrouted(request, reply, done) : done()))
+  app.setErrorHandler((error, request, reply) => {
+    // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
+    const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
+    return sendFault(fault, request, reply, context)
+  })
+  app.setNotFoundHandler((request, reply) =>
+    sendFault(
+      KernelErrors.route_not_found(`no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
+      request,
+      reply,
+      context,
+    ),
+  )
+}
+
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (refused?: Error) => void) => void
+
+/**
+ * What stands before a route: the door, who asks, the guards, and then the plugin's own door, where requests are counted. Callbacks
+ * where nothing waits: what is async costs a few turns of the queue in every request.
+ */
+function onRequest(bound: BoundRoute | undefined, context: GenerationContext): OnRequest {
+  const { hooks, admission } = context
+  return (request, reply, done) => {
     const arrival = context.arrivalOf(request.raw)
     if (!arrival) return done(KernelErrors.identity_required('this request came through no door of the daemon'))
-    const bound = boundOf(request)
     arrival.id = request.id
+    arrival.bound = bound
     request.arrival = arrival
-    watch(arrival, bound, reply, context)
+    watch(arrival, reply, context)
     const cut = headRefusal(request.raw)
     if (cut) return done(cut)
     if (arrival.door === 'tcp' && waits(AUTHENTICATOR, request, reply, context, done)) return
-    context.hooks.authenticate.askNow([arrival], answer => {
+    hooks.authenticate.askNow([arrival], answer => {
       if (answer instanceof Fault) return done(answer)
       const refused = context.guard(arrival, bound?.route)
       if (refused) return done(refused)
@@ -146,24 +168,26 @@ function crossScopes(app: FastifyInstance, context: GenerationContext): void {
       if (actor) arrival.identify(actor)
       const unknown = actor ? undefined : KernelErrors.identity_required()
       // Also for somebody unknown: the route that may come can be a public one.
-      if (request.is404) routeLater(request, reply, context, late => done(unknown ?? late))
-      else done(unknown)
+      if (!bound) routeLater(request, reply, context, late => done(unknown ?? late))
+      else if (unknown) done(unknown)
+      else if (!waits(bound.owner, request, reply, context, done)) {
+        request.call = enter(bound.owner, reply, admission)
+        if (hooks.admit.size === 0) done()
+        else hooks.admit.askNow([arrival, bound.route], done)
+      }
     })
+  }
+}
+
+/** Lets a request in, until its handler is done or its caller is gone. */
+function enter(owner: string, { raw }: FastifyReply, admission: Admission): Call {
+  const call = admission.enter(owner)
+  raw.once('close', () => {
+    // After the reply nobody is left to be told.
+    if (!raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
+    call.leave()
   })
-  app.setErrorHandler((error, request, reply) => {
-    // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
-    const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
-    return sendFault(fault, boundOf(request), request, reply, context)
-  })
-  app.setNotFoundHandler((request, reply) =>
-    sendFault(
-      KernelErrors.route_not_found(`no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
-      undefined,
-      request,
-      reply,
-      context,
-    ),
-  )
+  return call
 }
 
 /** While the plugin is being replaced the request waits, and is then routed anew. */
@@ -183,46 +207,11 @@ function waits(
   return true
 }
 
-/** What stands before the routes of one plugin: requests wait here while it is being replaced, and are counted. */
-function admit(scope: FastifyInstance, owner: string, context: GenerationContext): void {
-  const { admission, hooks } = context
-  scope.decorateRequest('call', null)
-  scope.addHook('onRequest', (request, reply, done) => {
-    if (waits(owner, request, reply, context, done)) return
-    const call = admission.enter(owner)
-    request.call = call
-    reply.raw.once('close', () => {
-      // After the reply nobody is left to be told.
-      if (!reply.raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
-      call.leave()
-    })
-    if (hooks.admit.size === 0) return done()
-    hooks.admit.askNow([request.arrival, boundOf(request)?.route as Route], done)
-  })
-}
-
 /** Tells of the request when it is over, to those who want to know. */
-function watch(
-  arrival: Arrival,
-  bound: BoundRoute | undefined,
-  { raw }: FastifyReply,
-  { hooks, clock }: GenerationContext,
-): void {
-  arrival.bound = bound
+function watch(arrival: Arrival, { raw }: FastifyReply, { hooks, clock }: GenerationContext): void {
   if (arrival.isWatched || hooks.replied.size === 0) return
   arrival.isWatched = true
   const began = clock.monotonic()
   const over = arrival.head ? arrival.request.socket : raw
   over.once('close', () => hooks.replied.call(arrival.exchange(raw, clock.monotonic() - began)))
-}
-
-/** In the order of the first of each group. */
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Iterable<T[]> {
-  const groups = new Map<string, T[]>()
-  for (const item of items) {
-    const group = groups.get(keyOf(item))
-    if (group) group.push(item)
-    else groups.set(keyOf(item), [item])
-  }
-  return groups.values()
 }

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Awaitable } from '../contract/awaitable.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
@@ -24,13 +24,18 @@ declare module 'fastify' {
 }
 
 /** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
-export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
+export function serveRoute(
+  app: FastifyInstance,
+  bound: BoundRoute,
+  context: GenerationContext,
+  onRequest: onRequestHookHandler,
+): void {
   const { owner, route, self } = bound
   app.route({
     method: route.method,
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
-    config: { bound },
+    onRequest,
     preParsing: async ({ arrival, params }, reply) => {
       refuseDoor(route, arrival, context)
       const asksForSocket = arrival.head !== undefined
@@ -43,7 +48,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
     },
     handler: async (request, reply) => {
       const { arrival } = request
-      const call = request.call ?? context.admission.enter(owner)
+      const call = request.call as Call
       const body = request.body instanceof Readable ? request.body : undefined
       let leaveStreams: (() => void) | undefined
       let isLeaving = true
@@ -116,7 +121,7 @@ async function openStream(
   result: StreamReply | SocketReply,
   call: Call,
   leaveStreams: (() => void) | undefined,
-  { raw, routeOptions, arrival: { door, head } }: FastifyRequest,
+  { raw, arrival: { door, head } }: FastifyRequest,
   reply: FastifyReply,
   context: GenerationContext,
 ) {
@@ -128,7 +133,7 @@ async function openStream(
   reply.hijack()
   const failed = (error: unknown): unknown => {
     const fault = faultOf(error)
-    if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
+    if (fault.status >= 500) context.failed(owner, `stream ${route.path}`, fault.cause ?? fault)
     return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
   }
   const source = context.checkReplies ? checked(route, result) : result.stream

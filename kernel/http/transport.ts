@@ -10,7 +10,7 @@ import type { Door, Route } from '../contract/route.js'
 import type { Scope } from '../contract/scope.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import { Admission } from './admission.js'
-import { Arrival } from './arrival.js'
+import { Arrival, arrivalOf } from './arrival.js'
 import { Authentication } from './authentication.js'
 import { errorBody } from './fault-reply.js'
 import { ACTING, Generation, type GenerationContext } from './generation.js'
@@ -48,8 +48,7 @@ export class Transport {
   readonly #admission: Admission
   readonly #authentication: Authentication
   readonly #listeners: Listener[] = []
-  readonly #arrivals = new WeakMap<IncomingMessage, Arrival>()
-  readonly #acting = new Map<string, Actor>()
+  readonly #acting = new Map<string, Actor | undefined>()
   readonly #unrouted: Unrouted
   readonly #ended = new AbortController()
   /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
@@ -222,7 +221,7 @@ export class Transport {
       streams: this.streams,
       admission: this.#admission,
       again: (request, response) => this.#serve(request, response),
-      arrivalOf: request => this.#arrivals.get(request) ?? this.#injected(request),
+      arrivalOf: request => arrivalOf(request) ?? this.#injected(request),
       acting: this.#acting,
       guard: ({ door, request }, route) => {
         const site = door === 'tcp' ? tcpRefusal(request, this.#site(), route?.navigation) : undefined
@@ -254,15 +253,13 @@ export class Transport {
 
   /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
   #injected(request: IncomingMessage): Arrival | undefined {
-    const as = this.#acting.get(String(request.headers[ACTING]))
-    if (!as) return undefined
-    const arrival = new Arrival(request, 'inject', undefined, as)
-    this.#arrivals.set(request, arrival)
-    return arrival
+    const key = String(request.headers[ACTING])
+    if (!this.#acting.has(key)) return undefined
+    return new Arrival(request, 'inject', undefined, this.#acting.get(key))
   }
 
   readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => {
-    this.#arrivals.set(request, new Arrival(request, door, head))
+    new Arrival(request, door, head)
     this.#serve(request, response)
   }
 
