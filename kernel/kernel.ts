@@ -149,7 +149,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       unrouted: () => collected(hooks, Collected.unrouted),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
+      hooks,
       maxStreams: () => config.get(KernelSettings.maxStreams),
+      allowedHosts: () => config.get(KernelSettings.allowedHosts),
+      authenticator: config.get(KernelSettings.authenticator),
       warn: text => say('warn', text),
       ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })

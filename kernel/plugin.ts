@@ -43,7 +43,7 @@ export {
 export type { Ids } from './contract/ids.js'
 export type { InjectReply, InjectRequest } from './contract/inject.js'
 export type { Journal, JournalRecord } from './contract/journal.js'
-export type { Change, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
+export type { Change, Exchange, Identified, Incoming, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
 export { KIND_NAME, type Kind, kind, type RecordScope } from './contract/kind.js'
 export {
   type Consumer,
