@@ -47,7 +47,9 @@ test('a configuration is a value or a text, and names what replaces a plugin all
   } finally {
     await started.close()
   }
-  const wrong = await startExtension(example('acme.keep'), { config: '{ "http": { "colour": 1 } }' }).catch(error => error)
+  const wrong = await startExtension(example('acme.keep'), { config: '{ "http": { "colour": 1 } }' }).catch(
+    error => error,
+  )
   assert.match(wrong.message, 'colour')
 })
 
