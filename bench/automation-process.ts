@@ -4,7 +4,8 @@ import { runInNewContext } from 'node:vm'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
 import { JobKind, RunCreated } from '../plugins/automation/api.js'
-import { automation, daemon, resources, workspaces } from '../plugins/index.js'
+import { automation, base, daemon, resources, workspaces } from '../plugins/index.js'
+import { Reconcile } from '../plugins/reconcile/api.js'
 import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
 import type { SessionHealth } from '../schemas/sessions.js'
 import { answer } from './child.js'
@@ -62,14 +63,15 @@ const sessions = definePlugin({
   service: async () => NoSessions,
 }).surface({})
 
-const seen = { kernel: undefined as PluginKernel | undefined, run: (_job: string) => {} }
+const needs = { automation: { id: 'automation@1' }, reconcile: Reconcile }
+const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_job: string) => {} }
 const observer = definePlugin({
   name: 'observer',
   version: '1.0.0',
-  requires: { automation: { id: 'automation@1' } },
+  requires: needs,
   service: async () =>
     class {
-      constructor(kernel: PluginKernel) {
+      constructor(kernel: PluginKernel<typeof needs>) {
         seen.kernel = kernel
         kernel.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id))
       }
@@ -80,7 +82,7 @@ let kernel: Kernel
 
 /** Writes jobs in transactions of some hundred; resolves when they are planned. */
 async function write(ids: readonly string[], schedule: Record<string, string>): Promise<void> {
-  const own = seen.kernel as PluginKernel
+  const own = seen.kernel as PluginKernel<typeof needs>
   for (let from = 0; from < ids.length; from += BATCH) {
     const batch = ids.slice(from, from + BATCH)
     await own.db.tx(t => {
@@ -89,7 +91,7 @@ async function write(ids: readonly string[], schedule: Record<string, string>): 
         own.records.put(t, own.actor, { kind: JobKind, id, scope: { kind: 'global' }, spec })
       }
     })
-    await own.reconcile.settled(batch.map(id => ({ kind: JobKind.name, id })))
+    await own.needs.reconcile.settled(batch.map(id => ({ kind: JobKind.name, id })))
   }
 }
 
@@ -99,7 +101,7 @@ const handlers = {
   /** Milliseconds of the boot. */
   async boot(): Promise<number> {
     const began = performance.now()
-    const plugins = [daemon, resources, workspaces, sessions, automation, observer]
+    const plugins = [...base, daemon, resources, workspaces, sessions, automation, observer]
     kernel = await createKernel({ home, plugins, env: { SVC_HOME: home, HOME: home } })
     await pause(0)
     return performance.now() - began

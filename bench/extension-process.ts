@@ -6,9 +6,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createKernel, definePlugin, type PluginKernel } from '../kernel/index.js'
-import { LogRing } from '../plugins/extensions/log-ring.js'
-import { readManifest } from '../plugins/extensions/manifest.js'
+import { LogRing } from '../plugins/extensions/load/log-ring.js'
+import { readManifest } from '../plugins/extensions/manifest/manifest.js'
 import { SubprocessRuntime, SubprocessSettings, subprocessHost } from '../plugins/extensions/subprocess/index.js'
+import { base } from '../plugins/index.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */
@@ -52,7 +53,7 @@ const handlers = {
         },
     }).surface({ settings: Object.values(SubprocessSettings) as never })
     const home = await mkdtemp(path.join(os.tmpdir(), 'svc-bench-extension-'))
-    await createKernel({ home, plugins: [owner], env: process.env })
+    await createKernel({ home, plugins: [...base, owner], env: process.env })
     const manifest = await readManifest(root, file => readFile(file, 'utf8'))
     const { name, version } = manifest
     const extension = {

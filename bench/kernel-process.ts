@@ -13,7 +13,8 @@ import {
   routeOf,
   surfaceOf,
 } from '../kernel/index.js'
-import { inTree } from '../plugins/index.js'
+import { base, inTree } from '../plugins/index.js'
+import { Reconcile } from '../plugins/reconcile/api.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { pause } from './measure.js'
@@ -28,7 +29,8 @@ const job = (n: number) => ({
 const BATCH = 1000
 
 let kernel: Kernel
-let inside: PluginKernel
+const needs = { reconcile: Reconcile }
+let inside: PluginKernel<typeof needs>
 
 const route = routeOf<object>()
 const { reconciler } = surfaceOf<object>()
@@ -37,9 +39,10 @@ function plugin(name: string, routes = 0): Plugin {
   return definePlugin({
     name,
     version: '1.0.0',
+    requires: needs,
     service: async () =>
       class {
-        constructor(own: PluginKernel) {
+        constructor(own: PluginKernel<typeof needs>) {
           if (name === 'bench') inside = own
         }
       },
@@ -62,7 +65,7 @@ const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length 
 
 const handlers = {
   async open(home: string, { all = false, routes = 0 } = {}): Promise<void> {
-    const plugins = [...(all ? inTree : []), plugin('bench', routes)]
+    const plugins = [...(all ? inTree : base), plugin('bench', routes)]
     kernel = await createKernel({ home, plugins, env: { HOME: home, SVC_HOME: home } })
   },
 
@@ -78,7 +81,8 @@ const handlers = {
       })
     }
     const last = { kind: what === 'notes' ? note.kind : 'automation.job', id: `${what}-${count - 1}` }
-    if (!(await inside.reconcile.settled([last], { timeoutMs: 120_000 }))) throw new Error('the records did not settle')
+    if (!(await inside.needs.reconcile.settled([last], { timeoutMs: 120_000 })))
+      throw new Error('the records did not settle')
   },
 
   /** Milliseconds from the write of one record until its reconciler has run, p50. */
@@ -87,7 +91,7 @@ const handlers = {
     for (let i = 0; i < times; i++) {
       const began = performance.now()
       await inside.db.tx(t => inside.records.put(t, operator, { ...note, id: 'notes-7', scope: { kind: 'global' } }))
-      await inside.reconcile.settled([{ kind: Note.name, id: 'notes-7' }])
+      await inside.needs.reconcile.settled([{ kind: Note.name, id: 'notes-7' }])
       took.push(performance.now() - began)
     }
     return middle(took)

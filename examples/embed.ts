@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKernel } from 'svc'
 import { definePlugin, Fault, ok, type PluginKernel, routeOf } from 'svc/plugin'
-import { agents, daemon, providers, sessions, workspaces } from 'svc/plugins'
+import { agents, base, daemon, providers, sessions, workspaces } from 'svc/plugins'
 import * as v from 'valibot'
 
 /** What the plugin does; the kernel hands it everything that it may touch. */
@@ -42,7 +42,7 @@ const mine = definePlugin({
 const home = await mkdtemp(join(tmpdir(), 'svc-embed-'))
 const kernel = await createKernel({
   home,
-  plugins: [daemon, workspaces, providers, agents, sessions, mine],
+  plugins: [...base, daemon, workspaces, providers, agents, sessions, mine],
   listen: [],
   log: line => line.plugin === mine.name && console.log(`log: ${line.msg}`),
 })

@@ -1,6 +1,6 @@
 import type { LiveConfig } from './config/live.js'
 import { pluginActor } from './contract/actor.js'
-import type { Clock, Timer } from './contract/clock.js'
+import type { Clock } from './contract/clock.js'
 import type { Db } from './contract/db.js'
 import type { DiskRoom } from './contract/disk.js'
 import type { Hook, Report, Tapper } from './contract/hook.js'
@@ -13,12 +13,10 @@ import { hookFactory } from './hooks/index.js'
 import { collected, type KernelHooks } from './hooks/kernel-hooks.js'
 import type { PluginTables } from './host/tables.js'
 import { type LogLine, logFor } from './log.js'
-import type { ReconcileLoop } from './reconcile/loop.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
 import type { Spawner } from './spawn.js'
 import { textFile } from './store/json-file.js'
-import type { Room } from './store/room.js'
 
 /** What a kernel is made of, as far as its plugins use it. */
 export interface KernelParts {
@@ -29,10 +27,8 @@ export interface KernelParts {
   readonly ids: Ids
   readonly db: Db
   readonly disk: DiskRoom
-  readonly room: Room
   readonly records: RecordStore
   readonly events: EventLog
-  readonly reconcile: ReconcileLoop
   readonly report: Report
   readonly spawner: Spawner
   readonly config: LiveConfig
@@ -63,11 +59,10 @@ export function bindKernel(
     clock,
     ids,
     actor: pluginActor(name),
-    db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.map(({ prefix }) => prefix) }),
+    db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.flatMap(({ prefixes }) => prefixes) }),
     disk,
     records,
     events: parts.events.bind(name, scope),
-    reconcile: parts.reconcile.bind(name),
     host,
     request: parts.request,
     dropIns: parts.dropIns(name),
@@ -79,17 +74,7 @@ export function bindKernel(
       return handle
     },
     report: (owner, hook, error) => report({ owner, hook, error }),
-    journal: async (...path) => {
-      const { openJournal } = await import('./journal/index.js')
-      const timers = {
-        setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
-        clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
-      }
-      const journal = await openJournal({ dir: home.path(...path), timers, room: parts.room, intact: true })
-      journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
-      return journal
-    },
-    file: (...path) => textFile(home.path(...path), { room: parts.room }),
+    file: (...path) => textFile(home.path(...path), { room: disk.room }),
     setting: entry => config.get(entry),
     onSetting: (entry, fn) => {
       const hook = `setting ${entry.path}`

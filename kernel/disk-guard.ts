@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
 import type { Clock, Timer } from './contract/clock.js'
-import type { DiskRoom } from './contract/disk.js'
+import type { DiskRoom, Room } from './contract/disk.js'
 import { type Fault, faultOf, KernelErrors, messageOf } from './contract/errors.js'
 import type { Home } from './contract/plugin-kernel.js'
-import type { Room } from './store/room.js'
 import { isFull } from './store/room.js'
 
 const MIB = 2 ** 20
@@ -40,6 +39,7 @@ export type FreeBytes = (folder: string) => Promise<number>
  */
 export class DiskGuard implements DiskRoom {
   writable = true
+  readonly room = this.roomFor('other')
   #free = Number.POSITIVE_INFINITY
   /** Bytes that the reserve has. */
   #kept = 0

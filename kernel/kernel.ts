@@ -5,11 +5,13 @@ import { guardCatalog } from './catalog-guard.js'
 import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { LiveConfig } from './config/live.js'
+import { pluginActor } from './contract/actor.js'
 import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { HostView } from './contract/host-view.js'
 import type { InjectReply, InjectRequest } from './contract/inject.js'
+import { isDropIn } from './contract/plugin.js'
 import { PluginFailed, PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 import type { Home } from './contract/plugin-kernel.js'
 import type { Setting } from './contract/surface.js'
@@ -26,9 +28,8 @@ import { inheritedBy, migrateTables } from './host/tables.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
-import type { LogLine } from './log.js'
+import { type LogLine, logFor } from './log.js'
 import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
-import { ReconcileLoop } from './reconcile/loop.js'
 import { RecordStore } from './records/store.js'
 import { OwnedScope } from './scope.js'
 import { createSpawner } from './spawn.js'
@@ -88,7 +89,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
-    const room = disk.roomFor('other')
+    const { room } = disk
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
     options.locked?.()
@@ -137,8 +138,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(() => events.close())
     tellOfRecords(hooks, scope, events)
     const records = new RecordStore(db, clock, hooks, scope)
-    const reconcile = new ReconcileLoop(records, clock, ids, report)
-    reconcile.attach(hooks, scope, db.onDurable.bind(db))
     runServices(hooks, scope, clock, ids, report)
     const [{ Transport }, { attachTransport }] = await http
     const transport = new Transport({
@@ -194,10 +193,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ids,
       db,
       disk,
-      room,
       records,
       events,
-      reconcile,
       report,
       spawner,
       request: transport.inject.bind(transport),
@@ -214,8 +211,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
         config.adopt(name, settings)
-        if (name.includes('.') && settings.length > 0) scope.defer('settings', () => config.disown(name))
+        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
+      consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
       kernelFor: (plugin, needs, tapper) =>
         bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),

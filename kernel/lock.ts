@@ -12,11 +12,12 @@ import {
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Clock, iso } from './contract/clock.js'
+import type { Room } from './contract/disk.js'
 import { Fault } from './contract/errors.js'
 import { systemIds } from './ids.js'
 import { openRegularFileSync, readRegularFileSync } from './kit/read-file.js'
 import { inspectProcess } from './spawn/inspect.js'
-import { isFull, type Room } from './store/room.js'
+import { isFull } from './store/room.js'
 
 /** The right to be the one daemon of a home. It goes with the process, however that ends. */
 export interface HomeLock {

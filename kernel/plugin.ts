@@ -2,10 +2,11 @@
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
+export { type BoundReconciler, Collected } from './contract/bound.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
-export type { DiskRoom } from './contract/disk.js'
+export type { DiskRoom, Room } from './contract/disk.js'
 export {
   defineErrors,
   type ErrorEntry,
@@ -27,7 +28,17 @@ export {
   isGap,
   type StoredEvent,
 } from './contract/event.js'
-export type { Contribution, Gate, Guard, Hook, HookFactory, HookOptions, Notify, Pipeline } from './contract/hook.js'
+export type {
+  Contribution,
+  Gate,
+  Guard,
+  Hook,
+  HookFactory,
+  HookOptions,
+  Notify,
+  Pipeline,
+  Report,
+} from './contract/hook.js'
 export {
   type AttributedFault,
   type DropIns,
@@ -43,7 +54,16 @@ export type { InjectReply, InjectRequest } from './contract/inject.js'
 export type { Journal, JournalRecord } from './contract/journal.js'
 export type { Change, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
 export { KIND_NAME, type Kind, kind, type RecordScope } from './contract/kind.js'
-export { definePlugin, type Plugin, type PluginHead, type ServiceClass } from './contract/plugin.js'
+export {
+  type Consumer,
+  definePlugin,
+  isDropIn,
+  type Plugin,
+  type PluginHead,
+  type Provider,
+  perConsumer,
+  type ServiceClass,
+} from './contract/plugin.js'
 export { PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 export type {
   Home,
@@ -52,7 +72,7 @@ export type {
   PluginKernel,
 } from './contract/plugin-kernel.js'
 export type { ProcessHandle, SpawnRequest } from './contract/process.js'
-export * from './contract/reconcile.js'
+export { type Batch, type Reconciler, type Watch, watch } from './contract/reconcile.js'
 export type {
   PartyOf,
   PutResult,
@@ -73,6 +93,10 @@ export * from './contract/surface.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
+export { openJournal } from './journal/index.js'
+export { backoff } from './kit/backoff.js'
+export { allowance } from './kit/flood.js'
+export { type Rate, TokenBucket } from './kit/rate.js'
 export {
   FileErrors,
   openRegularFile,
@@ -82,7 +106,6 @@ export {
   readRegularFileSync,
 } from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
-export { type Rate, TokenBucket } from './rate.js'
 export { canonicalJson } from './records/canonical.js'
 export { recordToWire } from './records/wire.js'
 export { within } from './scope.js'

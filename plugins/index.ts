@@ -8,8 +8,10 @@ import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
+import journals from './journals/index.js'
 import mcp from './mcp/index.js'
 import providers from './providers/index.js'
+import reconcile from './reconcile/index.js'
 import resources from './resources/index.js'
 import sessions from './sessions/index.js'
 import sidecars from './sidecars/index.js'
@@ -27,8 +29,10 @@ export {
   extensions,
   heartbeats,
   hooks,
+  journals,
   mcp,
   providers,
+  reconcile,
   resources,
   sessions,
   sidecars,
@@ -38,8 +42,12 @@ export {
   workspaces,
 }
 
+/** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
+export const base: readonly Plugin[] = [journals, reconcile]
+
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
+  ...base,
   daemon,
   resources,
   workspaces,
@@ -60,11 +68,11 @@ export const inTree: readonly Plugin[] = [
 ]
 
 /** Names of the plugins without which a boot stops. */
-export const critical = ['daemon', 'resources'] as const
+export const critical = ['daemon', 'reconcile', 'resources'] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
-  return (await import('./extensions/replacements.js')).readReplacements(names, start)
+  return (await import('./extensions/load/replacements.js')).readReplacements(names, start)
 }
 
 /** Phases of a shutdown, first to last; `http` and `socket` are the kernel's own. */

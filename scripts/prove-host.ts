@@ -10,6 +10,7 @@ import path from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { createKernel, operator } from '../kernel/index.js'
+import { base } from '../plugins/index.js'
 import { coming, type Steady, steady, Words } from './prove-host/plugins.js'
 
 const LANES = 4
@@ -37,7 +38,7 @@ async function churn(cycles: number, leak?: unknown[]): Promise<Run> {
   const seen = (found: Steady) => {
     service = found
   }
-  const kernel = await createKernel({ home, plugins: [steady(seen), plugin], listen: ['socket'] })
+  const kernel = await createKernel({ home, plugins: [...base, steady(seen), plugin], listen: ['socket'] })
   if (!service) throw new Error('the plugin that stays did not start')
   const { kernel: inside, heard } = service
   await inside.db.tx(t =>

@@ -1,4 +1,11 @@
-import type { Kernel, Needs, Plugin, PluginKernel, RegistryToken } from '../kernel/index.js'
+import {
+  Collected,
+  type Kernel,
+  type Needs,
+  type Plugin,
+  type PluginKernel,
+  type RegistryToken,
+} from '../kernel/index.js'
 
 /** A plugin that lets a test look at the kernel from a plugin's side. */
 export function probe<N extends Needs = Record<never, never>>(
@@ -44,9 +51,9 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
     commands: host.commands().map(({ owner, entry }) => `${owner} ${entry.path}`),
     routes: Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map(m => `${m} ${path}`)),
     kinds: own.records.kinds(),
-    reconcilers: own.reconcile
-      .health()
-      .map(({ kind }) => kind)
+    reconcilers: own
+      .collect(Collected.reconcilers)
+      .map(({ entry }) => entry.kind)
       .sort(),
     contributions: Object.fromEntries(
       registries.map(token => [token.registry, own.collect(token).map(({ owner }) => owner)]),

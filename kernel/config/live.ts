@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock, Timer } from '../contract/clock.js'
 import type { ConfigState } from '../contract/config-state.js'
 import { Fault, messageOf } from '../contract/errors.js'
+import { isDropIn } from '../contract/plugin.js'
 import type { Setting } from '../contract/surface.js'
 import type { TextFile } from '../contract/text-file.js'
 import { Config } from './index.js'
@@ -82,11 +83,11 @@ export class LiveConfig {
    */
   adopt(plugin: string, entries: readonly Setting[]): void {
     const below = `plugins.${plugin}.`
-    const astray = plugin.includes('.') && entries.find(({ path }) => !path.startsWith(below))
+    const astray = isDropIn(plugin) && entries.find(({ path }) => !path.startsWith(below))
     if (astray) throw new Fault('setting_misplaced', 500, `${astray.path} is not below ${below}`)
     for (const { path } of entries) this.#fixed.delete(path)
     // Another version of a drop-in has its own.
-    const others = plugin.includes('.') ? this.#known.filter(({ path }) => !path.startsWith(below)) : this.#known
+    const others = isDropIn(plugin) ? this.#known.filter(({ path }) => !path.startsWith(below)) : this.#known
     const known = [...others, ...entries.filter(entry => !others.includes(entry))]
     if (known.length !== this.#known.length || known.some(entry => !this.#known.includes(entry))) this.#own(known)
   }

@@ -51,8 +51,8 @@ export interface Migration {
 export interface Inherited {
   /** Owner under which the migrations are recorded. */
   readonly stream: string
-  /** What the names of its tables begin with. */
-  readonly prefix: string
+  /** What the names of its tables begin with, one of these. */
+  readonly prefixes: readonly string[]
   /** Of these tables, all. */
   readonly migrations: readonly Migration[]
 }

@@ -16,6 +16,8 @@ export interface Journal {
   readonly generation: number
   /** First sequence that is kept. */
   readonly first: number
+  /** The sequence with which each of its files begins, oldest first. */
+  readonly files: readonly number[]
   /** Last sequence given out; 0 when there never was one. */
   readonly last: number
   /**
@@ -34,6 +36,8 @@ export interface Journal {
    * @throws StoreError `journal_damaged`, unless opened `intact`
    */
   read(from: number, limit: number): Promise<JournalRecord[]>
+  /** Removes the oldest files, as far as all of their records come before a sequence; the newest file stays. */
+  drop(before: number): Promise<void>
   /** Syncs, marks a clean end. */
   close(): Promise<void>
 }

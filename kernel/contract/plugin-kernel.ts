@@ -7,9 +7,7 @@ import type { Contribution, Hook, HookFactory } from './hook.js'
 import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
-import type { Journal } from './journal.js'
 import type { ProcessHandle, SpawnRequest } from './process.js'
-import type { Reconcile } from './reconcile.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
 import type { Setting } from './surface.js'
@@ -56,7 +54,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly disk: DiskRoom
   readonly records: Records
   readonly events: Events
-  readonly reconcile: Reconcile
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory
@@ -66,8 +63,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
   /** Attributes a fault to somebody this plugin works for, an extension say; doctor shows it. */
   report(owner: string, where: string, error: unknown): void
-  /** Opens a journal below the home; closed with the scope unless closed before. A damaged one can only be read. */
-  journal(...path: string[]): Promise<Journal>
   /** A small text file below the home, written durably and atomically. */
   file(...path: string[]): TextFile
   /** Value of a setting that this plugin owns. */

@@ -1,5 +1,7 @@
+import type { Actor } from './actor.js'
 import type { Awaitable } from './awaitable.js'
-import type { PluginKernel } from './plugin-kernel.js'
+import type { Log, PluginKernel } from './plugin-kernel.js'
+import type { Scope } from './scope.js'
 import type { Surface } from './surface.js'
 import type { Needs, Token } from './token.js'
 
@@ -10,6 +12,9 @@ export interface Plugin {
   readonly version: string
   readonly requires: Needs
   readonly provides?: Token<unknown>
+  /** Makes what one plugin that requires the token is handed of the service; without it all of them share the service. */
+  // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
+  view?(self: any, consumer: Consumer): unknown
   /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it has its tables. */
   readonly replaces?: string
   /** Plain data, readable without running anything. */
@@ -25,13 +30,36 @@ export interface Plugin {
   apply(kernel: PluginKernel<any>): Awaitable<unknown>
 }
 
+/** Who requires a service. */
+export interface Consumer {
+  readonly name: string
+  /** What the service holds for the consumer hangs on it; it is released with the one of the two that goes first. */
+  readonly scope: Scope
+  /** The consumer acting on its own; the actor of a request is an argument. */
+  readonly actor: Actor
+  readonly log: Log
+}
+
+/** A token whose service, of type `S`, makes a view for each plugin that requires it. */
+export interface Provider<S> extends Token<S> {
+  readonly for: (self: S, consumer: Consumer) => unknown
+}
+
+/** Provides a service that knows who asks it: each consumer is handed what `make` gives for it. */
+export function perConsumer<S, T>({ id }: Token<T>, make: (self: S, consumer: Consumer) => NoInfer<T>): Provider<S> {
+  return { id, for: make }
+}
+
+/** Whether a plugin is one of those that come and go in a home; their names begin with a vendor, `acme.things`. */
+export const isDropIn = (name: string): boolean => name.includes('.')
+
 /** The head of a plugin: all but its surface. */
 export interface PluginHead<N extends Needs, S extends T, T> {
   readonly name: string
   readonly version: string
   readonly requires?: N
-  /** The token under which others find the service. */
-  readonly provides?: Token<T>
+  /** The token under which others find the service, or each a view of its own ({@link perConsumer}). */
+  readonly provides?: Token<T> | Provider<T>
   readonly replaces?: string
   /**
    * Loads the service's class; the only thing of a plugin that is not loaded with its surface. Without one the functions of the
@@ -51,7 +79,7 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       name: head.name,
       version: head.version,
       requires: head.requires ?? {},
-      ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
+      ...provided(head.provides),
       ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
       surface,
       ...(head.service ? { load: head.service } : {}),
@@ -64,4 +92,9 @@ export function definePlugin<const N extends Needs, S extends T, T = unknown>(
       },
     }),
   }
+}
+
+function provided<T>(provides: Token<T> | Provider<T> | undefined): Pick<Plugin, 'provides' | 'view'> {
+  if (!provides) return {}
+  return { provides: provides as Token<unknown>, ...('for' in provides ? { view: provides.for } : {}) }
 }

@@ -106,6 +106,8 @@ export interface Records {
    * counted them: one must not spoil the list of all others, and the reconcile loop names it.
    */
   list<K extends string | Kind = string>(filter: RecordFilter & { readonly kind?: K }): StoredRecord<SpecOf<K>>[]
+  /** A record that was read by its name, as the codec of its kind decodes it; as it is where none is registered. Throws `invalid_spec`. */
+  decoded(record: StoredRecord): StoredRecord
   /** Those of the records that there are, in no order; by a {@link Kind}, without those that its codec refuses. */
   getAll<K extends string | Kind>(kind: K, ids: readonly string[]): StoredRecord<SpecOf<K>>[]
   /** The newest made first; goes on below the `place` of the last, as `places.upTo`. */

@@ -1,8 +1,6 @@
-import path from 'node:path'
 import type { StoredEvent } from '../contract/event.js'
 import type { Journal, JournalRecord } from '../contract/journal.js'
 import { type JournalOptions, openJournal } from '../journal/index.js'
-import { systemDisk } from '../store/disk.js'
 import { StoreError } from '../store/error.js'
 
 /** Records read in one go. */
@@ -71,23 +69,15 @@ export class Archive {
   /** Drops the oldest files: those with nothing from `since` (epoch milliseconds) on, and what is beyond `maxBytes`. */
   drop(since: number, maxBytes: number): Promise<void> {
     return this.#alone(async () => {
-      const { dir, disk = systemDisk(), segmentBytes = SEGMENT_BYTES } = this.options
-      const files = (await disk.list(dir))
-        .map(name => Number(/^events-(\d+)\.log$/.exec(name)?.[1] ?? 0))
-        .filter(first => first > 0)
-        .sort((a, b) => a - b)
+      const journal = await this.#open()
+      const { files } = journal
+      const { segmentBytes = SEGMENT_BYTES } = this.options
       let dropped = Math.max(0, files.length - Math.max(1, Math.floor(maxBytes / segmentBytes)))
       for (; dropped < files.length - 1; dropped++) {
-        const [next] = await (await this.#open()).read(files[dropped + 1] as number, 1)
+        const [next] = await journal.read(files[dropped + 1] as number, 1)
         if (!next || decode(next).at >= since) break
       }
-      if (dropped === 0) return
-      await this.#shut()
-      for (const first of files.slice(0, dropped)) {
-        await disk.unlink(path.join(dir, `events-${first}.log`))
-        // One by one: of several, power loss could bring back an older without a younger.
-        await disk.fsyncDir(dir)
-      }
+      if (dropped > 0) await journal.drop(files[dropped] as number)
     })
   }
 

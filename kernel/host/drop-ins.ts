@@ -1,11 +1,12 @@
 import { KernelErrors } from '../contract/errors.js'
 import type { DropIns } from '../contract/host-view.js'
+import { isDropIn } from '../contract/plugin.js'
 import type { Host } from './host.js'
 
 /** What one plugin may do to others. `forget` drops the tables of a plugin, durably. */
 export function dropInsFor(host: Host, owner: string, forget: (name: string) => Promise<void>): DropIns {
   const checkName = (own: string) => {
-    if (!own.includes('.')) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
+    if (!isDropIn(own)) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
   }
   const change = async <T>(own: string, work: (name: string | undefined) => Promise<T>): Promise<T> => {
     const { scope, state } = host.slots.get(owner) ?? {}

@@ -1,15 +1,16 @@
 import { Fault, messageOf } from '../contract/errors.js'
 import type { PluginState } from '../contract/host-view.js'
 import { reasonOf } from '../contract/host-view.js'
-import type { Plugin } from '../contract/plugin.js'
+import { isDropIn, type Plugin } from '../contract/plugin.js'
 import { OwnedScope, within } from '../scope.js'
 import { Changing } from './changing.js'
 import { Claims } from './claims.js'
 import type { HostOptions } from './options.js'
-import { dependentsOf, needsOf, resolveNeeds } from './plan.js'
+import { dependentsOf, needsOf } from './plan.js'
 import { quiesceAll, quiesceOne } from './quiesce.js'
 import { register } from './register.js'
 import type { Seat } from './seat.js'
+import { Services } from './services.js'
 import { type Slot, Slots } from './slots.js'
 
 const APPLY_MS = 30_000
@@ -21,12 +22,13 @@ const RELEASE_MS = 5000
  */
 export class Host {
   readonly slots: Slots
-  readonly #services = new Map<string, unknown>()
+  readonly #services: Services
   readonly #claims = new Claims()
   #queue: Promise<void> = Promise.resolve()
 
   constructor(readonly options: HostOptions) {
     this.slots = new Slots(options)
+    this.#services = new Services(options.clock, options.consumer)
   }
 
   /** Starts all that can start: apply → known → published → projected → running. */
@@ -191,18 +193,18 @@ export class Host {
     slot.scope = scope
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
-      if (this.slots.booted || slot.by || name.includes('.')) await this.#check(slot)
+      if (this.slots.booted || slot.by || isDropIn(name)) await this.#check(slot)
       else this.#checkClaims(slot)
       this.#claims.take(plugin)
       const tables = this.options.migrate(slot)
       this.options.adopt(plugin, scope)
-      const needs = resolveNeeds(plugin, this.#services)
+      const needs = this.#services.for(plugin, scope)
       const kernel = this.options.kernelFor(plugin, needs, { ...tapper, tables })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
       const required = new Map(needsOf(plugin).map(need => [need.id, needs[need.name]]))
       slot.self = service ?? kernel
       register(this.options.hooks, tapper, surface, slot.self, id => required.get(id))
-      if (plugin.provides) this.#services.set(plugin.provides.id, service)
+      this.#services.provide(plugin, service, scope)
       this.slots.become(name, { status: 'active' })
     } catch (error) {
       await this.#fail(slot, error, change)
@@ -248,7 +250,7 @@ export class Host {
   async #release(slot: Slot): Promise<Error[]> {
     const { plugin, scope } = slot
     if (!scope) return []
-    if (plugin.provides) this.#services.delete(plugin.provides.id)
+    this.#services.withdraw(plugin)
     delete slot.scope
     delete slot.self
     const errors = await scope.release(RELEASE_MS)

@@ -1,7 +1,8 @@
 import type { Clock } from '../contract/clock.js'
 import type { Report, Tapper } from '../contract/hook.js'
-import type { Plugin } from '../contract/plugin.js'
+import type { Consumer, Plugin } from '../contract/plugin.js'
 import type { PluginKernel } from '../contract/plugin-kernel.js'
+import type { Scope } from '../contract/scope.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { OwnedScope } from '../scope.js'
 import type { Slot, SlotOptions } from './slots.js'
@@ -20,6 +21,8 @@ export interface HostOptions extends SlotOptions {
   readonly migrate: (slot: Slot) => PluginTables
   /** Takes the settings of a plugin that starts; they go with its scope. Throws when their values are not valid. */
   readonly adopt: (plugin: Plugin, scope: OwnedScope) => void
+  /** Who requires a service, as the service sees it. */
+  readonly consumer: (name: string, scope: Scope) => Consumer
   /** Makes what a plugin is handed. */
   readonly kernelFor: (
     plugin: Plugin,

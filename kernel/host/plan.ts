@@ -28,16 +28,6 @@ export function hardNeeds(plugin: Plugin): string[] {
   return needsOf(plugin).flatMap(({ id, hard }) => (hard ? [id] : []))
 }
 
-/** What a plugin is handed for its needs; an optional one is looked up whenever it is read. */
-export function resolveNeeds(plugin: Plugin, services: ReadonlyMap<string, unknown>): Record<string, unknown> {
-  const lookUp = (id: string) => ({
-    get current() {
-      return services.get(id)
-    },
-  })
-  return Object.fromEntries(needsOf(plugin).map(({ name, id, hard }) => [name, hard ? services.get(id) : lookUp(id)]))
-}
-
 /** A plugin and all of `others` that require it, directly or not, dependents first. */
 export function dependentsOf(root: Plugin, others: readonly Plugin[]): Plugin[] {
   const found = new Set<Plugin>([root])

@@ -1,10 +1,10 @@
-import { backoff } from '../backoff.js'
 import { type BoundService, Collected } from '../contract/bound.js'
 import type { Clock } from '../contract/clock.js'
 import type { Report } from '../contract/hook.js'
 import type { Ids } from '../contract/ids.js'
 import type { Scope } from '../contract/scope.js'
 import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
+import { backoff } from '../kit/backoff.js'
 
 /** Milliseconds after which a loop that fails counts as one that had worked. */
 const STEADY_MS = 60_000

@@ -1,6 +1,6 @@
 import { faultOf, messageOf } from '../contract/errors.js'
 import { type PluginInfo, type PluginState, reasonOf } from '../contract/host-view.js'
-import type { Plugin } from '../contract/plugin.js'
+import { isDropIn, type Plugin } from '../contract/plugin.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
 import { namedAs, type Seat, seatOf } from './seat.js'
@@ -131,7 +131,7 @@ export class Slots {
 
   whyNot(name: string): string | undefined {
     if (this.options.disabled.includes(name)) return 'plugins.disabled names it'
-    return this.options.leftOut.get(name) ?? (name.includes('.') ? this.whyNoDropIn() : undefined)
+    return this.options.leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
   }
 
   whyNoDropIn(): string | undefined {

@@ -1,5 +1,5 @@
 import type { Inherited, Migration } from '../contract/db.js'
-import type { Plugin } from '../contract/plugin.js'
+import { isDropIn, type Plugin } from '../contract/plugin.js'
 import type { Store } from '../store/index.js'
 import { tablePrefix } from '../store/statement-check.js'
 import type { Slot } from './slots.js'
@@ -22,7 +22,7 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
   const { tables: own, inherits = [] } = surface
   if (by === undefined || !displaced) {
     const ownName = by ?? name
-    if (ownName.includes('.') && inherits.length > 0) {
+    if (isDropIn(ownName) && inherits.length > 0) {
       throw new Error(`${ownName} may inherit no tables but those of a plugin that it replaces`)
     }
     // With nobody displaced it is the only one who has that place, and brings all of its tables.
@@ -33,7 +33,10 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
   return {
     stream: by,
     own: (own ?? []).filter(migration => !isTheirs(migration)),
-    inherits: [{ stream: name, prefix: tablePrefix(name), migrations: theirs }, ...(displaced.surface.inherits ?? [])],
+    inherits: [
+      { stream: name, prefixes: [tablePrefix(name)], migrations: theirs },
+      ...(displaced.surface.inherits ?? []),
+    ],
   }
 }
 
@@ -50,4 +53,4 @@ export function migrateTables(store: Pick<Store, 'migrate'>, slot: Slot): Plugin
 
 /** What plugins that come with the program inherit. */
 export const inheritedBy = (plugins: readonly Plugin[]): Inherited[] =>
-  plugins.flatMap(({ name, surface }) => (name.includes('.') ? [] : (surface.inherits ?? [])))
+  plugins.flatMap(({ name, surface }) => (isDropIn(name) ? [] : (surface.inherits ?? [])))

@@ -57,9 +57,13 @@ export class IntactJournal implements Journal {
     private readonly runs: readonly Run[],
     readonly damage: StoreError,
     readonly generation: number,
-    readonly first: number,
+    readonly files: readonly number[],
     readonly last: number,
   ) {}
+
+  get first() {
+    return this.files[0] ?? 1
+  }
 
   /** @param before the sequence after all of them; @param mark what the journal said of itself, as far as that can be read */
   static async open(
@@ -73,7 +77,14 @@ export class IntactJournal implements Journal {
     for (const [at, segment] of segments.entries())
       runs.push(...(await intactRuns(disk, segment, segments[at + 1]?.first ?? before)))
     const last = Math.max(mark.last, runs.at(-1)?.last ?? 0)
-    return new IntactJournal(disk, runs, damage, mark.generation, segments[0]?.first ?? 1, last)
+    return new IntactJournal(
+      disk,
+      runs,
+      damage,
+      mark.generation,
+      segments.map(({ first }) => first),
+      last,
+    )
   }
 
   append(): number[] {
@@ -87,6 +98,10 @@ export class IntactJournal implements Journal {
   async written(): Promise<void> {}
 
   async close(): Promise<void> {}
+
+  async drop(): Promise<void> {
+    throw this.damage
+  }
 
   async read(from: number, limit: number): Promise<JournalRecord[]> {
     const to = from + limit - 1

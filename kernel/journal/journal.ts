@@ -9,7 +9,7 @@ import type { JournalOptions, Timers } from './index.js'
 import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
 import { type Batch, encodeBatch } from './record.js'
-import { eachRecord, journalFailed, Segment } from './segment.js'
+import { journalFailed, Segment } from './segment.js'
 
 const [DEFAULT_SYNC_DELAY_MS, DEFAULT_SEGMENT_BYTES] = [50, 8 * 1024 * 1024]
 /** What waits beyond this goes out with the next write. */
@@ -57,6 +57,10 @@ export class OpenJournal implements Journal {
     return this.segments[0]?.first ?? 1
   }
 
+  get files() {
+    return this.segments.map(({ first }) => first)
+  }
+
   append(payloads: readonly Uint8Array[], options: { sync?: boolean } = {}): number[] {
     this.#usable()
     if (this.#patience.stalled !== undefined) throw this.#patience.stalled
@@ -96,6 +100,18 @@ export class OpenJournal implements Journal {
     return records
   }
 
+  drop(before: number): Promise<void> {
+    this.#usable()
+    return this.#alone(async () => {
+      for (let next = this.segments[1]; next !== undefined && next.first <= before; next = this.segments[1]) {
+        const { file } = this.segments.shift() as Segment
+        await this.disk.unlink(file)
+        // One by one: of several, power loss could bring back an older without a younger.
+        await this.disk.fsyncDir(this.options.dir)
+      }
+    })
+  }
+
   close(): Promise<void> {
     this.#patience.close()
     this.#closing ??= this.#close()
@@ -107,7 +123,7 @@ export class OpenJournal implements Journal {
     let intact = this.#intact.get(segment)
     if (intact === undefined) {
       try {
-        return await this.#readSegment(segment, from, to, nextFirst)
+        return await segment.read(this.disk, from, to, nextFirst)
       } catch (error) {
         if (!this.options.intact || !(error instanceof StoreError) || error.code !== 'journal_damaged') throw error
         this.damage ??= error
@@ -116,28 +132,6 @@ export class OpenJournal implements Journal {
       }
     }
     return intact.read(from, to - from + 1)
-  }
-
-  async #readSegment(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
-    const records: JournalRecord[] = []
-    const handle = await this.disk.open(segment.file, 'read')
-    try {
-      if (segment.index === undefined) {
-        const { next, fileSize } = await segment.scan(this.disk, handle)
-        if (next !== nextFirst || segment.size !== fileSize) {
-          throw segment.damaged(segment.size, `record ${next} is not readable, the next file begins with ${nextFirst}`)
-        }
-      }
-      const place = segment.placeBefore(from)
-      const end = await eachRecord(this.disk, handle, place, segment.size, (sequence, _offset, payload) => {
-        if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
-        return sequence <= to
-      })
-      if (end.sequence <= to) throw segment.damaged(end.offset, `record ${end.sequence} is not readable`)
-      return records
-    } finally {
-      await this.disk.close(handle)
-    }
   }
 
   #usable(): void {

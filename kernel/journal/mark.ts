@@ -1,7 +1,8 @@
 import path from 'node:path'
+import type { Room } from '../contract/disk.js'
 import { type Disk, readIfThere, replaceFile } from '../store/disk.js'
 import { noteBytes, readNote } from '../store/note.js'
-import { noReserve, type Room } from '../store/room.js'
+import { noReserve } from '../store/room.js'
 import { journalDamaged } from './segment.js'
 
 /** What a journal says of itself in `journal.json`. */

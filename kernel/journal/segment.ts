@@ -1,4 +1,5 @@
 import path from 'node:path'
+import type { JournalRecord } from '../contract/journal.js'
 import { type Disk, readInto } from '../store/disk.js'
 import { reasonOf, StoreError } from '../store/error.js'
 import { HEADER_BYTES, recordLength } from './record.js'
@@ -52,6 +53,28 @@ export class Segment {
     })
     this.size = end.offset
     return { next: end.sequence, fileSize }
+  }
+
+  /** Records between two sequences, both included. @param nextFirst the sequence with which the next file begins */
+  async read(disk: Disk, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
+    const records: JournalRecord[] = []
+    const handle = await disk.open(this.file, 'read')
+    try {
+      if (this.index === undefined) {
+        const { next, fileSize } = await this.scan(disk, handle)
+        if (next !== nextFirst || this.size !== fileSize) {
+          throw this.damaged(this.size, `record ${next} is not readable, the next file begins with ${nextFirst}`)
+        }
+      }
+      const end = await eachRecord(disk, handle, this.placeBefore(from), this.size, (sequence, _offset, payload) => {
+        if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
+        return sequence <= to
+      })
+      if (end.sequence <= to) throw this.damaged(end.offset, `record ${end.sequence} is not readable`)
+      return records
+    } finally {
+      await disk.close(handle)
+    }
   }
 
   /** The error for this segment; only this journal is affected. */

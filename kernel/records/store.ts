@@ -165,15 +165,9 @@ export class RecordStore implements Records {
     return this.db.rows(sql, [kind]).map(([id]) => String(id))
   }
 
-  /** A record as its codec decodes it now. Throws `invalid_spec` for one that was stored before its codec came. */
   decoded(record: StoredRecord): StoredRecord {
     const codec = this.#kinds.get(record.kind)
     return codec ? { ...record, spec: decodeSpec(codec, record) } : record
-  }
-
-  /** Resolves when all that was read so far is on the disk. */
-  durable(): Promise<void> {
-    return this.db.durable()
   }
 
   kinds(): { name: string; registered: boolean; onDemand: boolean; count: number }[] {

@@ -2,9 +2,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/awaitable.js'
+import type { Room } from '../contract/disk.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
-import { noReserve, type Room, syncing, writeAll } from './room.js'
+import { noReserve, syncing, writeAll } from './room.js'
 
 /**
  * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when

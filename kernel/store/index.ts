@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Db, Inherited, Migration, StoreStatus } from '../contract/db.js'
+import type { Room } from '../contract/disk.js'
 import { Fault } from '../contract/errors.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
@@ -10,7 +11,7 @@ import { Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
-import { diskFull, isFull, noReserve, type Room, spending, syncing, writeAll } from './room.js'
+import { diskFull, isFull, noReserve, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
 
 /** The database of one home. */

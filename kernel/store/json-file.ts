@@ -1,10 +1,11 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
+import type { Room } from '../contract/disk.js'
 import { Fault } from '../contract/errors.js'
 import type { TextFile } from '../contract/text-file.js'
 import { type Disk, readIfThere, replaceFile, systemDisk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
-import { diskFull, isFull, noReserve, type Room, spending } from './room.js'
+import { diskFull, isFull, noReserve, spending } from './room.js'
 
 /** Files that people edit are small; more than this is a mistake. */
 const LARGEST_FILE = 16 * 1024 * 1024

@@ -47,10 +47,10 @@ export class Migrations {
     if (this.core.mirror.stalled === undefined) this.core.ready()
     this.share(inherits)
     for (const { stream } of inherits) this.#reclaim(owner, migrations, stream)
-    for (const { stream, prefix, migrations: theirs } of inherits) {
-      this.#apply(stream, [...(this.#own.get(stream) ?? []), ...theirs], prefix)
+    for (const { stream, prefixes, migrations: theirs } of inherits) {
+      this.#apply(stream, [...(this.#own.get(stream) ?? []), ...theirs], prefixes)
     }
-    this.#apply(owner, migrations, tablePrefix(owner))
+    this.#apply(owner, migrations, [tablePrefix(owner)])
     this.#own.set(owner, migrations)
   }
 
@@ -106,7 +106,7 @@ export class Migrations {
     statements.clear()
   }
 
-  #apply(stream: string, migrations: readonly Migration[], prefix: string): void {
+  #apply(stream: string, migrations: readonly Migration[], prefixes: readonly string[]): void {
     const hashes = new Map([
       ...(this.#shared.get(stream) ?? []),
       ...migrations.map(({ id, sql }) => [id, sha256(sql)] as const),
@@ -124,7 +124,7 @@ export class Migrations {
       throw diskFull(`migration ${missing.id} of ${stream} is still to be applied`, stalled)
     if (hashes.size > 0) this.#versions.set(stream, hashes.size)
     if (migrations.length > 0) this.#register(stream)
-    for (const migration of migrations) if (!applied.has(migration.id)) this.#applyOne(stream, migration, prefix)
+    for (const migration of migrations) if (!applied.has(migration.id)) this.#applyOne(stream, migration, prefixes)
   }
 
   /**
@@ -157,13 +157,15 @@ export class Migrations {
     this.#rows('INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)', values)
   }
 
-  #applyOne(owner: string, { id, sql }: Migration, prefix: string): void {
+  #applyOne(owner: string, { id, sql }: Migration, prefixes: readonly string[]): void {
     const refuse = (reason: string): StoreError => migrationRefused(`${id} of ${owner}`, reason)
     this.core.statements.clear()
     this.core.alone(() => {
       const before = this.#schema()
       this.#script(sql, refuse)
-      const reason = changeRefused(before, this.#schema(), name => owns(prefix, name, this.core.owners))
+      const reason = changeRefused(before, this.#schema(), name =>
+        prefixes.some(prefix => owns(prefix, name, this.core.owners)),
+      )
       if (reason !== undefined) throw refuse(reason)
       this.#note(owner, id, sql)
     })

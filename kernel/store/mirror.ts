@@ -1,3 +1,4 @@
+import type { Room } from '../contract/disk.js'
 import { turn } from '../turn.js'
 import type { Disk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
@@ -5,7 +6,7 @@ import type { FileEvents, FilePart } from './file-watcher.js'
 import { type Mark, MarkFinder } from './mark.js'
 import type { Note } from './note.js'
 import { Progress } from './progress.js'
-import { noReserve, Patience, type Room, syncing, writeAll } from './room.js'
+import { noReserve, Patience, syncing, writeAll } from './room.js'
 
 type MirroredPart = Exclude<FilePart, 'journal'>
 /** What the mirror needs: open handles of the database, its write-ahead log and its mark. */

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
+import type { Room } from '../contract/disk.js'
 import type { Disk } from './disk.js'
-import { noReserve, type Room, writeAll } from './room.js'
+import { noReserve, writeAll } from './room.js'
 
 /** Two places, each in a sector of its own, are written in turn: what spoils the newer note leaves the older one. */
 const SLOT_BYTES = 512

@@ -1,18 +1,8 @@
 import { systemClock } from '../clock.js'
 import type { Awaitable } from '../contract/awaitable.js'
+import type { Room } from '../contract/disk.js'
 import type { Disk } from './disk.js'
 import { errnoOf, reasonOf, StoreError } from './error.js'
-
-/** What a write that finds the disk full does (README.md, "A full disk"). */
-export interface Room {
-  /**
-   * Frees so many bytes and some more of what is kept for this moment; false when nothing is left. Synchronous, so that
-   * the write which follows at once gets them and not whoever fills the disk.
-   */
-  spend(bytes: number): boolean
-  /** Resolves when another try is worth it. */
-  again(): Promise<void>
-}
 
 /** Milliseconds between two tries of a write that has no room. */
 const AGAIN_MS = 100

@@ -10,6 +10,7 @@ import {
   type StoredRecord,
 } from '../../kernel/plugin.js'
 import type { CreateJobBody, FireLimit, Job, PatchJobBody } from '../../schemas/automation.js'
+import type { Reconcile } from '../reconcile/api.js'
 import { AutomationErrors } from './api.js'
 import { type CursorStore, cursorToWire, nameKey } from './cursors.js'
 import { decodeJob, isLoop, JobKind, type JobRecord, JobSpec, jobProblem, jobSource } from './job-kind.js'
@@ -17,7 +18,7 @@ import type { JobReader } from './job-list.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import { lastRunToWire, type RunStore } from './runs.js'
 
-type Kernel = Pick<PluginKernel, 'db' | 'records' | 'reconcile' | 'ids'>
+type Kernel = Pick<PluginKernel<{ reconcile: typeof Reconcile }>, 'db' | 'records' | 'needs' | 'ids'>
 
 /** Kinds with a prompt that runs by itself. */
 
@@ -69,7 +70,7 @@ export class Jobs {
       const { enabled } = change
       if (Object.keys(change).length > 1 || typeof enabled !== 'boolean') throw AutomationErrors.job_read_only()
       await this.kernel.db.tx(t => this.cursors.setOverlay(t, id, enabled))
-      this.kernel.reconcile.mark([{ kind: JobKind.name, id }])
+      this.kernel.needs.reconcile.mark([{ kind: JobKind.name, id }])
       return this.#projected(id)
     }
     const spec = { ...before.spec, ...change }
@@ -86,7 +87,7 @@ export class Jobs {
       })
     }
     await this.kernel.db.tx(t => this.kernel.records.delete(t, actor, { kind: JobKind, id }))
-    await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
+    await this.kernel.needs.reconcile.settled([{ kind: JobKind.name, id }])
   }
 
   /** For one list. */
@@ -160,7 +161,7 @@ export class Jobs {
 
   /** The job as written, once its cursor says when it is due. */
   async #projected(id: string): Promise<Job> {
-    await this.kernel.reconcile.settled([{ kind: JobKind.name, id }])
+    await this.kernel.needs.reconcile.settled([{ kind: JobKind.name, id }])
     return this.toWire(this.find(id))
   }
 }

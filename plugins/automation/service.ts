@@ -3,6 +3,7 @@ import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../sch
 import type { StatusAutomation } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { type Daemon, finding } from '../daemon/api.js'
+import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { type AutomationApi, AutomationErrors, type Fire } from './api.js'
@@ -28,7 +29,12 @@ const STEPS_A_TURN = 16
 /** Jobs that the status names, the next ones to be due. */
 const SHOWN_JOBS = 50
 
-type Needs = { daemon: typeof Daemon; workspaces: typeof Workspaces; sessions: typeof Sessions }
+type Needs = {
+  daemon: typeof Daemon
+  reconcile: typeof Reconcile
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+}
 
 /** Jobs, their schedules and their runs. */
 export class AutomationService implements AutomationApi {

@@ -3,7 +3,6 @@ import {
   iso,
   KernelErrors,
   type PluginKernel,
-  type RecordKey,
   type RecordScope,
   type StoredRecord,
   type Tx,
@@ -11,6 +10,7 @@ import {
 import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../schemas/bundles.js'
 import type { Agents } from '../agents/api.js'
 import type { Extensions } from '../extensions/api.js'
+import type { Reconcile } from '../reconcile/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
@@ -23,7 +23,12 @@ import { inTurn, undone } from './transactions.js'
 import { activationToWire, diagnosticsOf } from './view.js'
 import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
 
-export type BundleNeeds = { agents: typeof Agents; extensions: typeof Extensions; workspaces: typeof Workspaces }
+export type BundleNeeds = {
+  agents: typeof Agents
+  extensions: typeof Extensions
+  reconcile: typeof Reconcile
+  workspaces: typeof Workspaces
+}
 export type Activation = StoredRecord<ActivationSpec>
 
 /** Milliseconds that the runtime has to take up what was written, before the reply goes out without it. */
@@ -140,7 +145,7 @@ export class Activations {
         return cleared
       }),
     )
-    await this.#settled([...keys, { kind: ActivationKind.name, id }])
+    await this.kernel.needs.reconcile.settled([...keys, { kind: ActivationKind.name, id }], { timeoutMs: SETTLE_MS })
   }
 
   /**
@@ -178,7 +183,11 @@ export class Activations {
   /** An activation with all that it has and what of it is not taken up. */
   view(record: Activation, late = false): BundleActivation {
     const owned = this.#projection.owned(record.id)
-    const diagnostics = diagnosticsOf([record, ...owned], this.kernel.reconcile.health(), late ? SETTLE_MS : undefined)
+    const diagnostics = diagnosticsOf(
+      [record, ...owned],
+      this.kernel.needs.reconcile.health(),
+      late ? SETTLE_MS : undefined,
+    )
     const wire = activationToWire(record, owned, this.found(record.spec))
     return diagnostics.length > 0 ? { ...wire, diagnostics } : wire
   }
@@ -263,13 +272,9 @@ export class Activations {
   }
 
   async #settledView(id: string): Promise<BundleActivation> {
-    const keys = this.#projection.owned(id).map(({ kind, id: own }) => ({ kind, id: own }))
-    const settled = await this.#settled([{ kind: ActivationKind.name, id }, ...keys])
+    const keys = [{ kind: ActivationKind.name, id }, ...this.#projection.owned(id)]
+    const settled = await this.kernel.needs.reconcile.settled(keys, { timeoutMs: SETTLE_MS })
     return this.view(this.get(id), !settled)
-  }
-
-  #settled(keys: readonly RecordKey[]): Promise<boolean> {
-    return this.kernel.reconcile.settled(keys, { timeoutMs: SETTLE_MS })
   }
 }
 

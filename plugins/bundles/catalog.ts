@@ -1,11 +1,12 @@
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { Extensions, InstalledExtension, Shipment } from '../extensions/api.js'
+import type { Reconcile } from '../reconcile/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
 import { type LoadedBundle, type LoadedProfile, loadBundles } from './load.js'
 import type { BundleProblem } from './manifest.js'
 
-type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions }>, 'reconcile' | 'needs'>
+type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions; reconcile: typeof Reconcile }>, 'needs'>
 
 /** Problems that one error names. */
 const SHOWN = 50
@@ -55,7 +56,7 @@ export class BundleCatalog {
       taken: () => {
         this.#byExtension.set(extension.key, bundles)
         // An equal record marks nothing, but it is the first time that this daemon has its content.
-        this.kernel.reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
+        this.kernel.needs.reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
       },
     }
   }

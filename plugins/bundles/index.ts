@@ -9,6 +9,7 @@ import {
 } from '../../schemas/bundles.js'
 import { AgentKind, Agents } from '../agents/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
+import { Reconcile } from '../reconcile/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
 import type { BundlesService } from './service.js'
@@ -54,7 +55,7 @@ const options = { extension_name: 'extension', bundle_name: 'bundle', profile_na
 export default definePlugin({
   name: 'bundles',
   version: '0.1.0',
-  requires: { agents: Agents, extensions: Extensions, workspaces: Workspaces },
+  requires: { agents: Agents, extensions: Extensions, reconcile: Reconcile, workspaces: Workspaces },
   provides: Bundles,
   service: () => import('./service.js').then(module => module.BundlesService),
 }).surface({

@@ -48,7 +48,7 @@ export class BundlesService implements BundlesApi {
   extensionsChanged(): void {
     const due = [...this.#waiting].filter(([, name]) => !this.kernel.needs.extensions.isLoading(name))
     for (const [id] of due) this.#waiting.delete(id)
-    this.kernel.reconcile.mark(due.map(([id]) => ({ kind: ActivationKind.name, id })))
+    this.kernel.needs.reconcile.mark(due.map(([id]) => ({ kind: ActivationKind.name, id })))
   }
 
   /** May an extension go? Not while activations depend on it. */

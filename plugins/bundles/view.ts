@@ -1,4 +1,4 @@
-import { iso, type KindHealth, type StoredRecord } from '../../kernel/plugin.js'
+import { iso, type StoredRecord } from '../../kernel/plugin.js'
 import type {
   ActivationDiagnostic,
   BundleActivation,
@@ -6,6 +6,7 @@ import type {
   BundleChannel,
   InventoryItem,
 } from '../../schemas/bundles.js'
+import type { KindHealth } from '../reconcile/api.js'
 import type { ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
 

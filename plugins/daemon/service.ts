@@ -22,6 +22,7 @@ import type {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import type { Reconcile } from '../reconcile/api.js'
 import {
   type Check,
   Checks,
@@ -48,7 +49,7 @@ import { databaseStatus, diskHealth, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
-import { emptyStatus, mergeMember, reconcileStatus } from './status.js'
+import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
 
 /** Milliseconds that a contributor of the status has. */
 const MEMBER_DEADLINE_MS = 2000
@@ -56,12 +57,14 @@ const MEMBER_DEADLINE_MS = 2000
 /** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
+export type DaemonNeeds = { readonly reconcile: typeof Reconcile }
+
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
 
-  constructor(private readonly kernel: PluginKernel) {
+  constructor(private readonly kernel: PluginKernel<DaemonNeeds>) {
     this.admission = kernel.hooks.gate('admission')
   }
 
@@ -100,7 +103,7 @@ export class DaemonService implements DaemonApi {
 
   identity(): IdentityReply {
     const { version, pid, startedAt, userHome } = this.kernel.host
-    const http = this.#http()
+    const http = tcpAddress(this.kernel.host)
     const started_at = iso(startedAt)
     return {
       schema_version: '1',
@@ -178,7 +181,7 @@ export class DaemonService implements DaemonApi {
 
   /** The daemon's own probes. */
   checks(): readonly Check[] {
-    const { host, home, reconcile, records } = this.kernel
+    const { host, home, records, needs } = this.kernel
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
       { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(host.tcp()) },
@@ -188,7 +191,7 @@ export class DaemonService implements DaemonApi {
       {
         id: 'resources.reconcile',
         category: 'resources',
-        run: async () => reconcileItems(reconcile.health(), records.kinds()),
+        run: async () => reconcileItems(needs.reconcile.health(), records.kinds()),
       },
       {
         id: 'config.settings',
@@ -200,7 +203,7 @@ export class DaemonService implements DaemonApi {
           ),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
-      { id: 'home.permissions', category: 'home', run: () => permissionItems(home, this.#socket()) },
+      { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
       { id: 'home.disk', category: 'home', run: () => this.#diskItems() },
     ]
@@ -213,7 +216,7 @@ export class DaemonService implements DaemonApi {
   }
 
   async #ownStatus(): Promise<StatusReply> {
-    const { host, home, clock, reconcile, records } = this.kernel
+    const { host, home, clock, records, needs } = this.kernel
     const store = host.store()
     const logAvailable = await this.#logAvailable()
     const { pending, problem } = host.config()
@@ -226,8 +229,8 @@ export class DaemonService implements DaemonApi {
       pid: host.pid,
       safeMode: host.safeMode,
       userHome: host.userHome,
-      http: this.#http(),
-      socket: this.#socket() ?? '',
+      http: tcpAddress(host),
+      socket: socketPath(host) ?? '',
       daemonStatus: this.#status(),
       databaseBytes: store.bytes,
       storeFailed: store.failed !== undefined,
@@ -239,7 +242,7 @@ export class DaemonService implements DaemonApi {
         status: state.status,
         ...(state.status === 'failed' || state.status === 'waiting' ? { reason: reasonOf(state) } : {}),
       })),
-      reconcile: reconcileStatus(reconcile.health(), records.kinds(), iso),
+      reconcile: reconcileStatus(needs.reconcile.health(), records.kinds(), iso),
       config: {
         status: problem === undefined ? 'ok' : 'error',
         validated: problem === undefined,
@@ -255,14 +258,14 @@ export class DaemonService implements DaemonApi {
 
   /** `draining`, else `degraded` while the store, a plugin or a kind is in trouble, else `ok`. */
   #status(): 'ok' | 'draining' | 'degraded' {
-    const { host, reconcile } = this.kernel
+    const { host, needs } = this.kernel
     if (this.#admission !== 'active') return 'draining'
     const troubled =
       host.safeMode !== undefined ||
       host.store().failed !== undefined ||
       !this.kernel.disk.writable ||
       host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||
-      reconcile.health().some(kind => kind.status !== 'healthy')
+      needs.reconcile.health().some(kind => kind.status !== 'healthy')
     return troubled ? 'degraded' : 'ok'
   }
 
@@ -277,18 +280,6 @@ export class DaemonService implements DaemonApi {
       this.kernel.log.warn(`${owner} did not give the status of ${member.path}: ${messageOf(error)}`)
       return member.path.includes('.') ? undefined : { status: 'degraded' }
     }
-  }
-
-  /** Where TCP is served; port 0 and why when it is not. */
-  #http(): { host: string; port: number; off?: string } {
-    for (const listener of this.kernel.host.listeners()) if (listener.door === 'tcp') return listener
-    const tcp = this.kernel.host.tcp()
-    return { host: '', port: 0, ...('why' in tcp ? { off: tcp.why } : {}) }
-  }
-
-  #socket(): string | undefined {
-    for (const listener of this.kernel.host.listeners()) if (listener.door === 'socket') return listener.path
-    return undefined
   }
 
   async #logAvailable(): Promise<boolean> {

@@ -1,5 +1,6 @@
-import type { KindHealth, Records } from '../../kernel/plugin.js'
+import type { HostView, Records } from '../../kernel/plugin.js'
 import type { DiskHealth, KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
+import type { KindHealth } from '../reconcile/api.js'
 
 /** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
 export interface StatusFacts {
@@ -202,4 +203,17 @@ export function reconcileStatus(
     .map(({ kind, id, attempts, error, retryAt }) => ({ kind, id, attempts, error, retry_at: iso(retryAt) }))
   const unprojected = rows.filter(({ status }) => status === 'unprojected').map(({ kind }) => kind)
   return { status: failing.length > 0 ? 'degraded' : 'ok', failing, unprojected, kinds: rows, quarantined }
+}
+
+/** Where TCP is served; port 0 and why when it is not. */
+export function tcpAddress(host: HostView): StatusFacts['http'] {
+  for (const listener of host.listeners()) if (listener.door === 'tcp') return listener
+  const tcp = host.tcp()
+  return { host: '', port: 0, ...('why' in tcp ? { off: tcp.why } : {}) }
+}
+
+/** Path of the socket that is listened on. */
+export function socketPath(host: HostView): string | undefined {
+  for (const listener of host.listeners()) if (listener.door === 'socket') return listener.path
+  return undefined
 }

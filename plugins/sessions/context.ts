@@ -1,22 +1,24 @@
 import type { Gate, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
 import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
+import type { Journals } from '../journals/api.js'
 import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
+import type { BriefingTable } from './agent/briefing.js'
+import type { ProcessWatch } from './agent/process-watch.js'
 import { SessionErrors, type SessionInfo, type SessionStart } from './api.js'
-import type { BriefingTable } from './briefing.js'
-import type { HealthNews } from './health-news.js'
-import type { Logs } from './logs.js'
-import type { ProcessWatch } from './process-watch.js'
-import type { PromptTable } from './prompts.js'
+import type { Logs } from './journal/logs.js'
+import type { HealthNews } from './lifecycle/health-news.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
+import type { PromptTable } from './turn/prompts.js'
 
 export type SessionsKernel = PluginKernel<{
   daemon: typeof Daemon
   agents: typeof Agents
   providers: typeof Providers
   workspaces: typeof Workspaces
+  journals: typeof Journals
 }>
 
 /** What the parts of this plugin share. */

@@ -1,6 +1,7 @@
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Journals } from '../journals/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
@@ -28,7 +29,7 @@ const session = { name: 'session_id', summary: 'id of a session' }
 export default definePlugin({
   name: 'sessions',
   version: '0.1.0',
-  requires: { daemon: Daemon, agents: Agents, providers: Providers, workspaces: Workspaces },
+  requires: { daemon: Daemon, agents: Agents, providers: Providers, workspaces: Workspaces, journals: Journals },
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({

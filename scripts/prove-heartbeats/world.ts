@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, VirtualClock } from '../../kernel/index.js'
 import { definePlugin, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import { Heartbeats, type HeartbeatsApi } from '../../plugins/heartbeats/api.js'
-import { agents, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
+import { agents, base, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
 import {
   isRestartable,
   type SessionInfo,
@@ -129,7 +129,19 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     clock,
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
     checkReplies: true,
-    plugins: [daemon, resources, workspaces, providers, agents, sidecars, sessions, heartbeats, looker, ...plugins],
+    plugins: [
+      ...base,
+      daemon,
+      resources,
+      workspaces,
+      providers,
+      agents,
+      sidecars,
+      sessions,
+      heartbeats,
+      looker,
+      ...plugins,
+    ],
     log: () => {},
   })
   const request = async (method: string, url: string, body?: unknown) => {

@@ -1,6 +1,7 @@
 // Run by kills.ts: carries out one operation on a home and ends itself with SIGKILL at a call of the disk.
 import { createKernel, operator } from '../../kernel/index.js'
 import { systemFiles } from '../../plugins/extensions/install/files.js'
+import { base } from '../../plugins/index.js'
 import { type Holder, holderPlugin } from '../../test/plugins/extensions/install/holder.js'
 import { type Operation, perform } from './operations.js'
 import { Steps } from './steps.js'
@@ -28,7 +29,7 @@ const made = (found: Holder) => {
 }
 const kernel = await createKernel({
   home,
-  plugins: [holderPlugin({ files }, made)],
+  plugins: [...base, holderPlugin({ files }, made)],
   listen: [],
   env: { PATH: process.env.PATH },
   log: () => {},

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel, type Kernel, type Plugin, type PluginKernel } from '../../kernel/index.js'
-import { daemon, extensions, resources, skills } from '../../plugins/index.js'
+import { base, daemon, extensions, resources, skills } from '../../plugins/index.js'
 
 /** An extension with everything that can be half: code with a table and a route, a record, a process, a binding. */
 export const NAME = 'demo.kit'
@@ -77,7 +77,13 @@ export class Daemon {
     }
     const kernel = await createKernel({
       home,
-      plugins: [daemon, resources, skills, Object.create(extensions, Object.getOwnPropertyDescriptors({ apply }))],
+      plugins: [
+        ...base,
+        daemon,
+        resources,
+        skills,
+        Object.create(extensions, Object.getOwnPropertyDescriptors({ apply })),
+      ],
       listen: [],
       env: { PATH: process.env.PATH },
       log: () => {},

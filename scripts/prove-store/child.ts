@@ -7,6 +7,7 @@ import { openJournal } from '../../kernel/journal/index.js'
 import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
 import { type Disk, systemDisk } from '../../kernel/store/disk.js'
 import { openStore, type Store } from '../../kernel/store/index.js'
+import { base } from '../../plugins/index.js'
 import { chance } from './chance.js'
 import { injected } from './fault.js'
 import { lastOf, perform, prepare, recordOf, TABLES } from './model.js'
@@ -115,7 +116,7 @@ async function runKernel(): Promise<void> {
         }
       },
   }).surface({ tables: TABLES })
-  const kernel = await createKernel({ home: folder, plugins: [proof], log: () => {} })
+  const kernel = await createKernel({ home: folder, plugins: [...base, proof], log: () => {} })
   const { failed } = kernel
   const error = await Promise.race([work(plugin as PluginKernel<Record<string, never>>), failed]).catch(() => failed)
   const [wrong = error] = await kernel.close()

@@ -55,8 +55,8 @@ test('two kernels in one process: each serves its home, one closes, the other go
     const env = process.env
     process.env = new Proxy(env, { get: (of, name) => { if (name === 'SVC_HOME') console.log('read', name); return of[name] } })
     const { createKernel } = await import('svc')
-    const { daemon, resources } = await import('svc/plugins')
-    const open = home => createKernel({ home, plugins: [daemon, resources], listen: ['socket'] })
+    const { base, daemon, resources } = await import('svc/plugins')
+    const open = home => createKernel({ home, plugins: [...base, daemon, resources], listen: ['socket'] })
     const [a, b] = await Promise.all([open('a'), open('b')])
     const put = (kernel, id) => kernel.inject({ method: 'PUT', url: '/api/resources/some.note/' + id,
       body: { scope: { kind: 'global' }, spec: {}, expected_version: 0 } })

@@ -7,12 +7,13 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import notes from '../../examples/plugins/notes/index.js'
 import shout from '../../examples/plugins/shout/index.js'
+import { withBase } from '../harness/kernel.js'
 
 /** A kernel on a home of its own, nothing listening; `request` acts as the operator on the Unix socket does. */
 async function withNotes(use: (request: Request, kernel: Kernel) => Promise<void>, config = '{}'): Promise<void> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'notes-'))
   await writeFile(path.join(home, 'config.json'), config)
-  const kernel = await createKernel({ home, plugins: [daemon, resources, notes, shout], checkReplies: true })
+  const kernel = await createKernel({ home, plugins: withBase([daemon, resources, notes, shout]), checkReplies: true })
   try {
     await use(async (method, url, body) => {
       const reply = await kernel.inject({ method, url, body })

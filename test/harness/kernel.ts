@@ -10,10 +10,13 @@ import {
   type Plugin,
   type VirtualClock,
 } from '../../kernel/index.js'
+import { base } from '../../plugins/index.js'
 import { validateReply } from './contract.js'
 
 export interface BootOptions extends Partial<Omit<KernelOptions, 'plugins' | 'home'>> {
   readonly plugins: readonly Plugin[]
+  /** Boots nothing but `plugins`; else those of the package that others build on are added. */
+  readonly bare?: boolean
   /** Kept after close; default a temporary folder that goes. */
   readonly home?: string
   readonly clock?: Clock
@@ -43,6 +46,7 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
     checkReplies: true,
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
     ...options,
+    plugins: options.bare ? options.plugins : withBase(options.plugins),
     home,
     log: line => log.push(line),
   })
@@ -67,6 +71,15 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
         throw new AggregateError(errors, `closing: ${errors.map(error => error.message).join('; ')}`)
     },
   }
+}
+
+/** The same with nothing but the plugins that are named. */
+export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ...options, bare: true })
+
+/** Those that others build on, and `plugins`; one of the same name takes the place of its like. */
+export function withBase(plugins: readonly Plugin[]): Plugin[] {
+  const names = new Set(plugins.map(({ name }) => name))
+  return [...base.filter(({ name }) => !names.has(name)), ...plugins]
 }
 
 /** A new folder below the system's temporary one. */

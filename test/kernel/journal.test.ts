@@ -45,6 +45,28 @@ test('records come back in order, also after opening again', () =>
     assert.is((await stat(path.join(dir, 'events-1.log'))).mode & 0o777, 0o600)
   }))
 
+test('whole files go whose records all come before a sequence, never the newest', () =>
+  inFolder(async dir => {
+    const journal = await openJournal({ dir, segmentBytes: 1 })
+    for (let next = 1; next <= 5; next++) {
+      journal.append(payloads(next, next))
+      await journal.sync()
+    }
+    assert.equal(journal.files, [1, 2, 3, 4, 5])
+    await journal.drop(3)
+    assert.equal([journal.files, journal.first, journal.last], [[3, 4, 5], 3, 5])
+    await checkAll(journal, 3, 5)
+    journal.append(payloads(6, 6))
+    await journal.drop(100)
+    await journal.sync()
+    await journal.close()
+    const again = await openJournal({ dir })
+    assert.equal([again.generation, again.last], [1, 6])
+    await checkAll(again, again.first, 6)
+    await again.close()
+    assert.equal((await readdir(dir)).sort(), [...again.files.map(first => `events-${first}.log`), 'journal.json'])
+  }))
+
 test('reading from the middle of 100,000 records reads little', () =>
   inFolder(async dir => {
     const total = 100_000

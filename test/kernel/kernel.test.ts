@@ -5,7 +5,8 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createKernel, definePlugin, type Kernel, maybe, operator, token } from '../../kernel/index.js'
-import { boot, temporaryFolder } from '../harness/kernel.js'
+import { base } from '../../plugins/index.js'
+import { boot, temporaryFolder, withBase } from '../harness/kernel.js'
 import { ThingKind, Things, things } from './fixtures/things.js'
 
 interface Raw {
@@ -39,7 +40,7 @@ function call(
 async function listening(): Promise<{ kernel: Kernel; home: string; socketPath: string; port: number }> {
   const home = await temporaryFolder('listen')
   await writeFile(path.join(home, 'config.json'), '{ "http": { "port": 0 } }')
-  const kernel = await createKernel({ home, plugins: [things], listen: ['socket', 'tcp'] })
+  const kernel = await createKernel({ home, plugins: withBase([things]), listen: ['socket', 'tcp'] })
   const tcp = kernel.host.listeners().find(l => l.door === 'tcp')
   return { kernel, home, socketPath: path.join(home, 'daemon.sock'), port: tcp?.door === 'tcp' ? tcp.port : 0 }
 }
@@ -178,7 +179,12 @@ test('a plugin that fails, waits or closes a cycle leaves the others running and
 
 test('a plugin that takes a taken route fails and the first keeps it', async () => {
   const { surface, ...head } = things
-  const late = definePlugin({ name: 'zz-late', version: '1', service: async () => class {} }).surface({
+  const late = definePlugin({
+    name: 'zz-late',
+    version: '1',
+    requires: { things: Things },
+    service: async () => class {},
+  }).surface({
     routes: surface.routes ?? [],
   })
   void head
@@ -197,16 +203,17 @@ test('unload takes everything back, load brings it again, dependents wait meanwh
     service: async () => class {},
   }).surface({})
   const svc = await boot({ plugins: [things, user] })
-  const before = svc.kernel.host.plugins()
+  const own = () => svc.kernel.host.plugins().filter(({ name }) => !base.some(one => one.name === name))
+  const before = own()
   await svc.kernel.host.unload('things')
   assert.is((await svc.request('GET', '/api/things/a')).status, 404)
   assert.equal(
-    svc.kernel.host.plugins().map(p => p.state.status),
+    own().map(p => p.state.status),
     ['waiting'],
   )
   assert.equal(await svc.kernel.host.load(things), { status: 'active' })
   assert.is((await svc.request('GET', '/api/things/a')).status, 200)
-  assert.equal(svc.kernel.host.plugins(), before)
+  assert.equal(own(), before)
   await svc.close()
 })
 
@@ -246,7 +253,7 @@ test('records: versions, source, codec, size, events and reconcile', async () =>
   const first = await put('a', { size: 1, unknown: true }, 0)
   assert.equal(first.record.spec, { size: 1 })
   assert.is(first.record.version, 1)
-  assert.ok(await kernel.reconcile.settled([{ kind: 'test.thing', id: 'a' }]))
+  assert.ok(await kernel.needs.reconcile.settled([{ kind: 'test.thing', id: 'a' }]))
   assert.is(service!.projected.get('a'), 1)
   assert.is(await code(put('a', { size: 2 }, 0)), 'record_exists')
   assert.is(await code(put('b', { size: 2 }, 4)), 'record_not_found')
@@ -294,23 +301,23 @@ test('records: versions, source, codec, size, events and reconcile', async () =>
     put('r', { size: 8 }, 0),
   ])
   await poisoned
-  await kernel.reconcile.settled(['p', 'q', 'r'].map(id => ({ kind: 'test.thing', id })))
+  await kernel.needs.reconcile.settled(['p', 'q', 'r'].map(id => ({ kind: 'test.thing', id })))
   assert.is(service!.projected.get('q'), 9)
   assert.is(service!.projected.get('r'), 8)
-  const health = kernel.reconcile.health().find(h => h.kind === 'test.thing')
+  const health = kernel.needs.reconcile.health().find(h => h.kind === 'test.thing')
   assert.is(health?.status, 'failing')
   assert.equal(
     health?.quarantined.map(q => q.id),
     ['p'],
   )
   await put('p', { size: 5 }, 1)
-  await kernel.reconcile.settled([{ kind: 'test.thing', id: 'p' }])
-  assert.is(kernel.reconcile.health().find(h => h.kind === 'test.thing')?.status, 'healthy')
+  await kernel.needs.reconcile.settled([{ kind: 'test.thing', id: 'p' }])
+  assert.is(kernel.needs.reconcile.health().find(h => h.kind === 'test.thing')?.status, 'healthy')
 
   await kernel.db.tx(t =>
     kernel.records.delete(t, operator, { kind: ThingKind, id: 'a', expectedVersion: 2, direct: true }),
   )
-  await kernel.reconcile.settled([{ kind: 'test.thing', id: 'a' }])
+  await kernel.needs.reconcile.settled([{ kind: 'test.thing', id: 'a' }])
   assert.not.ok(service!.projected.has('a'))
   const names = (await kernel.events.list({})).filter(e => e.subject === 'test.thing/a').map(e => e.name)
   assert.equal(names, ['record.put', 'record.put', 'record.deleted'])

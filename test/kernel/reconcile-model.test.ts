@@ -112,7 +112,7 @@ async function play(seed: number): Promise<void> {
     mark: async () => {
       const id = dice.of(IDS)
       mark(id)
-      kernel.reconcile.mark([{ kind: 'seedling', id }])
+      kernel.needs.reconcile.mark([{ kind: 'seedling', id }])
     },
     wait: () => clock.advance(dice.of([0, 40, 1000, 20_000])),
     flaky: async () => {
@@ -152,7 +152,7 @@ async function play(seed: number): Promise<void> {
   if (!loaded.has('projector')) await steps.projector?.()
   const keys = IDS.map(id => ({ kind: 'seedling', id }))
   for (let i = 0; i < 16; i++) await clock.advance(10_000)
-  assert.is(await kernel.reconcile.settled(keys, { timeoutMs: 1 }), true, 'everything has had its pass')
+  assert.is(await kernel.needs.reconcile.settled(keys, { timeoutMs: 1 }), true, 'everything has had its pass')
 
   const refused = (text: string | number) => text === 7 && loaded.has('codec')
   const bad = [...stored].filter(([, text]) => refused(text) || text === 'named' || text === 'thrown').map(([id]) => id)
@@ -164,7 +164,7 @@ async function play(seed: number): Promise<void> {
     if (text === undefined || !refused(text))
       assert.ok((runtime.handed.get(id) ?? 0) > pass, `${id} had a pass after it was marked`)
   }
-  const health = () => kernel.reconcile.health()[0]
+  const health = () => kernel.needs.reconcile.health()[0]
   assert.is(health()?.pending, 0)
   assert.equal(
     health()

@@ -3,12 +3,13 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { backoff } from '../../kernel/backoff.js'
 import { VirtualClock } from '../../kernel/index.js'
-import { type Batch, type KindHealth, kind, operator, type Reconciler, watch } from '../../kernel/plugin.js'
-import { watchCycle } from '../../kernel/reconcile/order.js'
+import { backoff } from '../../kernel/kit/backoff.js'
+import { type Batch, kind, operator, type Reconciler, watch } from '../../kernel/plugin.js'
 import { systemDisk } from '../../kernel/store/disk.js'
 import { openStore } from '../../kernel/store/index.js'
+import type { KindHealth } from '../../plugins/reconcile/api.js'
+import { watchCycle } from '../../plugins/reconcile/order.js'
 import { temporaryFolder, whileTimePasses } from '../harness/kernel.js'
 import { Branch, everywhere, type Garden, garden, keeper, Leaf, leaf } from './fixtures/keeper.js'
 
@@ -22,7 +23,7 @@ const key = (id: string, name = 'leaf') => ({ kind: name, id })
 const branch = (id: string, leaves: string[]) => ({ kind: 'branch', id, scope: everywhere, spec: { leaves } })
 
 const healthOf = ({ kernel }: Garden, name = 'leaf') =>
-  kernel.reconcile.health().find(entry => entry.kind === name) as KindHealth
+  kernel.needs.reconcile.health().find(entry => entry.kind === name) as KindHealth
 
 /** Lets everything run that waits for no time. */
 async function quiet(clock: VirtualClock): Promise<void> {
@@ -64,7 +65,7 @@ test('a change marks what watches it: as it was and as it is, when it goes, and 
   const scene = await garden({ reconcilers: [branches] as never, more: [trees.plugin] })
   const { kernel, put, remove } = scene
   const settled = async (id: string) => {
-    assert.ok(await kernel.reconcile.settled([key(`of-${id}`, 'branch'), key(`on-of-${id}`, 'tree')]))
+    assert.ok(await kernel.needs.reconcile.settled([key(`of-${id}`, 'branch'), key(`on-of-${id}`, 'tree')]))
     return passes.splice(0).sort()
   }
   await put(operator, branch('of-x', []))
@@ -80,7 +81,7 @@ test('a change marks what watches it: as it was and as it is, when it goes, and 
   assert.equal(await settled('x'), ['branch of-x', 'tree on-of-x'], 'removed: the last one known')
   await put(operator, leaf('b', 'x'))
   await settled('x')
-  kernel.reconcile.mark([key('b'), key('never')])
+  kernel.needs.reconcile.mark([key('b'), key('never')])
   assert.equal(await settled('x'), ['branch of-x', 'tree on-of-x'], 'marked by hand: as it is stored')
   // A watch that fails is its owner's trouble alone.
   await put(operator, leaf('c', 'broken'))
@@ -129,7 +130,7 @@ test('the plugin that closes a cycle of watches fails by name, the others run', 
     error: 'its reconciler closes a cycle of watches: leaf → branch → leaf',
   })
   assert.equal(
-    scene.kernel.reconcile.health().map(entry => entry.kind),
+    scene.kernel.needs.reconcile.health().map(entry => entry.kind),
     ['branch'],
   )
   await scene.host.close()
@@ -163,7 +164,7 @@ test('a record that was stored before its codec is put aside with its bytes kept
   await write('is-2', { n: 3 })
   await write('throws', { n: 13 })
   const keys = ['good', 'bad', 'is-2', 'throws'].map(id => key(id, 'later'))
-  assert.ok(await kernel.reconcile.settled(keys))
+  assert.ok(await kernel.needs.reconcile.settled(keys))
   assert.equal([...projected.keys()].sort(), ['bad', 'good', 'is-2', 'throws'], 'raw, for nobody knows better')
   assert.equal(
     kernel.records.kinds().find(({ name }) => name === 'later'),
@@ -171,7 +172,7 @@ test('a record that was stored before its codec is put aside with its bytes kept
   )
   projected.clear()
   await host.kernel.host.load(codec.plugin)
-  assert.ok(await kernel.reconcile.settled(keys))
+  assert.ok(await kernel.needs.reconcile.settled(keys))
   assert.equal([...projected], [['good', { n: 1 }]])
   const aside = healthOf(scene, 'later').quarantined
   assert.equal(aside.map(({ id }) => id).sort(), ['bad', 'is-2', 'throws'])
@@ -181,7 +182,7 @@ test('a record that was stored before its codec is put aside with its bytes kept
   const refused = await host.request('PUT', '/api/resources/later/new', { scope: everywhere, spec: { n: 13 } })
   assert.equal([refused.status, refused.body.code], [422, 'invalid_spec'])
   await write('bad', { n: 2 })
-  assert.ok(await kernel.reconcile.settled(keys))
+  assert.ok(await kernel.needs.reconcile.settled(keys))
   assert.equal(projected.get('bad'), { n: 2 })
   await host.close()
 })
@@ -204,7 +205,7 @@ test('settled waits for a pass that began after the write, not for one that was 
   await put(operator, leaf('a', 'zero'))
   await quiet(clock)
   let ended = false
-  const begun = kernel.reconcile.settled([key('a')]).finally(() => {
+  const begun = kernel.needs.reconcile.settled([key('a')]).finally(() => {
     ended = true
   })
   await quiet(clock)
@@ -217,7 +218,7 @@ test('settled waits for a pass that began after the write, not for one that was 
   await quiet(clock)
   await put(operator, leaf('a', 'two'))
   let settled: boolean | undefined
-  const waiting = kernel.reconcile.settled([key('a')]).then(done => {
+  const waiting = kernel.needs.reconcile.settled([key('a')]).then(done => {
     settled = done
   })
   const first = hold
@@ -228,10 +229,10 @@ test('settled waits for a pass that began after the write, not for one that was 
   hold.open()
   await waiting
   assert.equal([seen, settled], [['one', 'two'], true])
-  assert.ok(await kernel.reconcile.settled([key('a'), key('unknown'), key('x', 'no.such')]), 'nothing is due')
+  assert.ok(await kernel.needs.reconcile.settled([key('a'), key('unknown'), key('x', 'no.such')]), 'nothing is due')
   hold = gate()
   await put(operator, leaf('a', 'three'))
-  const late = kernel.reconcile.settled([key('a')], { timeoutMs: 100 })
+  const late = kernel.needs.reconcile.settled([key('a')], { timeoutMs: 100 })
   await quiet(clock)
   await clock.advance(100)
   assert.is(await late, false)
@@ -263,15 +264,15 @@ test('a boot pass that does not end holds the boot for 5 s, then its kind is stu
   while (pages.length < 2) await new Promise(resolve => setTimeout(resolve, 1))
   await clock.advance(4999)
   assert.equal([loaded, healthOf(scene).status, pages], [false, 'healthy', ['true 1000', 'true 1000']])
-  const unread = kernel.reconcile.settled([key('r2400')], { timeoutMs: 60_000 })
+  const unread = kernel.needs.reconcile.settled([key('r2400')], { timeoutMs: 60_000 })
   await clock.advance(1)
   await whileTimePasses(clock, loading)
   assert.is(healthOf(scene).status, 'stuck')
-  assert.is(await kernel.reconcile.settled([key('r0100')]), true, 'its page is through')
+  assert.is(await kernel.needs.reconcile.settled([key('r0100')]), true, 'its page is through')
   await kernel.db.tx(t => kernel.records.put(t, operator, leaf('r9')))
   hold.open()
   assert.is(await unread, true)
-  await kernel.reconcile.settled([key('r9')])
+  await kernel.needs.reconcile.settled([key('r9')])
   assert.equal([healthOf(scene).status, pages.slice(2)], ['healthy', ['true 500', 'false 1']])
   await host.close()
 })
@@ -298,7 +299,7 @@ test('a throw is bisected, a named key is put aside, names from elsewhere are th
   await kernel.db.tx(t => {
     for (const [i, { id }] of keys.entries()) kernel.records.put(t, operator, leaf(id, texts(i)))
   })
-  assert.ok(await kernel.reconcile.settled(keys))
+  assert.ok(await kernel.needs.reconcile.settled(keys))
   const good = keys.filter((_, i) => texts(i) === `t${i}`).map(({ id }) => id)
   assert.equal([...runtime.keys()].sort(), good.sort())
   const { status, quarantined } = healthOf(scene)
@@ -432,7 +433,7 @@ test('a plugin is gone when its pass has ended, however long that takes it, and 
   await put(operator, leaf('a'))
   await quiet(clock)
   await put(operator, leaf('b'))
-  const waiting = kernel.reconcile.settled([key('b')])
+  const waiting = kernel.needs.reconcile.settled([key('b')])
   let unloaded = false
   const unloading = host.kernel.host.unload('late').finally(() => {
     unloaded = true
@@ -443,7 +444,7 @@ test('a plugin is gone when its pass has ended, however long that takes it, and 
   hold.open()
   await whileTimePasses(clock, unloading)
   await clock.advance(60_000)
-  assert.equal([passes, kernel.reconcile.health()], [['a', 'ended'], []])
+  assert.equal([passes, kernel.needs.reconcile.health()], [['a', 'ended'], []])
   assert.equal(host.kernel.host.faults(), [], 'what ends late is nobody’s trouble')
   await host.close()
 })
@@ -479,7 +480,7 @@ test('a pass does nothing with what is not on the disk yet', async () => {
   holding = false
   second()
   await two
-  assert.ok(await scene.kernel.reconcile.settled([key('a')]))
+  assert.ok(await scene.kernel.needs.reconcile.settled([key('a')]))
   assert.is(seen.at(-1), 'two')
   await scene.host.close()
 })
@@ -491,7 +492,7 @@ test('a kind that marks itself for ever keeps nobody else from working', async (
     reconcilers: [
       reconciler(({ records }) => {
         rounds++
-        scene.kernel.reconcile.mark(records.map(({ id }) => key(id)))
+        scene.kernel.needs.reconcile.mark(records.map(({ id }) => key(id)))
       }),
       {
         kind: Branch,
@@ -501,7 +502,7 @@ test('a kind that marks itself for ever keeps nobody else from working', async (
   })
   await scene.put(operator, leaf('a'))
   await scene.put(operator, branch('b', []))
-  assert.ok(await scene.kernel.reconcile.settled([key('b', 'branch')]))
+  assert.ok(await scene.kernel.needs.reconcile.settled([key('b', 'branch')]))
   assert.equal((await scene.host.request('GET', '/api/resources/leaf/a')).status, 200)
   for (let i = 0; i < 100 && rounds < 5; i++) await new Promise(setImmediate)
   assert.ok(rounds >= 5)

@@ -192,7 +192,7 @@ test('what is done in one transaction is done together or not at all, and makes 
     },
   })
   await put(operator, leaf('old'))
-  await kernel.reconcile.settled([{ kind: 'leaf', id: 'old' }])
+  await kernel.needs.reconcile.settled([{ kind: 'leaf', id: 'old' }])
   passes.length = 0
   const ivy = extension('ivy')
   const batch = () =>
@@ -207,7 +207,7 @@ test('what is done in one transaction is done together or not at all, and makes 
   const before = [kernel.records.list({}), await events()]
   assert.is(await outcomeOf(batch()), '500 hook_failed')
   assert.equal([kernel.records.list({}), await events()], before)
-  assert.ok(await kernel.reconcile.settled(['a', 'b', 'old'].map(id => ({ kind: 'leaf', id }))))
+  assert.ok(await kernel.needs.reconcile.settled(['a', 'b', 'old'].map(id => ({ kind: 'leaf', id }))))
   assert.equal(passes, [])
   strict = false
   assert.is(await outcomeOf(batch()), 'done')
@@ -215,7 +215,7 @@ test('what is done in one transaction is done together or not at all, and makes 
     kernel.records.list({}).map(({ id }) => id),
     ['a', 'b', 'c', 'd', 'e'],
   )
-  assert.ok(await kernel.reconcile.settled(['a', 'b', 'old'].map(id => ({ kind: 'leaf', id }))))
+  assert.ok(await kernel.needs.reconcile.settled(['a', 'b', 'old'].map(id => ({ kind: 'leaf', id }))))
   assert.equal(
     passes.map(ids => ids.sort()),
     [['a', 'b', 'c', 'd', 'e', 'old']],

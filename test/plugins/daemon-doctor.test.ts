@@ -167,13 +167,13 @@ test('a record that cannot be applied and a plugin that fails are named, and the
   }).surface({})
   const { plugin, seen } = guest()
   const host = await boot({ plugins: [daemon, notes, plugin, broken] })
-  const { records, db, actor, reconcile } = seen.kernel
+  const { records, db, actor, needs } = seen.kernel
   const put = (id: string, text: string, name = 'note') =>
     db.tx(t => records.put(t, actor, { kind: name, id, scope: { kind: 'global' }, spec: { text } }))
   await put('good', 'hello')
   await put('bad', 'poison')
   await put('odd', 'raw', 'stranger')
-  await reconcile.settled([{ kind: 'note', id: 'bad' }], { timeoutMs: 5000 })
+  await needs.reconcile.settled([{ kind: 'note', id: 'bad' }], { timeoutMs: 5000 })
   const { body } = await host.request('GET', '/api/status')
   assert.is(body.daemon.status, 'degraded')
   assert.equal(body.health.reconcile.failing, ['note'])
@@ -200,7 +200,7 @@ test('a record that cannot be applied and a plugin that fails are named, and the
   ])
   assert.match(report.items[2].message, 'cannot be read')
   await put('bad', 'healed')
-  await reconcile.settled([{ kind: 'note', id: 'bad' }], { timeoutMs: 5000 })
+  await needs.reconcile.settled([{ kind: 'note', id: 'bad' }], { timeoutMs: 5000 })
   assert.equal((await host.request('GET', '/api/status')).body.health.reconcile.failing, [])
   await host.close()
 })

@@ -4,6 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault } from '../../kernel/plugin.js'
 import daemon from '../../plugins/daemon/index.js'
+import { base } from '../../plugins/index.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 import { plain } from '../kernel/host/scene.js'
 import { codes, doctor, guest } from './guest-plugin.js'
@@ -14,7 +15,9 @@ test('plugins are listed with their state and shown with what they hold and what
   const svc = await boot({ plugins: [daemon, plugin, plain('late', { requires: ['none@1'] })] })
   const { plugins } = (await svc.request('GET', '/api/plugins')).body
   assert.equal(
-    plugins.map(({ name, state, reason }: Record<string, string>) => [name, state, reason]),
+    plugins
+      .filter(({ name }: { name: string }) => !base.some(one => one.name === name))
+      .map(({ name, state, reason }: Record<string, string>) => [name, state, reason]),
     [
       ['daemon', 'active', undefined],
       ['guest', 'active', undefined],
@@ -22,7 +25,7 @@ test('plugins are listed with their state and shown with what they hold and what
     ],
   )
   const shown = async () => (await svc.request('GET', '/api/plugins/guest')).body.plugin
-  assert.equal((await shown()).requires, ['daemon@1'])
+  assert.equal((await shown()).requires, ['daemon@1', 'reconcile@1'])
   assert.ok((await shown()).holds.includes('tap daemon.admission'))
   assert.equal((await shown()).faults, [])
   const { body } = await svc.request('GET', '/api/plugins/daemon')

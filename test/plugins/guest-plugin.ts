@@ -18,9 +18,11 @@ import {
   type StatusMember,
   StatusMembers,
 } from '../../plugins/daemon/api.js'
+import { Reconcile } from '../../plugins/reconcile/api.js'
 import type { TestKernel } from '../harness/kernel.js'
 
-type Probe = { kernel: PluginKernel<{ daemon: typeof Daemon }>; daemon: DaemonApi }
+const needs = { daemon: Daemon, reconcile: Reconcile }
+type Probe = { kernel: PluginKernel<typeof needs>; daemon: DaemonApi }
 
 /** A plugin that contributes what a test wants and lets the test look at the kernel from a plugin's side. */
 export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refuse?: Fault } = {}) {
@@ -30,10 +32,10 @@ export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refus
   const plugin: Plugin = definePlugin({
     name: 'guest',
     version: '1.0.0',
-    requires: { daemon: Daemon },
+    requires: needs,
     service: async () =>
       class {
-        constructor(readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+        constructor(readonly kernel: PluginKernel<typeof needs>) {
           seen.kernel = kernel
           seen.daemon = kernel.needs.daemon
           const { refuse } = parts

@@ -23,10 +23,10 @@ const PACE = 10
 const PUBLISHED_MS = 100
 
 /** A kernel whose time stands still while one looks, and the look. */
-async function start(plugins: readonly Plugin[], more: { critical?: readonly string[] } = {}) {
+async function start(plugins: readonly Plugin[], more: { critical?: readonly string[]; bare?: boolean } = {}) {
   const time = new WaitingTime()
   const { plugin: watcher, kernel } = probe()
-  const svc = await time.during(boot({ plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
+  const svc = await time.during(boot({ bare: true, plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
   const change = <T>(work: Promise<T>) => time.during(work, PACE)
   const look = async () => {
     await time.clock.advance(PUBLISHED_MS)
@@ -40,7 +40,7 @@ type World = Awaited<ReturnType<typeof start>>
 async function withKernel(
   plugins: readonly Plugin[],
   use: (world: World) => Promise<void>,
-  more: { critical: readonly string[] } = { critical },
+  more: { critical: readonly string[]; bare?: boolean } = { critical },
 ) {
   const world = await start(plugins, more)
   try {
@@ -68,7 +68,7 @@ test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer
       }
       assert.equal(host.faults(), [])
     },
-    { critical: [] },
+    { critical: [], bare: true },
   ))
 
 test('what is on the surface of each plugin can be told to others', () => {

@@ -1,5 +1,5 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
-import { KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
+import { isDropIn, KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
 
 /** What a person writes, as far as a schema can say it: rules that are code are left out. */
 const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions: ['check', 'trim'] }
@@ -10,7 +10,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
   const { kinds = [], events = [], settings = [], routes = [], registries = [], taps = [], tables = [] } = surface
   const needs = Object.values(requires).flatMap(need => ('id' in need ? need.id : []))
   // One that replaces a plugin has that one's configuration paths, and may repeat the migrations that it inherits.
-  const isDropIn = name.includes('.') && replaces === undefined
+  const isOwnDropIn = isDropIn(name) && replaces === undefined
   const [prefix, inherited = prefix] = [name, replaces].flatMap(one => (one === undefined ? [] : tablePrefix(one)))
   return [
     ...kinds.flatMap(kind => [
@@ -19,7 +19,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
     ]),
     ...events.flatMap(event => unconvertible(`event ${event.name}`, event.payload, {})),
     ...settings.flatMap(({ path, schema }) => [
-      ...(isDropIn && !path.startsWith(`plugins.${name}.`) ? [`setting ${path}: not below plugins.${name}.`] : []),
+      ...(isOwnDropIn && !path.startsWith(`plugins.${name}.`) ? [`setting ${path}: not below plugins.${name}.`] : []),
       ...unconvertible(`setting ${path}`, schema, WRITTEN),
     ]),
     ...routes.flatMap(({ method, path, query, body, replies }) => {
@@ -35,7 +35,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
     ...tables.flatMap(({ id, sql }) =>
       [...sql.matchAll(/\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?["'`[]?(\w+)/gi)]
         .map(([, table = '']) => table)
-        .filter(table => name.includes('.') && ![prefix, inherited].some(start => table.startsWith(`${start}`)))
+        .filter(table => isDropIn(name) && ![prefix, inherited].some(start => table.startsWith(`${start}`)))
         .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}`),
     ),
     ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type Actor, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, isDropIn, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionInstalled, ExtensionRemoved, ExtensionUpdated } from './events.js'
 import { type Files, isThere, namesIn } from './files.js'
@@ -59,7 +59,7 @@ export class Ledger {
       sourcesOf(name).some(source => records.count({ source }) > 0) ||
       isIn('extensions_binding', 'name = ?', name) ||
       // Without a dot the tables are those of a plugin of the package.
-      (name.includes('.') && isIn('kernel_migration', 'owner = ?', name))
+      (isDropIn(name) && isIn('kernel_migration', 'owner = ?', name))
     )
   }
 
@@ -193,7 +193,7 @@ export class Ledger {
  */
 function sourcesOf(name: string): Party[] {
   const own = { kind: 'extension', id: name }
-  return name.includes('.') ? [own, { kind: 'daemon', id: name }] : [own]
+  return isDropIn(name) ? [own, { kind: 'daemon', id: name }] : [own]
 }
 
 /** Where the new files lie in the folder of an intent. */

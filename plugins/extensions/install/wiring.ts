@@ -1,4 +1,4 @@
-import type { Fault, PluginKernel, Tx } from '../../../kernel/plugin.js'
+import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified } from './trust.js'
@@ -33,7 +33,7 @@ export function installerFor(kernel: PluginKernel, { disabling, look, kinds, swe
     purge: async name => {
       // What runs of it goes first. A name without a dot has no code in the daemon, and so no tables.
       await look(name)
-      if (name.includes('.')) await kernel.dropIns.purge(name)
+      if (isDropIn(name)) await kernel.dropIns.purge(name)
       await sweep()
     },
   })
@@ -42,7 +42,7 @@ export function installerFor(kernel: PluginKernel, { disabling, look, kinds, swe
 /** Removes the records of kinds that nobody else has, whoever wrote them: of those it brought, and of all that begin with its name. */
 function forgetKinds({ records, actor }: PluginKernel, t: Tx, extension: string, brought: readonly string[]): void {
   const isOwn = (name: string) =>
-    brought.includes(name) || (extension.includes('.') && `${name}.`.startsWith(`${extension}.`))
+    brought.includes(name) || (isDropIn(extension) && `${name}.`.startsWith(`${extension}.`))
   for (const { name: kind, registered } of records.kinds()) {
     if (registered || !isOwn(kind)) continue
     for (const { id, source } of records.list({ kind })) records.delete(t, { ...actor, source }, { kind, id })

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { DropIns } from '../../../kernel/plugin.js'
-import { boot } from '../../harness/kernel.js'
+import { bootBare as boot } from '../../harness/kernel.js'
 import { plain, refusal } from './scene.js'
 
 type Svc = Awaited<ReturnType<typeof boot>>

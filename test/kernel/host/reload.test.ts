@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { PluginKernel } from '../../../kernel/plugin.js'
-import { boot } from '../../harness/kernel.js'
+import { bootBare as boot } from '../../harness/kernel.js'
 import { boom, plain, refusal, Said } from './scene.js'
 
 const base = plain('base', { provides: 'base@1' })

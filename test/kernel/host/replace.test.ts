@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Needs, Plugin, PluginKernel } from '../../../kernel/plugin.js'
-import { boot, temporaryFolder } from '../../harness/kernel.js'
+import { bootBare as boot, temporaryFolder } from '../../harness/kernel.js'
 import { boom, plain, refusal } from './scene.js'
 
 const tables = [{ id: '001', sql: 'CREATE TABLE base_count (n INTEGER NOT NULL) STRICT;' }]
@@ -139,7 +139,7 @@ test('a table of its own that is named as those of the plugin it replaces is ref
 })
 
 test('a drop-in inherits no stream that it does not replace', async () => {
-  const thief = plain('vendor.thief', { inherits: [{ stream: 'base', prefix: 'base_', migrations: tables }] })
+  const thief = plain('vendor.thief', { inherits: [{ stream: 'base', prefixes: ['base_'], migrations: tables }] })
   const svc = await boot({ plugins: [base, thief] })
   const { state } = svc.kernel.host.plugins().at(-1) ?? {}
   assert.match(state?.status === 'failed' ? state.error : '', /vendor\.thief .*inherit/)

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Room } from '../../../kernel/contract/disk.js'
 import { openStore } from '../../../kernel/store/index.js'
-import type { Room } from '../../../kernel/store/room.js'
 import { codeOf, inFolder, openAt, rowsById, smallDisk, writeThree } from './harness.js'
 
 test('a short write goes on where it ended, and nobody notices', () =>

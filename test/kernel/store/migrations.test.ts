@@ -72,7 +72,7 @@ test('an owner that is forgotten leaves no table behind, and begins anew; others
   }))
 
 const own = { id: '1', sql: 'CREATE TABLE acme_shop_extra (id INTEGER PRIMARY KEY)' }
-const inherited = { stream: 'shop', prefix: 'shop_', migrations: [first] }
+const inherited = { stream: 'shop', prefixes: ['shop_'], migrations: [first] }
 
 test('who inherits a stream brings it up to date, writes its tables, and keeps migrations of its own apart from it', () =>
   inFolder(async folder => {
@@ -131,7 +131,7 @@ test('several owners share a stream that one of them had alone, each with tables
     const before = await openAt(folder)
     before.migrate('shop', [first, event])
     await before.close()
-    const part = { stream: 'shop', prefix: 'shop_event', migrations: [event] }
+    const part = { stream: 'shop', prefixes: ['shop_event'], migrations: [event] }
     for (const kept of [folder, undefined]) {
       const use = async (at: string) => {
         const store = await openAt(at)

@@ -6,7 +6,8 @@ import {
   type InstalledExtension,
   readManifest,
 } from '../../../plugins/extensions/api.js'
-import { Families } from '../../../plugins/extensions/families.js'
+import { Families } from '../../../plugins/extensions/load/families.js'
+import { Reconcile } from '../../../plugins/reconcile/api.js'
 
 /** What a test makes of the extensions that there are. */
 export interface FakeExtensions extends Pick<ExtensionsApi, 'installed'> {
@@ -20,6 +21,8 @@ export interface FakeExtensions extends Pick<ExtensionsApi, 'installed'> {
   unload(name: string): Promise<void>
 }
 
+const needs = { reconcile: Reconcile }
+
 /** A plugin in the place of `extensions` that loads what it is told to. */
 export function fakeExtensions() {
   const seen = {} as { service: Service }
@@ -29,7 +32,7 @@ export function fakeExtensions() {
     readonly #families: Families
     readonly #all = new Map<string, InstalledExtension>()
 
-    constructor(private readonly kernel: PluginKernel) {
+    constructor(private readonly kernel: PluginKernel<typeof needs>) {
       this.changed = kernel.hooks.notify('changed')
       this.disabling = kernel.hooks.gate('disabling')
       this.#families = new Families(kernel)
@@ -73,7 +76,7 @@ export function fakeExtensions() {
     }
 
     async quiet() {
-      while (this.kernel.reconcile.health().some(({ pending }) => pending > 0))
+      while (this.kernel.needs.reconcile.health().some(({ pending }) => pending > 0))
         await new Promise(resolve => setTimeout(resolve, 1))
     }
 
@@ -92,6 +95,7 @@ export function fakeExtensions() {
   const plugin = definePlugin({
     name: 'extensions',
     version: '0.0.0',
+    requires: needs,
     provides: Extensions,
     service: async () => Service,
   }).surface({})

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { definePlugin, event, kind, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
 import { daemon, resources, workspaces } from '../../../plugins/index.js'
+import { Reconcile } from '../../../plugins/reconcile/api.js'
 import { boot } from '../../harness/kernel.js'
 
 const name = 'acme.flood'
@@ -15,7 +16,9 @@ const { reconciler } = surfaceOf<{ project(ids: readonly string[]): void }>()
 const SELF = 'self'
 
 /** What it does until its signal aborts; each asks for more than anybody has to give. */
-type Flood = (kernel: PluginKernel, signal: AbortSignal) => Promise<void>
+const needs = { reconcile: Reconcile }
+type FloodKernel = PluginKernel<typeof needs>
+type Flood = (kernel: FloodKernel, signal: AbortSignal) => Promise<void>
 const floods: Readonly<Record<string, Flood>> = {
   async 'tells of events, a transaction each'({ db, events }, signal) {
     while (!signal.aborted) {
@@ -29,13 +32,13 @@ const floods: Readonly<Record<string, Flood>> = {
     }
     while (!signal.aborted) await db.tx(many).catch(() => {})
   },
-  async 'marks its records'({ db, records, reconcile, actor }, signal) {
+  async 'marks its records'({ db, records, needs, actor }, signal) {
     const ids = Array.from({ length: 100 }, (_, n) => `drop-${n}`)
     const scope = { kind: 'global' } as const
     await db.tx(t => ids.map(id => records.put(t, actor, { kind: Drop, id, scope, spec: {} })))
     while (!signal.aborted) {
       try {
-        reconcile.mark(ids.map(id => ({ kind: Drop.name, id })))
+        needs.reconcile.mark(ids.map(id => ({ kind: Drop.name, id })))
       } catch {
         // It goes on all the same.
       }
@@ -54,7 +57,7 @@ async function under(flood: Flood) {
   let last = () => 0
   let passed = 0
   class Flooding {
-    constructor(private readonly kernel: PluginKernel) {
+    constructor(private readonly kernel: FloodKernel) {
       last = () => kernel.events.last()
     }
     run(signal: AbortSignal) {
@@ -62,10 +65,11 @@ async function under(flood: Flood) {
     }
     project(ids: readonly string[]) {
       passed += ids.length
-      if (ids.includes(SELF)) for (let n = 0; n < 500; n++) this.kernel.reconcile.mark([{ kind: Drop.name, id: SELF }])
+      if (ids.includes(SELF))
+        for (let n = 0; n < 500; n++) this.kernel.needs.reconcile.mark([{ kind: Drop.name, id: SELF }])
     }
   }
-  const plugin = definePlugin({ name, version: '1.0.0', service: async () => Flooding }).surface({
+  const plugin = definePlugin({ name, version: '1.0.0', requires: needs, service: async () => Flooding }).surface({
     kinds: [Drop],
     events: [Seen],
     reconcilers: [reconciler({ kind: Drop, run: (self, { records }) => self.project(records.map(({ id }) => id)) })],

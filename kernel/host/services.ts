@@ -1,0 +1,86 @@
+import type { Clock } from '../contract/clock.js'
+import type { Consumer, Plugin } from '../contract/plugin.js'
+import type { Scope } from '../contract/scope.js'
+import { OwnedScope } from '../scope.js'
+import { needsOf } from './plan.js'
+
+interface Provided {
+  readonly plugin: Plugin
+  readonly service: unknown
+  readonly scope: Scope
+}
+
+/** What plugins provide, by the id of its token, and what each plugin that requires it is handed. */
+export class Services {
+  readonly #provided = new Map<string, Provided>()
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly consumer: (name: string, scope: Scope) => Consumer,
+  ) {}
+
+  has(id: string): boolean {
+    return this.#provided.has(id)
+  }
+
+  provide(plugin: Plugin, service: unknown, scope: Scope): void {
+    if (plugin.provides) this.#provided.set(plugin.provides.id, { plugin, service, scope })
+  }
+
+  withdraw({ provides }: Plugin): void {
+    if (provides) this.#provided.delete(provides.id)
+  }
+
+  /** What a plugin is handed for its needs, by their names; an optional one is looked up whenever it is read. */
+  for(plugin: Plugin, scope: Scope): Record<string, unknown> {
+    const { name } = plugin
+    return Object.fromEntries(
+      needsOf(plugin).map(need => [
+        need.name,
+        need.hard ? this.#view(need.id, this.consumer(name, scope)) : this.#whenThere(need.id, name, scope),
+      ]),
+    )
+  }
+
+  #view(id: string, consumer: Consumer): unknown {
+    const found = this.#provided.get(id)
+    return found?.plugin.view ? found.plugin.view(found.service, consumer) : found?.service
+  }
+
+  /** The view of a consumer that outlives its provider is gone with the provider; of the next one it gets another. */
+  #whenThere(id: string, name: string, scope: Scope): { readonly current?: unknown } {
+    let seen: { provided: Provided; view: unknown } | undefined
+    const make = (provided: Provided) => {
+      if (!provided.plugin.view) return provided.service
+      return this.#view(id, this.consumer(name, this.#scopeOfBoth(name, id, scope, provided.scope)))
+    }
+    const look = () => {
+      const provided = this.#provided.get(id)
+      if (!provided) return undefined
+      if (seen?.provided !== provided) seen = { provided, view: make(provided) }
+      return seen.view
+    }
+    return {
+      get current() {
+        return look()
+      },
+    }
+  }
+
+  /** A scope that ends with the one of two that ends first, and is then forgotten by the other. */
+  #scopeOfBoth(name: string, id: string, consumer: Scope, provider: Scope): Scope {
+    const scope = new OwnedScope(name, this.clock)
+    const ends: (() => Promise<void>)[] = []
+    const release = async () => {
+      if (scope.signal.aborted) return
+      const errors = await scope.release(RELEASE_MS)
+      for (const end of ends) await end()
+      if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '))
+    }
+    ends.push(consumer.defer(`view of ${id}`, release), provider.defer(`view of ${id} for ${name}`, release))
+    return scope
+  }
+}
+
+/** Milliseconds for each step of releasing what a service holds for a consumer. */
+const RELEASE_MS = 4000

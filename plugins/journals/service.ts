@@ -1,0 +1,24 @@
+import { type Consumer, openJournal, type PluginKernel, type Timer } from '../../kernel/plugin.js'
+import type { JournalsApi } from './api.js'
+
+/** Opens journals below the home, on the kernel's clock. */
+export class JournalsService {
+  constructor(private readonly kernel: PluginKernel) {}
+
+  /** What one plugin is handed: the journals that it opens hang on its scope. */
+  for({ scope }: Consumer): JournalsApi {
+    const { home, clock, disk } = this.kernel
+    const timers = {
+      setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
+      clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
+    }
+    return {
+      open: async (path, options) => {
+        const dir = home.path(...path)
+        const journal = await openJournal({ intact: true, ...options, dir, timers, room: disk.room })
+        journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
+        return journal
+      },
+    }
+  }
+}

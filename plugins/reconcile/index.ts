@@ -1,0 +1,17 @@
+import { definePlugin, perConsumer } from '../../kernel/plugin.js'
+import { Reconcile } from './api.js'
+import type { ReconcileLoop } from './loop.js'
+
+/** Follows records: what the reconcilers on all surfaces project into the runtime is kept as the records are. */
+export default definePlugin({
+  name: 'reconcile',
+  version: '0.1.0',
+  provides: perConsumer(Reconcile, (self: ReconcileLoop, { name }) => self.for(name)),
+  service: () => import('./loop.js').then(module => module.ReconcileLoop),
+}).surface({
+  hooks: {
+    known: (self, change) => self.known(change),
+    written: (self, t, written) => self.written(t, written),
+    projected: self => self.projected(),
+  },
+})
