@@ -1,6 +1,6 @@
 import type { Route } from '../../kernel/plugin.js'
-import { provisions } from '../../plugins/extensions/manifest.js'
-import { hostMethods } from '../../plugins/extensions/permissions.js'
+import { provisions } from '../../plugins/extensions/manifest/manifest.js'
+import { hostMethods } from '../../plugins/extensions/manifest/permissions.js'
 import { MARKETPLACE_CONSENTS } from '../../plugins/extensions/subprocess/grants.js'
 import { Answer, PROTOCOL_VERSIONS } from '../../plugins/extensions/subprocess/handshake.js'
 import { SnapshotParams } from '../../plugins/extensions/subprocess/host-api.js'
