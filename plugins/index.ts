@@ -6,6 +6,7 @@ import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
 import extensions from './extensions/index.js'
+import { markInTree } from './extensions/load/wrapped.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import journals from './journals/index.js'
@@ -66,6 +67,8 @@ export const inTree: readonly Plugin[] = [
   bridges,
   bundles,
 ]
+
+markInTree(inTree)
 
 /** Names of the plugins without which a boot stops. */
 export const critical = ['daemon', 'reconcile', 'resources'] as const

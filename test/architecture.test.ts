@@ -37,6 +37,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/test.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
+  'plugins/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/sessions/requests/open-inside.ts':

@@ -10,6 +10,7 @@ import { namespaceProblems } from '../manifest/namespace.js'
 import { resolveInside } from '../manifest/paths.js'
 import { importModule } from './import-module.js'
 import { leftOutOf, SHARED } from './left-out.js'
+import { wrappedPlugin } from './wrapped.js'
 
 /** Bounds of a folder whose code is loaded into the daemon. */
 const MAX_FILES = 20_000
@@ -203,6 +204,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
     const has = plugin[key as 'name' | 'version' | 'replaces']
     if (has !== want) throw bad(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
   }
+  const wrapped = wrappedPlugin(plugin.surface)
+  if (wrapped !== undefined) throw bad(`its surface is that of the plugin ${wrapped}; ${NO_WRAPPER}`)
   const prefix = `/api/ext/${name}`
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
@@ -211,6 +214,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   return { plugin: plugin as Plugin, module: file }
 }
 
+const NO_WRAPPER =
+  'a replacement has routes of its own, and what only adds something taps hooks, see docs/extensions.md'
 const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
 
 /** Without a package.json of its own code is a module; npm writes one that says otherwise. */
