@@ -147,7 +147,20 @@ const rules: Rule[] = [
     mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
   },
   {
-    says: 'a plugin imports the public kernel, schemas, itself and the api of other plugins',
+    says: 'kernel/kit imports packages, itself, the contract and schemas/kernel',
+    broken: s =>
+      only(
+        s,
+        'kernel/kit',
+        to => isPackage(to) || inside(to, 'schemas/kernel') || /^kernel\/(contract|kit)\//.test(to),
+      ),
+    mutants: [
+      ['kernel/kit/a.ts', "import { x } from '../records/store.js'"],
+      ['kernel/kit/a.ts', "import type { Clock } from '../clock.js'"],
+    ],
+  },
+  {
+    says: 'a plugin imports the public kernel, the kit, schemas, itself and the api of other plugins',
     broken: s =>
       s.file === 'plugins/index.ts'
         ? []
@@ -157,6 +170,7 @@ const rules: Rule[] = [
               isPackage(to) ||
               to === 'kernel/index.ts' ||
               to === 'kernel/plugin.ts' ||
+              inside(to, 'kernel/kit') ||
               inside(to, 'schemas') ||
               inside(to, own) ||
               /^plugins\/[^/]+\/api\.ts$/.test(to)
@@ -165,6 +179,7 @@ const rules: Rule[] = [
     mutants: [
       ['plugins/a/service.ts', "import { x } from '../b/service.js'"],
       ['plugins/a/service.ts', "import { x } from '../../kernel/records/store.js'"],
+      ['plugins/a/service.ts', "import { x } from '../../kernel/kitchen/sink.js'"],
       ['plugins/a/index.ts', "export { x } from '../../cli/client.js'"],
     ],
   },
@@ -365,7 +380,6 @@ for (const rule of rules) {
 const MOST_FILES = 20
 /** Folders with more, and why. */
 const CROWDED: Readonly<Record<string, string>> = {
-  kernel: 'its rooms are being cut',
   'kernel/contract': 'its rooms are being cut',
   bench: 'one file for each program that is measured',
 }
@@ -419,13 +433,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1096, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1165, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7575,
+    standsAt: 7262,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -1,3 +1,4 @@
+import { SecretResolvers } from '../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   DbCheckpointReply,
@@ -13,6 +14,7 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import { Events } from '../events/api.js'
 import { Reconcile } from '../reconcile/api.js'
 import {
   Checks,
@@ -33,16 +35,16 @@ const area = 'Daemon status and control'
 export default definePlugin({
   name: 'daemon',
   version: '0.1.0',
-  requires: { reconcile: Reconcile },
+  requires: { events: Events, reconcile: Reconcile },
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  declares: [StatusMembers, Checks, KnownNames],
+  declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
   commands: [
     {
       path: 'db verify',

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import {
   type Actor,
   type Gate,
@@ -22,6 +23,7 @@ import type {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import {
   type Check,
@@ -50,6 +52,7 @@ import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
+import { variablesOf } from './variables.js'
 
 /** Milliseconds that a contributor of the status has. */
 const MEMBER_DEADLINE_MS = 2000
@@ -57,15 +60,18 @@ const MEMBER_DEADLINE_MS = 2000
 /** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
-export type DaemonNeeds = { readonly reconcile: typeof Reconcile }
+export type DaemonNeeds = { readonly events: typeof Events; readonly reconcile: typeof Reconcile }
 
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
 
+  readonly variables: SecretResolver
+
   constructor(private readonly kernel: PluginKernel<DaemonNeeds>) {
     this.admission = kernel.hooks.gate('admission')
+    this.variables = variablesOf(kernel.env)
   }
 
   get draining(): boolean {
@@ -84,7 +90,9 @@ export class DaemonService implements DaemonApi {
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
     if (this.draining === draining) return
     this.#admission = draining ? 'draining' : 'active'
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }))
+    await this.kernel.db.tx(t =>
+      this.kernel.needs.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }),
+    )
   }
 
   /** First step of a shutdown: nothing new begins. */
@@ -96,7 +104,7 @@ export class DaemonService implements DaemonApi {
   async announce(signal: AbortSignal): Promise<void> {
     const { version, pid } = this.kernel.host
     await this.kernel.db.tx(t =>
-      this.kernel.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
+      this.kernel.needs.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
     )
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }

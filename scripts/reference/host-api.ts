@@ -25,7 +25,7 @@ const parameters = (rows: string[][]) => table(['parameter', 'type', 'default', 
 
 function ofRoute({ path, query, body }: Route): string[][] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [code(name), 'text', 'required', ''])
-  const rest = [query, body].flatMap(schema => (schema ? rowsOf(membersOf(jsonOf(schema))) : []))
+  const rest = [query, body].flatMap(part => (part && 'kind' in part ? rowsOf(membersOf(jsonOf(part))) : []))
   return [...names, ...rest]
 }
 

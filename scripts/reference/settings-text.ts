@@ -4,6 +4,10 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'http.enabled': 'Whether TCP is served; `auto`: where the system tells which local user is at the other end',
   'http.host': 'Address that TCP listens on',
   'http.port': 'Port that TCP listens on; 0: any free one, named in `daemon.json`',
+  'http.allowed_hosts':
+    'Names that the Host header may have beside those of loopback, each with a port or for any port',
+  'http.authenticator':
+    'Plugin that has to run for TCP to be served; required when `http.host` is beyond loopback. Empty: none',
   'http.max_streams':
     'Streams that may be open through one listener at a time; the next one gets 429 `too_many_streams`',
   'log.level': 'Least severity of lines that are logged',

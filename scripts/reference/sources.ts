@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 const folder = path.join(import.meta.dirname, '../../plugins')
+const kit = path.join(import.meta.dirname, '../../kernel/kit')
 
 /** Every source of every plugin. */
 export const pluginSources = (): { readonly plugin: string; readonly file: string; readonly text: string }[] =>
@@ -12,6 +13,12 @@ export const pluginSources = (): { readonly plugin: string; readonly file: strin
       const [plugin = '', ...inner] = file.split(path.sep)
       return { plugin, file: inner.join('/'), text: readFileSync(path.join(folder, file), 'utf8') }
     })
+
+/** The sources of `svc/kit`. */
+export const kitSources = (): { readonly file: string; readonly text: string }[] =>
+  readdirSync(kit)
+    .sort()
+    .map(file => ({ file, text: readFileSync(path.join(kit, file), 'utf8') }))
 
 /** The `api.ts` of each plugin that has one: what others may import, and the only place where types of hooks are. */
 export const apis = () => pluginSources().filter(({ file }) => file === 'api.ts')

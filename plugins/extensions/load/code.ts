@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Serial } from '../../../kernel/kit/serial.js'
 import { type Plugin, readRegularFile } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
@@ -80,7 +81,7 @@ export class CodeCache {
   /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
   readonly #given = new Map<string, number>()
   #spent = false
-  #sweeping: Promise<void> = Promise.resolve()
+  readonly #sweeps = new Serial()
 
   constructor(private readonly dir: string) {}
 
@@ -97,7 +98,7 @@ export class CodeCache {
     const hash = await hashTree(root, files)
     const folder = path.join(this.dir, hash, name)
     this.keep(hash)
-    await this.#sweeping
+    await this.#sweeps.idle()
     if (existsSync(folder)) return { hash, folder }
     const staged = path.join(this.dir, `.${unique}`)
     this.keep(`.${unique}`)
@@ -141,8 +142,7 @@ export class CodeCache {
   /** Removes the copies that nobody has: of an earlier daemon, or given back. */
   sweep(): Promise<void> {
     this.#spent = false
-    this.#sweeping = this.#sweeping.then(() => this.#sweep())
-    return this.#sweeping
+    return this.#sweeps.run(() => this.#sweep())
   }
 
   async #sweep(): Promise<void> {
