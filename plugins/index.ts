@@ -7,6 +7,7 @@ import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
+import { markInTree } from './extensions/load/wrapped.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import journals from './journals/index.js'
@@ -70,6 +71,8 @@ export const inTree: readonly Plugin[] = [
   bridges,
   bundles,
 ]
+
+markInTree(inTree)
 
 /** Names of the plugins without which a boot stops. */
 export const critical = ['daemon', 'events', 'journals', 'reconcile', 'resources'] as const
