@@ -6,8 +6,8 @@ import type { Plugin } from '../kernel/plugin.js'
 import { version } from '../kernel/version.js'
 import { inTree } from '../plugins/index.js'
 import { clientTypes, type Document } from './client-types.js'
-import type { CommandData, ModuleCommand } from './command-data.js'
-import { describeRoutes } from './describe-commands.js'
+import type { CommandData, ModuleCommand } from './commands/command-data.js'
+import { describeRoutes } from './commands/describe-commands.js'
 import { localCommands } from './local.js'
 
 // Runs after the code is built: writes commands.json beside itself, schemas/openapi.json and client/operations.ts, from the surfaces alone.

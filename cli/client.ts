@@ -3,7 +3,7 @@ import { type Exchange, exchange, readEvents, readText, resuming } from '../clie
 import type { ServerEvent } from '../client/sse.js'
 import { type Address, brokenFault, hangingFault, unreachableFault } from './address.js'
 import { CliFault, exitCodes, replyFault } from './fault.js'
-import type { Progress } from './progress.js'
+import type { Progress } from './show/progress.js'
 
 /** A request may take as long as it needs while the daemon shows that it lives: asked so often, it has so long to answer. */
 const defaultProbe = { everyMs: 5000, withinMs: 5000 }

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { homeOfEnv } from './address.js'
-import { SAFE_MODE } from './daemon-arguments.js'
-import { loadDaemon } from './load-daemon.js'
+import { SAFE_MODE } from './daemon/daemon-arguments.js'
+import { loadDaemon } from './daemon/load-daemon.js'
 
 // What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
 const exit = process.exit.bind(process)

@@ -1,6 +1,6 @@
 import type { CommandContext, CommandTerminal } from '../kernel/contract/command.js'
 import type { Env } from './address.js'
-import type { CommandData } from './command-data.js'
+import type { CommandData } from './commands/command-data.js'
 
 /** A stream that text is written to. */
 export interface Sink {

@@ -1,10 +1,10 @@
 import type { CommandContext } from '../kernel/contract/command.js'
 import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
 import type { Client } from './client.js'
-import type { CommandData } from './command-data.js'
+import type { CommandData } from './commands/command-data.js'
 import type { Io } from './io.js'
-import type { Output } from './output.js'
-import type { Progress } from './progress.js'
+import type { Output } from './show/output.js'
+import type { Progress } from './show/progress.js'
 
 /** What a command of the command line itself gets: more than others, since it works without a daemon. */
 export interface LocalContext extends CommandContext {
@@ -42,7 +42,7 @@ export const localCommands: readonly LocalCommand[] = [
         summary: 'begin a new catalog where svc.db is missing; all other files stay',
       },
     ],
-    load: () => import('./start-daemon.js').then(module => module.startDaemon),
+    load: () => import('./daemon/start-daemon.js').then(module => module.startDaemon),
   },
   {
     kind: 'local',
@@ -50,7 +50,7 @@ export const localCommands: readonly LocalCommand[] = [
     summary: 'Stop the daemon of this home and wait until it is gone',
     args: [],
     options: [],
-    load: () => import('./stop-daemon.js').then(module => module.stopDaemon),
+    load: () => import('./daemon/stop-daemon.js').then(module => module.stopDaemon),
   },
   {
     kind: 'local',
@@ -70,7 +70,7 @@ export const localCommands: readonly LocalCommand[] = [
     summary: 'Print a completion script: eval "$(svc completion bash)"',
     args: [{ name: 'shell', summary: 'bash, zsh or fish' }],
     options: [],
-    load: () => import('./completion.js').then(module => module.printCompletion),
+    load: () => import('./commands/completion.js').then(module => module.printCompletion),
   },
   {
     kind: 'local',

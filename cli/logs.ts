@@ -3,11 +3,11 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ColorName } from '../kernel/contract/command.js'
 import { openRegularFileSync, unreadable } from '../kernel/kit/read-file.js'
+import { logFiles, logPath } from './daemon/log-file.js'
 import { usageFault } from './fault.js'
 import type { LocalContext } from './local.js'
-import { logFiles, logPath } from './log-file.js'
-import type { Output } from './output.js'
-import { jsonText } from './text.js'
+import type { Output } from './show/output.js'
+import { jsonText } from './show/text.js'
 
 /** From the least to what matters most. */
 const levels = ['debug', 'info', 'warn', 'error'] as const

@@ -4,16 +4,16 @@ import type { CommandContext } from '../kernel/contract/command.js'
 import { Fault } from '../kernel/contract/errors.js'
 import { findAddress, homeOfEnv } from './address.js'
 import { Client } from './client.js'
-import { type CommandData, loadCommandData, type ModuleCommand } from './command-data.js'
+import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
+import { type Entry, type Found, findCommand } from './commands/find-command.js'
+import { commandHelp, groupHelp } from './commands/help.js'
+import type { Given } from './commands/parse-command.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
-import { type Entry, type Found, findCommand } from './find-command.js'
-import { commandHelp, groupHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LocalContext, localCommands } from './local.js'
-import { Output, outputModeOf, widthOf } from './output.js'
-import type { Given } from './parse-command.js'
-import { Progress } from './progress.js'
-import { cleanText } from './text.js'
+import { Output, outputModeOf, widthOf } from './show/output.js'
+import { Progress } from './show/progress.js'
+import { cleanText } from './show/text.js'
 import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
 /** Runs one command line and returns its exit code. Never throws. */
@@ -34,7 +34,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
     // The parser is the largest part of a call, and help does without.
-    const { parseCommand } = await import('./parse-command.js')
+    const { parseCommand } = await import('./commands/parse-command.js')
     const given = parseCommand(found.entry, found.rest)
     out = new Output(io, mode, given.quiet)
     const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
@@ -94,7 +94,7 @@ async function disableSurely(ask: () => Promise<void>, given: Given, { io, home,
   try {
     await ask()
   } catch (unreached) {
-    const { disableLater, isUnreached } = await import('./disable-later.js')
+    const { disableLater, isUnreached } = await import('./daemon/disable-later.js')
     if (!isUnreached(unreached) || given.options.workspace !== undefined) throw unreached
     await disableLater({ home, name, out, signal: io.signal, unreached, ask })
   }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { exitCodes } from './fault.js'
 import { Interrupts } from './interrupts.js'
 import { run } from './run.js'
-import { terminalOf } from './terminal.js'
+import { terminalOf } from './show/terminal.js'
 
 /** After Ctrl-C a command has this long to end by itself. */
 const interruptMs = 100

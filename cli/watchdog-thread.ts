@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { closeSync, writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isStopAsked } from './home-notes.js'
-import { openLog } from './log-file.js'
-import { noteEnd, type Succession } from './restart-limit.js'
-import { writeSuspect } from './suspect.js'
-import { BEATS, STOPPING, type WatchdogData } from './watchdog-data.js'
+import { isStopAsked } from './daemon/home-notes.js'
+import { openLog } from './daemon/log-file.js'
+import { noteEnd, type Succession } from './daemon/restart-limit.js'
+import { writeSuspect } from './daemon/suspect.js'
+import { BEATS, STOPPING, type WatchdogData } from './daemon/watchdog-data.js'
 
 /** Who holds the main thread. */
 export interface Culprit {

@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
-import { pick } from './cells.js'
 import { CliFault } from './fault.js'
 import type { Io } from './io.js'
+import { pick } from './show/cells.js'
 
 /** What is asked of the daemon here. */
 interface Asks {

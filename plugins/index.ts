@@ -72,7 +72,7 @@ export const critical = ['daemon', 'reconcile', 'resources'] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
-  return (await import('./extensions/replacements.js')).readReplacements(names, start)
+  return (await import('./extensions/load/replacements.js')).readReplacements(names, start)
 }
 
 /** Phases of a shutdown, first to last; `http` and `socket` are the kernel's own. */

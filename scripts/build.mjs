@@ -71,7 +71,7 @@ function filesBelow(folder) {
 }
 
 /** What the daemon runs; no chunk of any entry. */
-const daemonCode = { 'run-daemon': 'cli/run-daemon.ts' }
+const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
 
 /**

@@ -31,23 +31,23 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/http/listeners.ts': 'reads /proc',
   'kernel/http/peers.ts': 'reads /proc',
   'kernel/spawn/cgroup.ts': 'reads /proc and writes the files of a cgroup',
-  'plugins/extensions/code.ts': 'makes new files with O_EXCL',
-  'plugins/extensions/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
+  'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
+  'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/test.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
-  'plugins/sessions/open-inside.ts':
+  'plugins/sessions/requests/open-inside.ts':
     'opens with O_NONBLOCK, folder by folder; what it opened is judged by who reads it',
-  'plugins/sessions/pulse.ts': 'reads /proc',
-  'plugins/sessions/crash-bundle.ts': 'makes a new file with O_EXCL',
+  'plugins/sessions/agent/pulse.ts': 'reads /proc',
+  'plugins/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
-  'cli/start-daemon.ts': 'makes a new file in a new folder',
+  'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',
   'cli/build-data.ts': 'writes the build',
-  'cli/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
-  'cli/home-notes.ts': 'makes a new file with O_EXCL, opens folders',
+  'cli/daemon/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
+  'cli/daemon/home-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'examples/agents/report/sessions.ts': 'reads what it has looked at, makes new files with O_EXCL',
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
@@ -358,6 +358,36 @@ for (const rule of rules) {
     }
   })
 }
+
+/** Files that one folder holds at most: what nobody takes in at a glance hides what is in it. */
+const MOST_FILES = 20
+/** Folders with more, and why. */
+const CROWDED: Readonly<Record<string, string>> = {
+  kernel: 'its rooms are being cut',
+  'kernel/contract': 'its rooms are being cut',
+  bench: 'one file for each program that is measured',
+}
+const crowdedOf = (sources: readonly Source[]) => {
+  const files = new Map<string, number>()
+  for (const { file } of sources) files.set(path.dirname(file), (files.get(path.dirname(file)) ?? 0) + 1)
+  return [...files].flatMap(([folder, count]) => (count > MOST_FILES ? [folder] : []))
+}
+
+test(`a folder has at most ${MOST_FILES} source files`, () => {
+  assert.equal(crowdedOf(tree).sort(), Object.keys(CROWDED).sort(), 'an exception that is no longer needed goes')
+  const many = (count: number) => Array.from({ length: count }, (_, n) => readSource(`plugins/a/b/c${n}.ts`, ''))
+  assert.equal(crowdedOf([...many(MOST_FILES), readSource('plugins/a/b/d/e.ts', '')]), [])
+  assert.equal(crowdedOf(many(MOST_FILES + 1)), ['plugins/a/b'])
+})
+
+test('the README of a plugin names each of its rooms', () => {
+  const rooms = new Set(tree.flatMap(({ file }) => /^plugins\/[^/]+\/[^/]+(?=\/)/.exec(file)?.[0] ?? []))
+  const untold = [...rooms].filter(room => {
+    const [plugins = '', plugin = '', name] = room.split('/')
+    return !readFileSync(path.join(root, plugins, plugin, 'README.md'), 'utf8').includes(`\`${name}/`)
+  })
+  assert.equal(untold, [])
+})
 
 test('tests and documents cite no document that is not in the repository either', () => {
   const documents = ['README.md', ...['docs', 'kernel', 'plugins', 'examples'].flatMap(documentsBelow)]

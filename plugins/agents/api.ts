@@ -9,13 +9,13 @@ import {
 } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { AgentSpec } from './agent-kind.js'
-import type { AgentFolder } from './files.js'
-import type { HookInput, McpServerInput } from './frontmatter.js'
+import type { AgentSpec } from './definition/agent-kind.js'
+import type { AgentFolder } from './definition/files.js'
+import type { HookInput, McpServerInput } from './definition/frontmatter.js'
 
-export { AgentKind, AgentSpec } from './agent-kind.js'
-export { type AgentFolder, readDefinitionFile } from './files.js'
-export { AGENT_NAME, RESERVED_NAMES } from './frontmatter.js'
+export { AgentKind, AgentSpec } from './definition/agent-kind.js'
+export { type AgentFolder, readDefinitionFile } from './definition/files.js'
+export { AGENT_NAME, RESERVED_NAMES } from './definition/frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
 
@@ -76,7 +76,7 @@ export const Agents = token<AgentsApi>('agents@1')
 /** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
 export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
   // Loaded when it is needed: what it parses with is large.
-  const { parseFile } = await import('./definition-file.js')
+  const { parseFile } = await import('./definition/definition-file.js')
   const { fields, prompt } = parseFile(bytes)
   return { ...fields, prompt }
 }

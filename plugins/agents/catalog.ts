@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AgentCatalogQuery, AgentFacets } from '../../schemas/agents.js'
 import { AgentErrors } from './api.js'
-import { categoriesOf, type Listed, type Listing } from './view.js'
+import { categoriesOf, type Listed, type Listing } from './definition/view.js'
 
 const DEFAULT_PAGE = 50
 

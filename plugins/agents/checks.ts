@@ -1,6 +1,6 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
-import type { Broken } from './view.js'
+import type { Broken } from './definition/view.js'
 
 /** Items of one report; what is more is told of in the last one. */
 const LISTED = 50

@@ -1,6 +1,6 @@
 import type { Workspace } from '../workspaces/api.js'
 import { AgentErrors } from './api.js'
-import type { Broken } from './view.js'
+import type { Broken } from './definition/view.js'
 
 export function invalid({ name, path, error }: Broken) {
   return AgentErrors.agent_invalid(`the definition of agent ${name} is not valid: ${error.message}`, {

@@ -1,6 +1,6 @@
 import type { ProvidersApi } from '../providers/api.js'
 import { type AgentDefinition, AgentErrors, type LaunchPlan } from './api.js'
-import { splitCommand } from './command.js'
+import { splitCommand } from './definition/command.js'
 import { notRunnable } from './faults.js'
 import { resolveProvider } from './runtime.js'
 

@@ -14,7 +14,6 @@ import type {
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
 import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
-import type { AgentSpec } from './agent-kind.js'
 import {
   type ActivitySource,
   AgentActivities,
@@ -25,18 +24,19 @@ import {
 } from './api.js'
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
+import type { AgentSpec } from './definition/agent-kind.js'
+import type { FolderIndex } from './definition/folder-index.js'
+import { AGENT_NAME } from './definition/frontmatter.js'
+import { PackagedAgents } from './definition/packaged.js'
+import { AgentSources, general } from './definition/sources.js'
+import type { Broken } from './definition/view.js'
+import { DefinitionWriter, type Kept } from './definition/writer.js'
 import { invalid, notFound } from './faults.js'
-import type { FolderIndex } from './folder-index.js'
-import { AGENT_NAME } from './frontmatter.js'
 import { planOf } from './launch-plan.js'
-import { PackagedAgents } from './packaged.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
-import { AgentSources, general } from './sources.js'
 import { useOf } from './uses.js'
-import type { Broken } from './view.js'
 import { agentToInput, WireCache } from './wire.js'
-import { DefinitionWriter, type Kept } from './writer.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000

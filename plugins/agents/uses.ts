@@ -1,6 +1,6 @@
 import type { ProviderUse } from '../providers/api.js'
 import type { AgentDefinition } from './api.js'
-import { splitCommand } from './command.js'
+import { splitCommand } from './definition/command.js'
 import type { Resolution } from './runtime.js'
 
 /** What a definition uses of a provider; nothing when none is resolved. */

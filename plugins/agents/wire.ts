@@ -1,7 +1,7 @@
 import type { Agent, AgentDiagnostic, AgentInput } from '../../schemas/agents.js'
 import { looksSecret } from '../providers/api.js'
 import type { AgentDefinition } from './api.js'
-import type { McpServerInput } from './frontmatter.js'
+import type { McpServerInput } from './definition/frontmatter.js'
 import { effectiveRuntime, type Resolution } from './runtime.js'
 
 /** Definitions as the contract has them, each made once: a list of thousands is asked for again and again. */

@@ -9,7 +9,7 @@ import {
   registry,
   token,
 } from '../../kernel/plugin.js'
-import type { Manifest, SourceTier } from './manifest.js'
+import type { Manifest, SourceTier } from './manifest/manifest.js'
 
 export { ExtensionErrors } from './errors.js'
 export {
@@ -23,9 +23,9 @@ export {
   requirementDigest,
   type SourceTier,
   toolId,
-} from './manifest.js'
-export { lineNear, type Read, readLines } from './manifest-source.js'
-export { callOf, readInside, readText, resolveInside, shippedId } from './paths.js'
+} from './manifest/manifest.js'
+export { callOf, readInside, readText, resolveInside, shippedId } from './manifest/paths.js'
+export { lineNear, type Read, readLines } from './manifest/source.js'
 
 /** Status of an extension. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'

@@ -1,7 +1,7 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
 import { placeOf } from './identity.js'
-import type { Instance } from './instance.js'
+import type { Instance } from './load/instance.js'
 
 /** Commands that help with anything; what is said of one extension has a better one. */
 const GENERAL = ['svc help', 'svc logs', 'svc extension list']

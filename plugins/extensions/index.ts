@@ -31,12 +31,12 @@ import {
   ResourceFamilies,
 } from './api.js'
 import { authoringCommands } from './authoring/surface.js'
-import { BegunCodes } from './begun.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
 import { installCommands, installRoutes } from './install/surface.js'
 import { AllowUnverified } from './install/trust.js'
+import { BegunCodes } from './load/begun.js'
 import type { ExtensionsService } from './service.js'
 import { ExtensionCrashLoop } from './subprocess/events.js'
 import { SubprocessSettings } from './subprocess/settings.js'

@@ -3,7 +3,7 @@ import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../schem
 import type { InstalledExtension } from './api.js'
 import { ExtensionErrors } from './errors.js'
 import { placeOf } from './identity.js'
-import type { Instance } from './instance.js'
+import type { Instance } from './load/instance.js'
 import { BindingTable } from './tables.js'
 import { declaredEnv, manifestOf, secretsToWire } from './wire.js'
 

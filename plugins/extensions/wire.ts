@@ -2,10 +2,10 @@ import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
-import { type Shipped, itemsOf as shipments, shippedKeys } from './families.js'
 import { placeOf } from './identity.js'
-import type { Instance } from './instance.js'
-import { type Manifest, requirementDigest, toolId, typeOf } from './manifest.js'
+import { type Shipped, itemsOf as shipments, shippedKeys } from './load/families.js'
+import type { Instance } from './load/instance.js'
+import { type Manifest, requirementDigest, toolId, typeOf } from './manifest/manifest.js'
 import type { Binding } from './tables.js'
 
 /** The environment that the daemon was started with. */

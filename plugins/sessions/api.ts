@@ -3,10 +3,10 @@ import { type Actor, event, type Fault, type Hook, registry, type Tx, token } fr
 import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.js'
 import type { Workspace } from '../workspaces/api.js'
 
+export { LineSplitter } from './acp/stdout-lines.js'
+export { redactText } from './agent/redact.js'
 export { SessionErrors } from './errors.js'
-export { redactText } from './redact.js'
 export { isRestartable } from './states.js'
-export { LineSplitter } from './stdout-lines.js'
 
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
 

@@ -1,11 +1,11 @@
 import path from 'node:path'
 import type { CommandContext } from '../../kernel/plugin.js'
 import type { SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
-import { eventOf } from './conversation.js'
-import { EventLines } from './event-lines.js'
-import { sessionPath } from './session-path.js'
+import { eventOf } from './cli/conversation.js'
+import { EventLines } from './cli/event-lines.js'
+import { sessionPath } from './cli/session-path.js'
 
-export { runAttach, runPrompt, runWait } from './talk-commands.js'
+export { runAttach, runPrompt, runWait } from './cli/talk-commands.js'
 
 /** `svc session new` */
 export async function runNew({ options, client, out, cwd }: CommandContext): Promise<void> {

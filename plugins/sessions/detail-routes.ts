@@ -1,10 +1,10 @@
 import { accepted, ok, type Route, routeOf } from '../../kernel/plugin.js'
 import * as schemas from '../../schemas/sessions.js'
-import { inspectionOf, interactionsOf, repairTranscript, usageOf } from './inspection.js'
-import { changeInQueue, dropFromQueue, listQueue } from './queue.js'
+import { waitForSession } from './lifecycle/waiting.js'
+import { inspectionOf, interactionsOf, repairTranscript, usageOf } from './read/inspection.js'
 import { find, id, ONE } from './routes.js'
 import type { SessionsService } from './service.js'
-import { waitForSession } from './waiting.js'
+import { changeInQueue, dropFromQueue, listQueue } from './turn/queue.js'
 
 const route = routeOf<SessionsService>()
 const area = 'Sessions'

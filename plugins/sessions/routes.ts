@@ -1,9 +1,9 @@
 // Over 300 lines: one table of all routes of the plugin, which reads best in one piece.
 import { accepted, created, noContent, ok, type Route, routeOf, streamed } from '../../kernel/plugin.js'
 import * as schemas from '../../schemas/sessions.js'
-import type { PromptAnswer } from './prompting.js'
+import { promptStream, UI_STREAM_HEADERS } from './read/ui-stream.js'
 import type { SessionsService } from './service.js'
-import { promptStream, UI_STREAM_HEADERS } from './ui-stream.js'
+import type { PromptAnswer } from './turn/prompting.js'
 
 const route = routeOf<SessionsService>()
 const area = 'Sessions'

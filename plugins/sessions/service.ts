@@ -10,7 +10,8 @@ import type {
   TranscriptQuery,
 } from '../../schemas/sessions.js'
 import { type Workspace, WorkspaceDeleted, WorkspaceErrors } from '../workspaces/api.js'
-import { activityOf } from './activity.js'
+import { BriefingTable } from './agent/briefing.js'
+import { ProcessWatch } from './agent/process-watch.js'
 import {
   type CreateSession,
   type IdleSession,
@@ -21,24 +22,30 @@ import {
   type SessionsApi,
   type TurnOutcome,
 } from './api.js'
-import { BriefingTable } from './briefing.js'
-import { createFromBody, createSession, emptyTrash, listSessions, removeSession, renameSession } from './catalog.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
-import { HealthNews } from './health-news.js'
-import type { LiveSession } from './live-session.js'
-import { Logs } from './logs.js'
-import { OpenSessions } from './open-sessions.js'
-import type { Decision } from './permission-rules.js'
-import { ProcessWatch } from './process-watch.js'
-import { Prompting } from './prompting.js'
-import { PromptTable } from './prompts.js'
-import { groupByTurn, openStream, readEvents, readTranscript } from './reading.js'
-import { repairSessions } from './repair.js'
+import { Logs } from './journal/logs.js'
+import { activityOf } from './lifecycle/activity.js'
+import {
+  createFromBody,
+  createSession,
+  emptyTrash,
+  listSessions,
+  removeSession,
+  renameSession,
+} from './lifecycle/catalog.js'
+import { HealthNews } from './lifecycle/health-news.js'
+import type { LiveSession } from './lifecycle/live-session.js'
+import { OpenSessions } from './lifecycle/open-sessions.js'
+import { repairSessions } from './lifecycle/repair.js'
+import { stopSessions } from './lifecycle/shutdown.js'
+import { checkSessions, statusMembers } from './lifecycle/status.js'
+import { cancelTurn, recordStop, type Stop } from './lifecycle/stopping.js'
+import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
+import type { Decision } from './requests/permission-rules.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
-import { stopSessions } from './shutdown.js'
-import { checkSessions, statusMembers } from './status.js'
-import { cancelTurn, recordStop, type Stop } from './stopping.js'
 import { type SessionRow, SessionTable } from './table.js'
+import { Prompting } from './turn/prompting.js'
+import { PromptTable } from './turn/prompts.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
 /** Durable sessions over ACP. */

@@ -1,6 +1,6 @@
 import type { Db, SqlValue, Tx } from '../../kernel/plugin.js'
+import { BRIEFING_TABLE } from './agent/briefing.js'
 import type { FailureKind, SessionInfo, SessionState, StopReason } from './api.js'
-import { BRIEFING_TABLE } from './briefing.js'
 
 /** Migrations of the sessions plugin: one only ever adds to the list. */
 export const SESSION_TABLES = [

@@ -2,7 +2,7 @@ import { iso } from '../../kernel/plugin.js'
 import type { Session, SessionDetail, SessionHealth } from '../../schemas/sessions.js'
 import type { SessionFailure, SessionInfo } from './api.js'
 import { failureToWire } from './events.js'
-import type { LiveSession } from './live-session.js'
+import type { LiveSession } from './lifecycle/live-session.js'
 import type { SessionRow } from './table.js'
 
 /** Failures that are somebody's wish, so that they do not make a badge `failed`. */

@@ -1,21 +1,4 @@
-import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
-import {
-  DeleteSidecarBody,
-  Heartbeat,
-  HeartbeatChangeReply,
-  HeartbeatHistoryReply,
-  RefreshSoulBody,
-  RollbackHeartbeatBody,
-  RollbackSoulBody,
-  SidecarHistoryQuery,
-  SidecarQuery,
-  Soul,
-  SoulChangeReply,
-  SoulHistoryReply,
-  ValidateHeartbeatBody,
-  ValidateSoulBody,
-  WriteSidecarBody,
-} from '../../schemas/sidecars.js'
+import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
 import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
@@ -23,16 +6,11 @@ import { Workspaces } from '../workspaces/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
 import { refreshTable } from './persona.js'
 import { revisionTable } from './revisions.js'
+import { sidecarRoutes } from './routes.js'
 import type { SidecarsService } from './service.js'
 import { HeartbeatSetting, SoulSetting } from './settings.js'
 
-const route = routeOf<SidecarsService>()
 const { contribute } = surfaceOf<SidecarsService>()
-const heartbeatArea = 'Agent heartbeat'
-const soulArea = 'Agent persona (soul)'
-
-/** Refused, so that nobody takes it for a check that happens. */
-const headers = { 'If-Match': { required: false } }
 
 const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
@@ -131,149 +109,7 @@ export default definePlugin({
       load: () => import('./commands.js').then(module => ({ run: module.soulRefresh })),
     },
   ],
-  routes: [
-    route({
-      method: 'GET',
-      path: '/api/agents/{name}/heartbeat',
-      area: 'Agents',
-      summary: 'The heartbeat policy of an agent; 422 is one that is not valid',
-      query: SidecarQuery,
-      replies: { 200: Heartbeat, 422: Heartbeat },
-      errors: [400, 403, 404, 410, 500],
-      handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
-    }),
-    route({
-      method: 'PUT',
-      path: '/api/agents/{name}/heartbeat',
-      area: heartbeatArea,
-      summary: 'Writes HEARTBEAT.md; expected_digest is that of the policy as it is, empty for none',
-      body: WriteSidecarBody,
-      headers,
-      replies: { 200: HeartbeatChangeReply, 422: Heartbeat },
-      errors: [400, 403, 404, 409, 410, 500, 503],
-      handle: (self, { params, body, actor, headers }) => self.writeHeartbeat(params.name, body, actor, headers),
-    }),
-    route({
-      method: 'DELETE',
-      path: '/api/agents/{name}/heartbeat',
-      area: 'Agents',
-      summary: 'Removes HEARTBEAT.md; the history keeps it',
-      body: DeleteSidecarBody,
-      headers,
-      essential: true,
-      replies: { 200: HeartbeatChangeReply },
-      errors: [400, 403, 404, 409, 410, 422, 500, 503],
-      handle: async (self, { params, body, actor, headers }) =>
-        ok(await self.deleteHeartbeat(params.name, body, actor, headers)),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/agents/{name}/heartbeat/validate',
-      area: heartbeatArea,
-      summary: 'What a HEARTBEAT.md text would be; nothing is saved',
-      body: ValidateHeartbeatBody,
-      replies: { 200: Heartbeat, 422: Heartbeat },
-      errors: [400, 403, 404, 410, 500],
-      handle: (self, { params, body }) => self.validateHeartbeat(params.name, body),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/agents/{name}/heartbeat/history',
-      area: heartbeatArea,
-      summary: 'Changes of HEARTBEAT.md, the newest first',
-      query: SidecarHistoryQuery,
-      replies: { 200: HeartbeatHistoryReply },
-      errors: [400, 403, 404, 410, 422, 500],
-      handle: async (self, { params, query }) => ok(await self.heartbeatHistory(params.name, query)),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/agents/{name}/heartbeat/rollback',
-      area: heartbeatArea,
-      summary: 'Writes HEARTBEAT.md as it was after an earlier change',
-      body: RollbackHeartbeatBody,
-      headers,
-      replies: { 200: HeartbeatChangeReply, 422: Heartbeat },
-      errors: [400, 403, 404, 409, 410, 500, 503],
-      handle: (self, { params, body, actor, headers }) => self.rollbackHeartbeat(params.name, body, actor, headers),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/agents/{name}/soul',
-      area: soulArea,
-      summary: 'The persona of an agent, valid or not',
-      query: SidecarQuery,
-      replies: { 200: Soul },
-      errors: [400, 403, 404, 410, 422, 500],
-      handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
-    }),
-    route({
-      method: 'PUT',
-      path: '/api/agents/{name}/soul',
-      area: soulArea,
-      summary: 'Writes SOUL.md; expected_digest is that of the persona as it is, empty for none',
-      body: WriteSidecarBody,
-      headers,
-      replies: { 200: SoulChangeReply, 422: Soul },
-      errors: [400, 403, 404, 409, 410, 500, 503],
-      handle: (self, { params, body, actor, headers }) => self.writeSoul(params.name, body, actor, headers),
-    }),
-    route({
-      method: 'DELETE',
-      path: '/api/agents/{name}/soul',
-      area: soulArea,
-      summary: 'Removes SOUL.md; the history keeps it',
-      body: DeleteSidecarBody,
-      headers,
-      essential: true,
-      replies: { 200: SoulChangeReply },
-      errors: [400, 403, 404, 409, 410, 422, 500, 503],
-      handle: async (self, { params, body, actor, headers }) =>
-        ok(await self.deleteSoul(params.name, body, actor, headers)),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/agents/{name}/soul/validate',
-      area: soulArea,
-      summary: 'What a SOUL.md text would be, or what the stored one is; nothing is saved',
-      body: ValidateSoulBody,
-      replies: { 200: Soul, 422: Soul },
-      errors: [400, 403, 404, 410, 500],
-      handle: (self, { params, body }) => self.validateSoul(params.name, body),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/agents/{name}/soul/history',
-      area: soulArea,
-      summary: 'Changes of SOUL.md, the newest first',
-      query: SidecarHistoryQuery,
-      replies: { 200: SoulHistoryReply },
-      errors: [400, 403, 404, 410, 422, 500],
-      handle: async (self, { params, query }) => ok(await self.soulHistory(params.name, query)),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/agents/{name}/soul/rollback',
-      area: soulArea,
-      summary: 'Writes SOUL.md as it was after an earlier change',
-      body: RollbackSoulBody,
-      headers,
-      replies: { 200: SoulChangeReply, 422: Soul },
-      errors: [400, 403, 404, 409, 410, 500, 503],
-      handle: (self, { params, body, actor, headers }) => self.rollbackSoul(params.name, body, actor, headers),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
-      area: 'Sessions',
-      summary:
-        'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
-      body: RefreshSoulBody,
-      replies: { 200: Soul, 422: Soul },
-      errors: [400, 403, 404, 409, 410, 500, 503],
-      handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
-    }),
-  ],
+  routes: sidecarRoutes,
   registries: [
     contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
     contribute(SessionBriefings, self => [self.persona]),

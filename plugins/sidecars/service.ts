@@ -1,22 +1,20 @@
 import { type Actor, Fault, messageOf, ok } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
-  DeleteSidecarBody,
   Heartbeat,
+  HeartbeatChangeReply,
+  HeartbeatRevision,
   RefreshSoulBody,
-  RollbackHeartbeatBody,
-  RollbackSoulBody,
-  SidecarHistoryQuery,
   Soul,
-  ValidateHeartbeatBody,
-  ValidateSoulBody,
-  WriteSidecarBody,
+  SoulChangeReply,
+  SoulRevision,
 } from '../../schemas/sidecars.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import { SidecarErrors, type SidecarsApi } from './api.js'
+import type { SidecarsApi } from './api.js'
 import { brokenSidecars } from './checks.js'
-import { type Asked, type Changed, SidecarFiles } from './files.js'
+import { SidecarDesk } from './desk.js'
+import { SidecarFiles } from './files.js'
 import { Follower } from './follower.js'
 import { heartbeatOf } from './heartbeat.js'
 import { Personas } from './persona.js'
@@ -33,6 +31,8 @@ export class SidecarsService implements SidecarsApi {
   readonly soulResolved
   readonly souls: SidecarFiles<Soul>
   readonly heartbeats: SidecarFiles<Heartbeat>
+  readonly soulDesk: SidecarDesk<Soul, SoulChangeReply, SoulRevision>
+  readonly heartbeatDesk: SidecarDesk<Heartbeat, HeartbeatChangeReply, HeartbeatRevision>
   readonly persona: Personas
   readonly #follower: Follower
 
@@ -50,6 +50,19 @@ export class SidecarsService implements SidecarsApi {
     this.heartbeats = new SidecarFiles('heartbeat', kernel, places, revisions, source =>
       heartbeatOf(source, kernel.setting(HeartbeatSetting)),
     )
+    const find = (reference: string) => kernel.needs.workspaces.find(reference)
+    this.soulDesk = new SidecarDesk(this.souls, {
+      find,
+      revision: soulRevision,
+      change: (soul, row) => ({ soul, revision: soulRevision(row) }),
+      changed: (...changed) => this.soulChanged.call(...changed),
+    })
+    this.heartbeatDesk = new SidecarDesk(this.heartbeats, {
+      find,
+      revision: heartbeatRevision,
+      change: (heartbeat, row) => ({ heartbeat, revision: heartbeatRevision(row) }),
+      changed: (...changed) => this.policyResolved.call(...changed),
+    })
     this.#follower = new Follower(
       kernel,
       (which, agent, workspace) => void this.#changedByHand(which, agent, workspace),
@@ -81,77 +94,19 @@ export class SidecarsService implements SidecarsApi {
     return folder === undefined ? () => {} : this.#follower.follow(folder, agent, workspace)
   }
 
-  // What the routes ask for. A text that is not valid is answered with what it would be, and 422.
+  // What the routes ask for beside the desks.
 
   async readHeartbeat(agent: string, reference: string | undefined) {
-    const workspace = await this.#workspace(reference)
+    const workspace = await this.heartbeatDesk.workspace(reference)
     const policy = await this.heartbeats.read(agent, workspace)
     await this.policyResolved.call(policy, agent, workspace)
     return policy.validation_status === 'invalid' ? { status: 422 as const, body: policy } : ok(policy)
   }
 
-  async writeHeartbeat(agent: string, body: WriteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    return this.#heartbeatChanged(asked, await this.heartbeats.write(asked, body.body, condition(body)))
-  }
-
-  async rollbackHeartbeat(agent: string, body: RollbackHeartbeatBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    const to = { id: body.revision_id, digest: body.target_digest }
-    return this.#heartbeatChanged(asked, await this.heartbeats.rollback(asked, to, condition(body)))
-  }
-
-  async deleteHeartbeat(agent: string, body: DeleteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    const { snapshot: heartbeat, revision } = await this.heartbeats.remove(asked, condition(body))
-    await this.policyResolved.call(heartbeat, agent, asked.workspace)
-    return { heartbeat, revision: heartbeatRevision(revision) }
-  }
-
-  async validateHeartbeat(agent: string, { body, workspace_id }: ValidateHeartbeatBody) {
-    const policy = await this.heartbeats.validate(agent, await this.#workspace(workspace_id), body)
-    return policy.valid ? ok(policy) : { status: 422 as const, body: policy }
-  }
-
-  async heartbeatHistory(agent: string, { workspace_id, ...page }: SidecarHistoryQuery) {
-    const { rows, ...more } = await this.heartbeats.history(agent, await this.#workspace(workspace_id), page)
-    return { revisions: rows.map(heartbeatRevision), ...more }
-  }
-
   async readSoul(agent: string, reference: string | undefined): Promise<Soul> {
-    const soul = await this.souls.read(agent, await this.#workspace(reference))
+    const soul = await this.souls.read(agent, await this.soulDesk.workspace(reference))
     const revision = this.souls.newest(soul)
     return { ...soul, ...(revision?.new_digest === soul.digest && { revision_id: revision?.id }) }
-  }
-
-  async writeSoul(agent: string, body: WriteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    return this.#soulChanged(asked, await this.souls.write(asked, body.body, condition(body)))
-  }
-
-  async rollbackSoul(agent: string, body: RollbackSoulBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    return this.#soulChanged(asked, await this.souls.rollback(asked, { id: body.revision_id }, condition(body)))
-  }
-
-  async deleteSoul(agent: string, body: DeleteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    const { snapshot: soul, revision } = await this.souls.remove(asked, condition(body))
-    await this.soulChanged.call(soul, agent, asked.workspace)
-    return { soul, revision: soulRevision(revision) }
-  }
-
-  async validateSoul(agent: string, { body, workspace_id }: ValidateSoulBody) {
-    const workspace = await this.#workspace(workspace_id)
-    const soul = await (body === undefined
-      ? this.souls.read(agent, workspace)
-      : this.souls.validate(agent, workspace, body))
-    return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
-  }
-
-  async soulHistory(agent: string, { workspace_id, ...page }: SidecarHistoryQuery) {
-    const { rows, ...more } = await this.souls.history(agent, await this.#workspace(workspace_id), page)
-    return { revisions: rows.map(soulRevision), ...more }
   }
 
   refresh(at: { workspace_id: string; session_id: string }, body: RefreshSoulBody, actor: Actor) {
@@ -182,38 +137,4 @@ export class SidecarsService implements SidecarsApi {
         this.kernel.log.warn(`a file beside agent ${agent} cannot be read: ${messageOf(error)}`)
     }
   }
-
-  async #heartbeatChanged({ agent, workspace }: Asked, { snapshot: heartbeat, revision }: Changed<Heartbeat>) {
-    if (!revision) return { status: 422 as const, body: heartbeat }
-    await this.policyResolved.call(heartbeat, agent, workspace)
-    return ok({ heartbeat, revision: heartbeatRevision(revision) })
-  }
-
-  async #soulChanged({ agent, workspace }: Asked, { snapshot: soul, revision }: Changed<Soul>) {
-    if (!revision) return { status: 422 as const, body: soul }
-    await this.soulChanged.call(soul, agent, workspace)
-    return ok({ soul, revision: soulRevision(revision) })
-  }
-
-  async #asked(
-    agent: string,
-    { workspace_id }: { readonly workspace_id?: string | undefined },
-    actor: Actor,
-    headers: Headers,
-  ): Promise<Asked> {
-    if (headers['if-match'] !== undefined) throw SidecarErrors.heartbeat_if_match_header_unsupported()
-    return { agent, workspace: await this.#workspace(workspace_id), actor }
-  }
-
-  /** The workspace of a request; undefined without one. */
-  #workspace(reference: string | undefined): Promise<Workspace | undefined> {
-    return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
-  }
 }
-
-type Headers = Readonly<Record<string, string | undefined>>
-
-const condition = (body: { readonly expected_digest: string; readonly idempotency_key?: string | undefined }) => ({
-  expected: body.expected_digest,
-  key: body.idempotency_key,
-})

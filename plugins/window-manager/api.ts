@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { event, token } from '../../kernel/plugin.js'
 import { type WindowManagerState, type WindowPreferences, WindowStreamEvent } from '../../schemas/window-manager.js'
-import type { HappeningName } from './changes.js'
+import type { HappeningName } from './document/changes.js'
 
-export { readLayoutFile } from './layout-file.js'
-export { type DecodedLayout, decodeLayout, LayoutKind, MAX_LAYOUT_BYTES } from './layout-kind.js'
+export { readLayoutFile } from './layouts/file.js'
+export { type DecodedLayout, decodeLayout, LayoutKind, MAX_LAYOUT_BYTES } from './layouts/kind.js'
 
 /** The window manager of each workspace. */
 export interface WindowManagerApi {

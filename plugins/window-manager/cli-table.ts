@@ -1,5 +1,5 @@
 import type { Command, CommandArgument, CommandContext, CommandOption } from '../../kernel/plugin.js'
-import { type CommandId, commandTable } from './command-table.js'
+import { type CommandId, commandTable } from './reduce/command-table.js'
 
 /** One word that a person types, and the member of the payload that it fills; a dot goes into an object. */
 interface Part {

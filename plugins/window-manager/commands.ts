@@ -10,7 +10,7 @@ import type {
 } from '../../schemas/window-manager.js'
 import { type CliCommand, type CliVerb, cliVerbs } from './cli-table.js'
 import { desktopLines } from './desktop-lines.js'
-import type { LayoutDocument } from './document.js'
+import type { LayoutDocument } from './document/document.js'
 
 /** `svc desktop list` */
 export async function runDesktops(context: CommandContext): Promise<void> {

@@ -1,5 +1,5 @@
 import type { LayoutNode, WindowManagerState } from '../../schemas/window-manager.js'
-import { windowOf } from './document.js'
+import { windowOf } from './document/document.js'
 
 /** A line for people. */
 export interface Line {

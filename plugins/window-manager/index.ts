@@ -22,7 +22,7 @@ import {
 import { Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
-import { MAX_LAYOUT_BYTES } from './layout-kind.js'
+import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
 import { settingsIn, WindowManagerSettings } from './settings.js'

@@ -1,6 +1,6 @@
 import type { Db, Migration, Tx } from '../../kernel/plugin.js'
 import type { HistoryEntry } from '../../schemas/window-manager.js'
-import { DOCUMENT_VERSION, emptyDocument, type WindowDocument } from './document.js'
+import { DOCUMENT_VERSION, emptyDocument, type WindowDocument } from './document/document.js'
 import { Refusal, refuse } from './refusal.js'
 
 export const migrations: readonly Migration[] = [

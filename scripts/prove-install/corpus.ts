@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { limits } from '../../plugins/extensions/install/limits.js'
+import { limits } from '../../plugins/extensions/install/source/limits.js'
 import { END, entry, manifest, pax, sealed } from '../../test/plugins/extensions/install/tarball.js'
 import { type Chance, chance } from '../prove-store/chance.js'
 

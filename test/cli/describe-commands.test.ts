@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import type { RouteCommand } from '../../cli/command-data.js'
-import { describeRoutes } from '../../cli/describe-commands.js'
-import { findCommand } from '../../cli/find-command.js'
+import type { RouteCommand } from '../../cli/commands/command-data.js'
+import { describeRoutes } from '../../cli/commands/describe-commands.js'
+import { findCommand } from '../../cli/commands/find-command.js'
 import { noContent, routeOf } from '../../kernel/contract/route.js'
 import { thingsData } from './fake-daemon.js'
 

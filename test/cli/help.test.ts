@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { exampleOf } from '../../cli/example.js'
-import { findCommand } from '../../cli/find-command.js'
-import { parseCommand } from '../../cli/parse-command.js'
+import { exampleOf } from '../../cli/commands/example.js'
+import { findCommand } from '../../cli/commands/find-command.js'
+import { parseCommand } from '../../cli/commands/parse-command.js'
 import { runCli } from './fake-daemon.js'
 import { data, dist, entries, wordsOf } from './tree.js'
 

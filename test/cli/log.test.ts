@@ -18,8 +18,8 @@ import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { LogFile, type LogLimits, logFiles, logPath, logTail, openLog } from '../../cli/log-file.js'
-import { redact } from '../../cli/redact.js'
+import { LogFile, type LogLimits, logFiles, logPath, logTail, openLog } from '../../cli/daemon/log-file.js'
+import { redact } from '../../cli/daemon/redact.js'
 
 const test = suite<{ home: string; path: string }>('log')
 test.before.each(context => {
@@ -123,7 +123,7 @@ test('a log that cannot be written stops nobody, and says later what is missing'
 
 test('a daemon that is killed while it writes and rotates leaves every line once and in order', async ({ path }) => {
   const program = join(path, '..', '..', 'writer.mjs')
-  const entryPoints = [fileURLToPath(new URL('../../cli/log-file.ts', import.meta.url))]
+  const entryPoints = [fileURLToPath(new URL('../../cli/daemon/log-file.ts', import.meta.url))]
   const [source] = buildSync({ entryPoints, bundle: true, platform: 'node', format: 'esm', write: false }).outputFiles
   const write = `
     const log = new LogFile(process.argv[2])

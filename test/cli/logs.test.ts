@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { LogFile, logPath } from '../../cli/log-file.js'
+import { LogFile, logPath } from '../../cli/daemon/log-file.js'
 import { runCli } from './fake-daemon.js'
 
 const test = suite<{ home: string; path: string }>('logs')

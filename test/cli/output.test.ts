@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { renderTable } from '../../cli/table.js'
-import { cutText, textWidth } from '../../cli/text.js'
+import { renderTable } from '../../cli/show/table.js'
+import { cutText, textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, type RunOptions, runCli } from './fake-daemon.js'
 
 const test = suite<{ daemon: FakeDaemon }>('output')

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { textWidth } from '../../cli/text.js'
+import { textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, thingsData } from './fake-daemon.js'
 
 // The entry as a process of its own: a build of it in a temporary folder with the data of the fake things.

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { RouteCommand } from '../../cli/command-data.js'
-import { expandShorthands, shorthandsFor } from '../../cli/shorthands.js'
+import type { RouteCommand } from '../../cli/commands/command-data.js'
+import { expandShorthands, shorthandsFor } from '../../cli/commands/shorthands.js'
 
 const entry = {
   shorthands: [

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { CommandData } from '../../cli/command-data.js'
-import { type Entry, findCommand } from '../../cli/find-command.js'
+import type { CommandData } from '../../cli/commands/command-data.js'
+import { type Entry, findCommand } from '../../cli/commands/find-command.js'
+import { parseCommand } from '../../cli/commands/parse-command.js'
 import { localCommands } from '../../cli/local.js'
-import { parseCommand } from '../../cli/parse-command.js'
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { ProviderUsers } from '../../plugins/providers/api.js'
@@ -55,7 +55,7 @@ test('every command that a text of the daemon or the command line suggests is ta
   const groups = new Set(entries.map(entry => entry.path.split(' ')[0]))
   for (const { file, text } of ['kernel', 'plugins', 'cli'].flatMap(folder => sourcesBelow(root, folder))) {
     // Scripts for shells.
-    if (file === 'cli/completion.ts') continue
+    if (file === 'cli/commands/completion.ts') continue
     const { whole, mentioned } = commandsIn(text)
     seen += whole.length
     for (const command of whole) {

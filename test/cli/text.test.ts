@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { cellText, durationText, pick } from '../../cli/cells.js'
-import { fitWidths, renderTable } from '../../cli/table.js'
-import { cleanLine, cleanText, cutText, textWidth } from '../../cli/text.js'
-import { toToon } from '../../cli/toon.js'
+import { cellText, durationText, pick } from '../../cli/show/cells.js'
+import { fitWidths, renderTable } from '../../cli/show/table.js'
+import { cleanLine, cleanText, cutText, textWidth } from '../../cli/show/text.js'
+import { toToon } from '../../cli/show/toon.js'
 
 const now = Date.parse('2030-01-31T09:00:00.000Z')
 

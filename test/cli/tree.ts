@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { CommandData } from '../../cli/command-data.js'
-import type { Entry } from '../../cli/find-command.js'
+import type { CommandData } from '../../cli/commands/command-data.js'
+import type { Entry } from '../../cli/commands/find-command.js'
 import { localCommands } from '../../cli/local.js'
 
 /** Folder of the build. */

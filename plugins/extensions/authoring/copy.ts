@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { CodeCache } from '../code.js'
+import { CodeCache } from '../load/code.js'
 
 /** A copy of an extension, as the daemon makes one before it imports the code: `svc` and `valibot` are found from there. */
 export interface Copy {

@@ -1,7 +1,7 @@
 import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { DevExtensionReply } from '../../../schemas/extensions.js'
-import { hashTree } from '../code.js'
 import { EVERYWHERE, referenceOf } from '../identity.js'
+import { hashTree } from '../load/code.js'
 import { colored, followLogs, isGone } from './logs.js'
 
 /** Milliseconds without a write after which a change is taken to be whole. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
-import { parseManifest } from '../manifest.js'
+import { parseManifest } from '../manifest/manifest.js'
 import { type Form, filesOf } from './templates.js'
 
 /**

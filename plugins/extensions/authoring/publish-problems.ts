@@ -1,6 +1,6 @@
 import { Fault, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { type InstalledExtension, ResourceFamilies } from '../api.js'
-import { Families } from '../families.js'
+import { Families } from '../load/families.js'
 
 /** Has what an extension ships read and published, and says what is wrong: of what is read, all that each family finds. */
 export async function publishProblems(kernel: PluginKernel, extension: InstalledExtension): Promise<string[]> {

@@ -12,7 +12,7 @@ import type {
 import type { Extension, Provenance, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
 import { ExtensionErrors } from '../errors.js'
 import { placeOf } from '../identity.js'
-import type { Instance } from '../instance.js'
+import type { Instance } from '../load/instance.js'
 import type { Installer } from './installer.js'
 import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type { Tree } from './tree.js'
+import type { Tree } from './source/tree.js'
 
 /** Every call that changes the disk, so that a proof can end the process between any two of them. */
 export interface Files {

@@ -1,8 +1,8 @@
 import type { Fault } from '../../../kernel/plugin.js'
-import { typeOf } from '../manifest.js'
-import { type Candidate, dropped } from './candidate.js'
+import { typeOf } from '../manifest/manifest.js'
 import type { Provenance } from './provenance.js'
-import { addressOf, tierOf } from './source.js'
+import { type Candidate, dropped } from './source/candidate.js'
+import { addressOf, tierOf } from './source/source.js'
 import { type Decision, decide } from './trust.js'
 
 /** What installing or updating would do, for a person who has to say yes. */

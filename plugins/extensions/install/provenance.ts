@@ -1,7 +1,7 @@
 import type { Actor, Db, Migration, Tx } from '../../../kernel/plugin.js'
-import type { SourceTier } from '../manifest.js'
-import type { Candidate } from './candidate.js'
-import { type Source, tierOf } from './source.js'
+import type { SourceTier } from '../manifest/manifest.js'
+import type { Candidate } from './source/candidate.js'
+import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'
 
 /** Where an installed copy came from, and why it was let in. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
 import { InstallErrors } from './errors.js'
-import type { Source } from './source.js'
+import type { Source } from './source/source.js'
 
 /** Why an extension was let in: by the digest of its author, as the owner's own files, or by consent to neither. */
 export type Decision = 'verified' | 'local' | 'unverified_allowed'

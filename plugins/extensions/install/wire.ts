@@ -10,7 +10,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './installer.js'
 import type { Preview } from './preview.js'
 import type { Provenance } from './provenance.js'
-import { addressOf } from './source.js'
+import { addressOf } from './source/source.js'
 
 export function requestOf(body: InstallExtensionBody): InstallRequest {
   const { allow_unverified: allowUnverified, tree_digest: treeDigest, ...rest } = body

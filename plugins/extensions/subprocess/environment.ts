@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { ISOLATED, looksSecret, searchPath } from '../../providers/api.js'
 import { ExtensionErrors } from '../errors.js'
-import type { Manifest } from '../manifest.js'
-import { resolveInside } from '../paths.js'
+import type { Manifest } from '../manifest/manifest.js'
+import { resolveInside } from '../manifest/paths.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,7 +1,7 @@
 import type { Actor, Party } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
-import { publishFamilies, type SourceTier } from '../manifest.js'
-import { type Consent, hostMethods } from '../permissions.js'
+import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
+import { type Consent, hostMethods } from '../manifest/permissions.js'
 import type { SubprocessLimits } from './settings.js'
 
 /** All that an extension from a marketplace may be granted; the other tiers get what they declare. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { issueText } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
-import { type Provision, provisions } from '../manifest.js'
+import { type Provision, provisions } from '../manifest/manifest.js'
 import type { Grants } from './grants.js'
 
 export const PROTOCOL_VERSIONS = ['1']

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { type Actor, Fault, issueText, type RecordScope, type Snapshot } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
 import { isLink } from '../identity.js'
-import { type HostMethod, hostMethods } from '../permissions.js'
+import { type HostMethod, hostMethods } from '../manifest/permissions.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
 

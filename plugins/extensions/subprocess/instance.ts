@@ -1,6 +1,6 @@
 import { messageOf, onBehalfOf, type ProcessHandle, turn, within } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
-import type { LogRing } from '../log-ring.js'
+import type { LogRing } from '../load/log-ring.js'
 import { Connection } from './connection.js'
 import { launchOf } from './environment.js'
 import { caller, type Grants, publisher, sourceOf } from './grants.js'

@@ -1,7 +1,7 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
-import type { LogRing } from '../log-ring.js'
-import type { ExtensionRuntime } from '../runtime.js'
+import type { LogRing } from '../load/log-ring.js'
+import type { ExtensionRuntime } from '../load/runtime.js'
 import type { Secrets } from '../secrets.js'
 import { SubprocessRuntime, subprocessHost } from './index.js'
 

@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { splitCommand } from '../../../plugins/agents/command.js'
-import { DefinitionError } from '../../../plugins/agents/definition.js'
-import { parseDefinition } from '../../../plugins/agents/definition-file.js'
+import { splitCommand } from '../../../plugins/agents/definition/command.js'
+import { DefinitionError } from '../../../plugins/agents/definition/definition.js'
+import { parseDefinition } from '../../../plugins/agents/definition/definition-file.js'
 import { FULL } from './full-definition.js'
 
 const place = { origin: 'global', source: 'home' } as const

@@ -6,7 +6,7 @@ import {
   type InstalledExtension,
   readManifest,
 } from '../../../plugins/extensions/api.js'
-import { Families } from '../../../plugins/extensions/families.js'
+import { Families } from '../../../plugins/extensions/load/families.js'
 import { Reconcile } from '../../../plugins/reconcile/api.js'
 
 /** What a test makes of the extensions that there are. */

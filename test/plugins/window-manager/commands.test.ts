@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import { cliCommands, cliVerbs } from '../../../plugins/window-manager/cli-table.js'
-import { commandTable } from '../../../plugins/window-manager/command-table.js'
+import { commandTable } from '../../../plugins/window-manager/reduce/command-table.js'
 import { scene } from './scene.js'
 
 const svc = await scene()

@@ -1,12 +1,17 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { canonicalJson } from '../../../kernel/plugin.js'
-import { changesBetween, happenings } from '../../../plugins/window-manager/changes.js'
-import { type CommandId, commandTable } from '../../../plugins/window-manager/command-table.js'
-import { emptyDocument, nodesIn, type WindowDocument, windowsIn } from '../../../plugins/window-manager/document.js'
-import { entryOf, stepped } from '../../../plugins/window-manager/history.js'
-import { isHistoryCommand, reduce } from '../../../plugins/window-manager/reduce.js'
-import { diagnose } from '../../../plugins/window-manager/topology.js'
+import { changesBetween, happenings } from '../../../plugins/window-manager/document/changes.js'
+import {
+  emptyDocument,
+  nodesIn,
+  type WindowDocument,
+  windowsIn,
+} from '../../../plugins/window-manager/document/document.js'
+import { entryOf, stepped } from '../../../plugins/window-manager/document/history.js'
+import { diagnose } from '../../../plugins/window-manager/document/topology.js'
+import { type CommandId, commandTable } from '../../../plugins/window-manager/reduce/command-table.js'
+import { isHistoryCommand, reduce } from '../../../plugins/window-manager/reduce/reduce.js'
 import type { HistoryEntry } from '../../../schemas/window-manager.js'
 import { Dice, forSeeds } from '../../kernel/fixtures/dice.js'
 

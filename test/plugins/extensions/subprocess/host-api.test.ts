@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../../../kernel/index.js'
-import { hostMethods } from '../../../../plugins/extensions/permissions.js'
+import { hostMethods } from '../../../../plugins/extensions/manifest/permissions.js'
 import { grantsOf } from '../../../../plugins/extensions/subprocess/grants.js'
 import { agents, automation, providers, sessions, workspaces } from '../../../../plugins/index.js'
 import { type Made, type Making, type Scene, scene } from './scene.js'

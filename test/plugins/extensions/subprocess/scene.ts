@@ -5,8 +5,8 @@ import { definePlugin, kind, type PluginKernel } from '../../../../kernel/plugin
 import daemon from '../../../../plugins/daemon/index.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
 import { keyOf } from '../../../../plugins/extensions/identity.js'
-import { LogRing } from '../../../../plugins/extensions/log-ring.js'
-import { type Manifest, parseManifest, type SourceTier } from '../../../../plugins/extensions/manifest.js'
+import { LogRing } from '../../../../plugins/extensions/load/log-ring.js'
+import { type Manifest, parseManifest, type SourceTier } from '../../../../plugins/extensions/manifest/manifest.js'
 import {
   ExtensionCrashLoop,
   type SubprocessHost,

@@ -1,0 +1,95 @@
+import { findAddress } from '../address.js'
+import { Client } from '../client.js'
+import type { Io } from '../io.js'
+import { rowsOf } from '../run-route.js'
+import { pick } from '../show/cells.js'
+import { cleanLine } from '../show/text.js'
+import type { CommandData, RouteCommand } from './command-data.js'
+import { type Entry, findCommand } from './find-command.js'
+
+/** Who presses a key waits about 300 ms, and the start of this process takes some of it. */
+const withinMs = 200
+const mostShown = 200
+
+/** A list of the daemon in which the value stands that is being typed. */
+interface Wanted {
+  readonly list: RouteCommand
+  /** Of the argument or option, with `_`. */
+  readonly name: string
+  /** Arguments that stand before it: a row that has members of these names has these values. */
+  readonly given: Readonly<Record<string, string>>
+}
+
+/**
+ * `completion words`, called by the scripts while somebody types: what can stand at the end of the command line in
+ * `SVC_WORDS` (its words without the first, a newline behind each), by what the daemon has. A line each, with a tab and a note
+ * behind it. Nothing rather than something late, and never a word about what went wrong.
+ */
+export async function printCandidates(io: Io, entries: readonly Entry[], data: CommandData): Promise<undefined> {
+  try {
+    const words = (io.env.SVC_WORDS ?? '').split('\n').slice(0, -1)
+    const wanted = wantedAt(words, entries, data)
+    if (wanted === undefined) return undefined
+    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(withinMs)])
+    const client = new Client({ address: () => findAddress(io.env), signal })
+    const known = [...wanted.list.args, ...wanted.list.options].filter(({ name }) => Object.hasOwn(wanted.given, name))
+    const values = Object.fromEntries(known.map(({ name }) => [name, wanted.given[name] as string]))
+    const query = new URLSearchParams(values).toString()
+    const rows =
+      rowsOf(await client.request('GET', `${wanted.list.url}${query && `?${query}`}`), wanted.list.view) ?? []
+    const typed = words.at(-1) as string
+    const lines = rows.flatMap(row => lineOf(row, wanted)).filter(line => line.startsWith(typed))
+    io.stdout.write([...new Set(lines)].slice(0, mostShown).join(''))
+  } catch {}
+  return undefined
+}
+
+/** Which list the last word is to be taken from; undefined where it is no value of one. */
+function wantedAt(words: readonly string[], entries: readonly Entry[], data: CommandData): Wanted | undefined {
+  const found = findCommand(words.slice(0, -1), entries)
+  if (found.is !== 'command') return undefined
+  const { entry, rest } = found
+  const takesValue = new Set(['-o', '--output', '--data'])
+  for (const option of entry.options)
+    if (option.type !== 'boolean') takesValue.add(`--${'option' in option ? option.option : option.name}`)
+  const given: Record<string, string> = {}
+  let at = 0
+  for (let i = 0; i < rest.length; i++) {
+    const word = rest[i] as string
+    const name = entry.args[at]?.name
+    if (takesValue.has(word)) {
+      if (i === rest.length - 1) return listOf(word.slice(2).replaceAll('-', '_'), entry, data, {})
+      i++
+    } else if (!word.startsWith('-') && name !== undefined) {
+      given[name] = word
+      at++
+    }
+  }
+  const name = entry.args[at]?.name
+  return name === undefined ? undefined : listOf(name, entry, data, given)
+}
+
+/** `session_id`, `--agent`, `--job-id`: the list called so; `id`, `name` and the like: the one beside the command. */
+function listOf(name: string, entry: Entry, data: CommandData, given: Wanted['given']): Wanted | undefined {
+  const word = name.replace(/_(?:id|name)$/, '')
+  const lists = data.routes.filter(({ path, args }) => path.endsWith(' list') && !args.some(({ required }) => required))
+  const group = entry.path.split(' ').slice(0, -1).join(' ')
+  const list =
+    lists.find(({ path }) => [word, `${word}s`].includes(path.split(' ').at(-2) as string)) ??
+    (['id', 'name', 'kind'].includes(name) ? lists.find(({ path }) => path === `${group} list`) : undefined)
+  return list && { list, name, given }
+}
+
+function lineOf(row: unknown, { name, given }: Wanted): string[] {
+  for (const [other, value] of Object.entries(given)) {
+    const member = pick(row, other)
+    if (member !== undefined && member !== value) return []
+  }
+  const [id, title] = [pick(row, 'id'), pick(row, 'name')]
+  const value = /(?:^|_)id$/.test(name) ? id : (pick(row, name) ?? title ?? id)
+  if (typeof value !== 'string' || value === '' || cleanLine(value) !== value) return []
+  const note = [title, pick(row, 'agent_name'), pick(row, 'state')].find(
+    text => typeof text === 'string' && text !== value,
+  )
+  return [`${value}\t${typeof note === 'string' ? cleanLine(note) : ''}\n`]
+}

@@ -1,0 +1,134 @@
+import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
+import type { CliArgument, CliShorthand, Route } from '../../kernel/contract/route.js'
+import type { Parameter, RouteCommand } from './command-data.js'
+
+/** Options that every command has, so no member of a request can be named so on the command line. */
+const reserved = new Set(['help', 'json', 'output', 'data', 'follow'])
+
+/** The command of each route that has one, as plain data. Throws, naming the route, when its data do not fit together. */
+export function describeRoutes(routes: readonly Route[]): RouteCommand[] {
+  return routes.flatMap(route => (route.cli ? [describeRoute(route, route.cli)] : []))
+}
+
+function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteCommand {
+  const where = `${route.method} ${route.path} (svc ${cli.path})`
+  const hidden = new Set(Object.keys(cli.find ?? {}))
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]): Parameter => {
+    return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
+  })
+  const visible = inPath.filter(({ name }) => !hidden.has(name))
+  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')].map(member => {
+    return { ...member, option: cli.options?.[member.name] ?? member.option }
+  })
+  const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
+  if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
+  const all = [...visible, ...members].map(parameter => inContext(parameter, cli.workspace))
+  const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
+  const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
+  if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
+  const { find, follow, view, done, shorthands } = cli
+  return {
+    kind: 'route',
+    path: cli.path,
+    summary: route.summary,
+    method: route.method,
+    url: route.path,
+    args,
+    options: [
+      ...withOptionNames(
+        all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
+      ),
+      ...shorthandOptions(shorthands ?? []),
+    ],
+    body: route.body === undefined ? 'none' : route.bodyOptional ? 'optional' : 'required',
+    stream: route.contentType === 'text/event-stream',
+    ...(find && { find }),
+    ...(follow && { follow }),
+    ...(view && { view }),
+    ...(done !== undefined && { done }),
+    ...(shorthands && { shorthands }),
+  }
+}
+
+function inContext(parameter: Parameter, workspace: string | undefined): Parameter {
+  if (parameter.name !== workspace) return parameter
+  const summary = `${parameter.summary ?? 'id, name or path'}; default: SVC_WORKSPACE, else that of this folder`
+  return { ...parameter, type: 'workspace', fromContext: true, summary }
+}
+
+function argumentOf(arg: CliArgument, all: readonly Parameter[], where: string): Parameter {
+  const found = all.find(({ name, in: at }) => name === arg.name && (arg.in === undefined || arg.in === at))
+  if (!found) throw new Error(`${where}: no parameter, query or body member is named ${arg.name}`)
+  const summary = arg.summary ?? found.summary
+  return {
+    ...found,
+    type: arg.type === 'path' ? 'file' : (arg.type ?? found.type),
+    // A body with several forms of one member asks for none of them by itself; as an argument it is asked for.
+    required: !arg.optional && arg.default === undefined,
+    ...(arg.default !== undefined && { default: arg.default }),
+    ...(summary !== undefined && { summary }),
+  }
+}
+
+function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
+  if (schema === undefined) return []
+  const json = toJsonSchema(schema, { typeMode: 'output', target: 'draft-2020-12', errorMode: 'ignore' })
+  return Object.entries(json.properties ?? {}).map(([name, member]) => {
+    const { type, values, summary } = typeOf(member as JsonSchema)
+    const { default: fallback } = member as JsonSchema
+    return {
+      name,
+      option: optionName(name),
+      in: at,
+      type: name === 'workspace' && type === 'text' ? 'workspace' : type,
+      required: fallback === undefined && (json.required?.includes(name) ?? false),
+      ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
+      ...(values && { values }),
+      ...(summary !== undefined && { summary }),
+    }
+  })
+}
+
+function typeOf(schema: JsonSchema): Pick<Parameter, 'type' | 'values' | 'summary'> {
+  const summary = schema.description === undefined ? {} : { summary: schema.description }
+  const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])] as JsonSchema[]
+  const real = variants.filter(variant => variant.type !== 'null')
+  if (real.length === 1) return { ...typeOf(real[0] as JsonSchema), ...summary }
+  const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const])
+  if (values?.every(value => typeof value === 'string')) return { type: 'text', values, ...summary }
+  if (schema.type === 'string') return { type: 'text', ...summary }
+  if (schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean') {
+    return { type: schema.type, ...summary }
+  }
+  const items = schema.items as JsonSchema | undefined
+  if (schema.type === 'array' && items?.type === 'string') return { type: 'list', ...summary }
+  return { type: 'json', ...summary }
+}
+
+/** Two spellings of one member make one option, that of the first; reserved names say where the member goes. */
+function withOptionNames(members: readonly Parameter[]): Parameter[] {
+  const taken = new Set<string>()
+  return members.flatMap(member => {
+    const option = reserved.has(member.option) ? `${member.in}-${member.option}` : member.option
+    if (taken.has(option)) return []
+    taken.add(option)
+    return [{ ...member, option }]
+  })
+}
+
+function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
+  const optional = { in: 'shorthand', type: 'text', required: false } as const
+  const options = shorthands.map(({ option, summary }) => ({ ...optional, name: option, option, summary }))
+  if (!shorthands.some(({ type }) => type === 'time')) return options
+  const summary = 'of a time without one, as Europe/Paris; default: that of this machine'
+  return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
+}
+
+/** `expected_version` and `expectedVersion` are both `expected-version`; the parser takes letters and hyphens only. */
+function optionName(name: string): string {
+  return name
+    .replace(/([a-z])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .replace(/[^a-z]+/g, '-')
+    .replace(/^-|-$/g, '')
+}

@@ -1,0 +1,97 @@
+import type { LocalCommand } from '../local.js'
+import type { ModuleCommand, RouteCommand } from './command-data.js'
+
+/** Any command: made from a route, written by hand in a plugin, or part of the command line itself. */
+export type Entry = RouteCommand | ModuleCommand | LocalCommand
+
+/** What a command line names. */
+export type Found =
+  | { readonly is: 'command'; readonly entry: Entry; readonly rest: readonly string[] }
+  | { readonly is: 'group'; readonly name: string; readonly rest: readonly string[] }
+  | { readonly is: 'unknown'; readonly text: string; readonly group: string; readonly alike: readonly string[] }
+
+/** Words that people use for one another; which of them a group has is seen from its help alone. */
+const synonyms: readonly (readonly string[])[] = [
+  ['show', 'info', 'get', 'inspect', 'view', 'describe'],
+  ['list', 'ls'],
+  ['remove', 'delete', 'rm', 'uninstall'],
+  ['add', 'new', 'create', 'init', 'install'],
+]
+
+/**
+ * The command with the longest path that the arguments begin with. A group within a group stands for its `list`:
+ * `automation jobs` is `automation jobs list`.
+ */
+export function findCommand(argv: readonly string[], entries: readonly Entry[]): Found {
+  const end = argv.findIndex(word => word.startsWith('-'))
+  const words = end < 0 ? argv : argv.slice(0, end)
+  for (let length = words.length; length > 0; length--) {
+    const path = words.slice(0, length).join(' ')
+    const rest = argv.slice(length)
+    const entry = entries.find(entry => entry.path === path)
+    if (entry) return { is: 'command', entry, rest }
+    if (!entries.some(other => other.path.startsWith(`${path} `))) continue
+    if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
+    const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
+    return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
+  }
+  return words.length === 0
+    ? { is: 'group', name: '', rest: argv }
+    : unknown(words.slice(0, 1), words.slice(1), entries)
+}
+
+/** `typed` ends with the word that nothing is called; `rest` follows it. */
+function unknown(typed: readonly string[], rest: readonly string[], entries: readonly Entry[]): Found {
+  const before = typed.slice(0, -1)
+  const [text, group] = [typed.join(' '), before.join(' ')]
+  const word = typed.at(-1) as string
+  const paths = entries.map(({ path }) => path.split(' ')).filter(path => before.every((name, i) => path[i] === name))
+  const beside = paths.flatMap(path => path[before.length] ?? [])
+  const spelled = nearest(word, [...new Set(beside)])
+  const meant = synonyms.find(words => words.includes(word)) ?? []
+  const near = spelled.length > 0 ? spelled : meant.filter(name => beside.includes(name))
+  const alike = near.map(name => longest([...before, name, ...rest], entries))
+  if (alike.length > 0) return { is: 'unknown', text, group, alike }
+  // The right word in the wrong place: `svc jobs` for `svc automation jobs`.
+  const within = paths.flatMap(path => {
+    const at = path.findIndex(other => nearest(word, [other]).length > 0)
+    return at < 0 ? [] : [path.slice(0, at + 1).join(' ')]
+  })
+  return { is: 'unknown', text, group, alike: [...new Set(within)].slice(0, 3) }
+}
+
+/** As many of the words as are the path of a command or a group. */
+function longest(words: readonly string[], entries: readonly Entry[]): string {
+  const paths = words.map((_, i) => words.slice(0, i + 1).join(' '))
+  return paths.findLast(path => entries.some(entry => `${entry.path} `.startsWith(`${path} `))) ?? ''
+}
+
+/** The names that someone who typed `text` most likely meant: those that are nearest, at most three. */
+export function nearest(text: string, names: readonly string[]): string[] {
+  const near = names
+    .map(name => ({ name, distance: editDistance(text, name) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(text.length, name.length) / 3)))
+  const least = Math.min(...near.map(({ distance }) => distance))
+  const best = near.filter(({ distance }) => distance === least)
+  return best
+    .map(({ name }) => name)
+    .sort()
+    .slice(0, 3)
+}
+
+/** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */
+function editDistance(a: string, b: string): number {
+  // Nobody mistypes that much, and the table grows with both.
+  if (Math.abs(a.length - b.length) > 8 || a.length > 80) return Number.POSITIVE_INFINITY
+  const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)]
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+  for (let i = 1; i <= a.length; i++) {
+    rows.push([i])
+    for (let j = 1; j <= b.length; j++) {
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
+      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
+    }
+  }
+  return at(a.length, b.length)
+}

@@ -1,0 +1,168 @@
+import { outputModes } from '../show/output.js'
+import { padText, textWidth, wrapText } from '../show/text.js'
+import type { CommandData } from './command-data.js'
+import { exampleOf } from './example.js'
+import type { Entry } from './find-command.js'
+import { shorthandsFor } from './shorthands.js'
+
+type Row = readonly [left: string, right: string]
+
+/** `svc session events <session_id> [--follow] …`, the call in one line. */
+export function usageLine(entry: Entry): string {
+  const args = argumentsOf(entry).map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))
+  const needed = optionRows(entry).filter(({ required }) => required)
+  return ['svc', entry.path, ...args, ...needed.map(({ left }) => left), '[options]'].join(' ')
+}
+
+/** Lines about one command, for a reader whose lines are so wide. */
+export function commandHelp(entry: Entry, width: number): string[] {
+  const args = argumentsOf(entry).map(
+    ({ name, summary, note }): Row => [name, [summary, note].filter(Boolean).join(' ')],
+  )
+  const options = optionRows(entry).map(
+    ({ left, right, required }): Row => [left, required ? `${right} (required)`.trim() : right],
+  )
+  const [usage = '', ...more] = wrapText(usageLine(entry), width - 2 * indent)
+  return [
+    ...wrapText(entry.summary, width),
+    '',
+    ...[usage, ...more.map(line => `  ${line}`)].map(line => `  ${line}`),
+    ...section('Arguments', args, width),
+    ...section(
+      'Options',
+      [
+        ...options,
+        [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
+        ...(options.some(([left]) => left === '--quiet')
+          ? []
+          : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
+        ['--help', 'show this'],
+      ],
+      width,
+    ),
+    '',
+    'Example',
+    `  ${exampleOf(entry)}`,
+  ]
+}
+
+/** Lines about a group of commands; the empty name is everything, its groups by their verbs alone. */
+export function groupHelp(
+  name: string,
+  entries: readonly Entry[],
+  data: Pick<CommandData, 'version'>,
+  width: number,
+): string[] {
+  if (name !== '') {
+    const mine = entries.filter(entry => entry.path.startsWith(`${name} `))
+    return [
+      `svc ${name} <command>`,
+      ...section('Commands', commandRows(mine), width),
+      '',
+      `svc ${name} <command> --help tells more.`,
+    ]
+  }
+  const single = entries.filter(entry => !entry.path.includes(' '))
+  return [
+    `svc ${data.version}: runs durable agent work on this machine`,
+    '',
+    '  svc <command> [arguments] [options]',
+    ...section('Commands', commandRows(single), width),
+    ...section('Groups of commands', groupRows(entries), width),
+    '',
+    ...wrapText(
+      'svc help <group> and svc <command> --help tell more. Every command takes -o human|json|jsonl|toon.',
+      width,
+    ),
+  ]
+}
+
+function groupRows(entries: readonly Entry[]): Row[] {
+  const verbs = new Map<string, Set<string>>()
+  for (const { path } of entries) {
+    const [group = '', verb] = path.split(' ')
+    if (verb !== undefined) verbs.set(group, (verbs.get(group) ?? new Set()).add(verb))
+  }
+  return [...verbs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, known]) => [group, [...known].sort().join(', ')])
+}
+
+function commandRows(entries: readonly Entry[]): Row[] {
+  return [...entries].sort((a, b) => (a.path < b.path ? -1 : 1)).map(entry => [callOf(entry), entry.summary])
+}
+
+function callOf(entry: Entry): string {
+  return [entry.path, ...argumentsOf(entry).map(({ name, required }) => (required ? `<${name}>` : `[${name}]`))].join(
+    ' ',
+  )
+}
+
+/** Columns that a text beside names needs to be read; with less it stands below them. */
+const leastBeside = 24
+const indent = 2
+
+function section(title: string, rows: readonly Row[], width: number): string[] {
+  if (rows.length === 0) return []
+  const most = Math.min(44, Math.max(...rows.map(([left]) => textWidth(left))))
+  const edge = indent + most + indent
+  const lines = rows.flatMap(([left, right]) => {
+    const head = ' '.repeat(indent) + padText(left, most)
+    const begin = textWidth(head) > edge - indent || width - edge < leastBeside ? indent * 3 : edge
+    const [first = '', ...more] = wrapText(right, width - begin)
+    const rest = more.map(line => ' '.repeat(begin) + line)
+    if (begin === edge) return [`${head}  ${first}`.trimEnd(), ...rest]
+    return [head.trimEnd(), ...(right === '' ? [] : [' '.repeat(begin) + first, ...rest])]
+  })
+  return ['', title, ...lines]
+}
+
+function argumentsOf(entry: Entry) {
+  if (entry.kind !== 'route')
+    return entry.args.map(({ name, optional, summary }) => ({ name, required: !optional, summary, note: '' }))
+  return entry.args.map(({ name, required, summary, values, default: fallback }) => ({
+    name,
+    required,
+    summary,
+    note: [values?.join(', '), fallback === undefined ? '' : `(default ${fallback})`].filter(Boolean).join(' '),
+  }))
+}
+
+const optionNotes: Readonly<Record<string, (option: string) => string>> = {
+  list: () => '(may be repeated)',
+  boolean: option => `(or --no-${option})`,
+}
+
+function optionRows(entry: Entry): { left: string; right: string; required: boolean }[] {
+  if (entry.kind !== 'route') {
+    return entry.options.map(({ name, type, values, summary }) => ({
+      left: type === 'boolean' ? `--${name}` : `--${name} <${values?.join('|') ?? type}>`,
+      right: summary,
+      required: false,
+    }))
+  }
+  const rows = entry.options.map(parameter => {
+    const { option, type, values, summary, required, default: fallback } = parameter
+    const instead = shorthandsFor(entry, parameter)
+    const notes = [
+      summary,
+      optionNotes[type]?.(option),
+      fallback === undefined ? '' : `(default ${fallback})`,
+      instead.length > 0 && `(${required ? 'required: this, ' : 'or '}${instead.join(' or ')})`,
+    ]
+    return {
+      left:
+        type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
+      right: notes.filter(Boolean).join(' '),
+      required: required && instead.length === 0,
+    }
+  })
+  // The whole body stands for its members.
+  if (entry.body !== 'none') {
+    rows.push({
+      left: '--data <json>',
+      right: 'the body as JSON, @file or - for standard input; options go over it',
+      required: false,
+    })
+  }
+  if (entry.follow) rows.push({ left: '--follow', right: 'go on with what happens from now', required: false })
+  return rows
+}

@@ -1,0 +1,56 @@
+import { definePlugin, messageOf, type Plugin, type PluginKernel, version } from '../../kernel/index.js'
+import { Extensions, type InstalledExtension } from '../../plugins/extensions/api.js'
+import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
+
+/** Name of the plugin, which comes with the daemon's main and not with the kernel that others embed. */
+const NAME = 'commands'
+
+type Needs = { readonly extensions: typeof Extensions }
+
+/** Writes down the commands of drop-ins, so that the command line knows them without asking a daemon. */
+class DropInCommands {
+  #written = ''
+
+  constructor(private readonly kernel: PluginKernel<Needs>) {
+    kernel.tap(kernel.needs.extensions.changed, () => this.write())
+  }
+
+  async write(): Promise<void> {
+    // While they load after a start, the commands of the run before are better than those of some.
+    if (this.kernel.needs.extensions.isLoading()) return
+    const text = `${JSON.stringify(await this.#data())}\n`
+    if (text === this.#written) return
+    await this.kernel.file('cache', 'commands.json').write(text)
+    this.#written = text
+  }
+
+  async #data(): Promise<CommandData> {
+    const active = this.kernel.needs.extensions.installed().filter(({ state, code }) => code && state === 'active')
+    const routes = (await Promise.all(active.map(extension => this.#routes(extension)))).flat()
+    return { version, routes, commands: active.flatMap(moduleCommands) }
+  }
+
+  /** One whose commands cannot be described has none; its routes are served all the same. */
+  async #routes({ name, code }: InstalledExtension): Promise<RouteCommand[]> {
+    const { describeRoutes } = await import('../commands/describe-commands.js')
+    try {
+      return describeRoutes(code?.surface.routes ?? [])
+    } catch (error) {
+      this.kernel.log.warn(`${name} has no commands: ${messageOf(error)}`, { extension: name })
+      return []
+    }
+  }
+}
+
+function moduleCommands({ code }: InstalledExtension): ModuleCommand[] {
+  return (code?.surface.commands ?? []).map(({ path, summary, args = [], options = [] }) => {
+    return { kind: 'module', path, summary, args, options, module: code?.module ?? '' }
+  })
+}
+
+export const dropInCommands: Plugin = definePlugin({
+  name: NAME,
+  version,
+  requires: { extensions: Extensions },
+  service: async () => DropInCommands,
+}).surface({})

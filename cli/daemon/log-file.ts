@@ -1,0 +1,212 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { openRegularFileSync } from '../../kernel/kit/read-file.js'
+
+/** Retention of a log: bytes per file, rotated files, and their maximum age in milliseconds (0: no limit on the age). */
+export interface LogLimits {
+  readonly maxBytes: number
+  readonly backups: number
+  readonly maxAgeMs: number
+}
+
+/** Milliseconds between two looks whether the file is still the one of that name, whether it can be written, and what is too old. */
+const LOOK_MS = 10_000
+
+/** Path of the daemon's log. */
+export function logPath(home: string): string {
+  return join(home, 'logs', 'svc.log')
+}
+
+/** A log and what was rotated out of it, as far as they are there, the newest first. */
+export function logFiles(path: string): string[] {
+  const rotated = rotatedOf(path).map(number => `${path}.${number}`)
+  return lstatSync(path, { throwIfNoEntry: false }) ? [path, ...rotated] : rotated
+}
+
+/** Opens a log for appending, 0600; returns the descriptor. @throws Fault `file_not_regular`; the system's error */
+export function openLog(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return openRegularFileSync(path, { flags: constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT })
+}
+
+/**
+ * A log that is written at once, so that the last line before a crash is there. It never throws: a daemon whose log cannot be
+ * written goes on, and says how many lines are missing when it can be.
+ */
+export class LogFile {
+  #file: number | undefined
+  #size = 0
+  /** The last line is not whole. */
+  #torn = false
+  #lost = 0
+  #lookAt = Number.NEGATIVE_INFINITY
+  #limits: LogLimits | undefined
+
+  /** @param now epoch milliseconds */
+  constructor(
+    private readonly path: string,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.#look()
+  }
+
+  /**
+   * Rotates from here on. For whoever holds the home's lock: a start that finds it held writes why, and must not take the
+   * file away from the daemon that runs.
+   */
+  rotate(limits: LogLimits): void {
+    this.#limits = limits
+    this.#look()
+    this.#rotateFull()
+  }
+
+  /** Whether lines go anywhere. */
+  get isOpen(): boolean {
+    return this.#file !== undefined
+  }
+
+  write(line: string): void {
+    if (this.now() >= this.#lookAt) this.#look()
+    const told = this.#lost > 0 ? `${JSON.stringify(this.#lostLine())}\n` : ''
+    if (!this.#append(`${this.#torn ? '\n' : ''}${told}${line}`)) this.#lost++
+    else {
+      this.#lost = 0
+      this.#rotateFull()
+    }
+  }
+
+  #append(text: string): boolean {
+    if (this.#file === undefined) return false
+    const bytes = Buffer.from(text)
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(this.#file, bytes, written)
+      this.#torn = false
+    } catch {
+      // A full disk must not take the daemon down for the sake of its log.
+      this.#torn ||= written > 0
+    }
+    this.#size += written
+    return written === bytes.length
+  }
+
+  #lostLine() {
+    const time = new Date(this.now()).toISOString()
+    return { level: 'warn', time, msg: `the log could not be written for a while; ${this.#lost} lines are missing` }
+  }
+
+  #look(): void {
+    this.#lookAt = this.now() + LOOK_MS
+    try {
+      const there = statSync(this.path, { throwIfNoEntry: false })
+      if (this.#file === undefined || there?.ino !== fstatSync(this.#file).ino) this.#open()
+      if (this.#limits) removeOld(this.path, this.#limits, this.now())
+    } catch {
+      // What is open stays; the next look may find it better.
+    }
+  }
+
+  /** The new file is there before the old one goes: its number may be another file's at once. */
+  #open(): void {
+    const old = this.#file
+    const file = openLog(this.path)
+    this.#file = file
+    this.#size = fstatSync(file).size
+    this.#torn = this.#size > 0 && !endsLine(this.path, this.#size)
+    if (old !== undefined) closeSync(old)
+  }
+
+  #rotateFull(): void {
+    if (!this.#limits || this.#file === undefined || this.#size < this.#limits.maxBytes) return
+    try {
+      shift(this.path, this.#limits.backups)
+      this.#open()
+      removeOld(this.path, this.#limits, this.now())
+    } catch {
+      // It grows instead, and is tried again after as much.
+      this.#size = 0
+    }
+  }
+}
+
+/** Each step leaves every line in one file; a gap that an end in the middle left is filled, and nothing beyond it moves. */
+function shift(path: string, backups: number): void {
+  if (backups === 0) {
+    rmSync(path, { force: true })
+    return
+  }
+  const taken = new Set(rotatedOf(path))
+  let free = 1
+  while (taken.has(free) && free < backups) free++
+  for (let to = free; to >= 1; to--) renameSync(to === 1 ? path : `${path}.${to - 1}`, `${path}.${to}`)
+}
+
+function removeOld(path: string, { backups, maxAgeMs }: LogLimits, now: number): void {
+  for (const number of rotatedOf(path)) {
+    const file = `${path}.${number}`
+    const modified = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? now
+    if (number > backups || (maxAgeMs > 0 && now - modified > maxAgeMs)) rmSync(file, { force: true })
+  }
+}
+
+/** Numbers of the rotated files, the newest first. */
+function rotatedOf(path: string): number[] {
+  const start = `${basename(path)}.`
+  try {
+    return readdirSync(dirname(path))
+      .filter(name => name.startsWith(start) && /^[1-9]\d{0,3}$/.test(name.slice(start.length)))
+      .map(name => Number(name.slice(start.length)))
+      .sort((a, b) => a - b)
+  } catch {
+    return []
+  }
+}
+
+function endsLine(path: string, size: number): boolean {
+  const file = openRegularFileSync(path)
+  try {
+    const last = Buffer.alloc(1)
+    return readSync(file, last, 0, 1, size - 1) === 1 && last.toString() === '\n'
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The last lines of a log after a position, at most `count`, each readable: JSON lines as level and text. */
+export function logTail(path: string, from: number, count: number): string[] {
+  const about = statSync(path, { throwIfNoEntry: false })
+  const size = about?.isFile() ? about.size : 0
+  if (size === 0) return []
+  // Smaller than it was: it was rotated meanwhile.
+  const start = Math.max(size < from ? 0 : from, size - 64 * 1024)
+  const buffer = Buffer.alloc(size - start)
+  const file = openRegularFileSync(path)
+  try {
+    readSync(file, buffer, 0, buffer.length, start)
+  } finally {
+    closeSync(file)
+  }
+  return buffer.toString('utf8').split('\n').filter(Boolean).slice(-count).map(readable)
+}
+
+function readable(line: string): string {
+  try {
+    const { level, msg, plugin, error, next } = JSON.parse(line)
+    const parts = [level, plugin && `${plugin}:`, msg, error && `(${error})`, next && `next: ${next}`]
+    return parts.filter(Boolean).join(' ')
+  } catch {
+    return line
+  }
+}

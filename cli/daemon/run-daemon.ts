@@ -1,0 +1,219 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Kernel } from '../../kernel/index.js'
+import type { Env } from '../address.js'
+import { type Blame, containFailures } from './containment.js'
+import { type DaemonLog, openDaemonLog } from './daemon-log.js'
+import { isStopAsked } from './home-notes.js'
+import { LogFile, logPath } from './log-file.js'
+import { forgetEnds, recentCulprits, whySafeMode } from './restart-limit.js'
+import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
+import type { Blocked, Watchdog } from './watchdog.js'
+
+/** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
+const closeMs = 14_000
+/** The one before is ended by a signal; only the disk can hold it up. */
+const successionMs = 15_000
+const MIB = 1024 * 1024
+const DAY_MS = 24 * 60 * 60_000
+
+export interface DaemonOptions {
+  /** Folder of the build: `bin/` below it goes on the path of agents, `../examples` has what comes with the package. */
+  readonly root: string
+  readonly home: string
+  readonly env: Env
+  /** The log goes to standard output as well. */
+  readonly foreground: boolean
+  /** Arguments of Node with which the watchdog of a detached daemon starts the next one. */
+  readonly successor?: readonly string[]
+  /** It follows one that is being ended and waits for its lock. */
+  readonly succeeds?: boolean
+  /** No extension is to run. */
+  readonly safeMode?: boolean
+  /** See `newCatalog` of the kernel. */
+  readonly newCatalog?: boolean
+  /** Called once, when it serves. */
+  readonly onReady?: () => void
+}
+
+/** A successor must not start once a person has stopped the daemon that it follows. */
+class StopAsked extends Error {}
+
+/** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
+export async function runDaemon(options: DaemonOptions): Promise<number> {
+  const { home, foreground } = options
+  // The command line's own handler would cut the shutdown short.
+  process.removeAllListeners('SIGINT')
+  const stopped = stopSignal(foreground)
+  const file = new LogFile(logPath(home))
+  let log: DaemonLog | undefined
+  let kernel: Kernel
+  try {
+    const code = loadCode()
+    log = await openDaemonLog(file, foreground)
+    kernel = await startKernel(options, log, code, stopped)
+    rotateLog(file, kernel, (await code).settings)
+  } catch (error) {
+    if (!(error instanceof StopAsked)) {
+      // Without a log standard error is where a detached start looks.
+      return refuse(error, foreground || !file.isOpen, log)
+    }
+    log?.({ level: 'info', msg: 'not started after the daemon before: svc daemon stop was asked for' })
+    return 0
+  }
+  const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
+  log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
+  options.onReady?.()
+  const { safeMode } = kernel.host
+  if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
+  const why = await Promise.race([stopped, kernel.failed])
+  if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
+  else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
+  const clean = await close(kernel, log)
+  if (typeof why === 'string') forgetEnds(home)
+  return typeof why === 'string' && clean ? 0 : 1
+}
+
+/** All that the daemon runs; it is read while the log is opened. */
+function loadCode() {
+  const code = Promise.all([
+    import('../../kernel/index.js'),
+    import('../../plugins/index.js'),
+    import('./drop-in-commands.js'),
+  ]).then(
+    ([{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder, replacements }, { dropInCommands }]) => {
+      const plugins = [...inTree, dropInCommands]
+      return {
+        createKernel,
+        settings: KernelSettings,
+        plugins,
+        critical: critical as readonly string[],
+        quiesceOrder,
+        replacements,
+      }
+    },
+  )
+  // Whoever waits for it says what went wrong.
+  code.catch(() => {})
+  return code
+}
+
+type Code = ReturnType<typeof loadCode>
+
+/** The kernel, watched and contained, without the plugin that held the daemon before. */
+async function startKernel(
+  options: DaemonOptions,
+  log: DaemonLog,
+  code: Code,
+  stopped: Promise<string>,
+): Promise<Kernel> {
+  const { root, home, env, successor } = options
+  let kernel: Kernel | undefined
+  const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
+  containFailures(log, blame)
+  const blocked: Blocked = ({ owner, where }, seconds) => {
+    log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
+    blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
+  }
+  let watchdog: Watchdog | undefined
+  let isStopping = false
+  void stopped.then(() => {
+    isStopping = true
+    watchdog?.stopping()
+  })
+  const watch = async () => {
+    const { startWatchdog } = await import('./watchdog.js')
+    watchdog = startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+    if (isStopping) watchdog.stopping()
+  }
+  // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
+  const early = hasDropIns(home)
+  if (early) await watch()
+  const suspect = readSuspect(home)
+  const leftOut = new Map(suspect && [[suspect.owner, describeSuspect(suspect)]])
+  // Two that hold it in turns would never be left out together.
+  for (const name of options.succeeds ? recentCulprits(home) : []) {
+    if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
+  }
+  const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
+  const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
+  kernel = await createKernel({
+    home,
+    plugins,
+    critical,
+    quiesceOrder,
+    replacements,
+    listen: ['socket', 'tcp'],
+    env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
+    log,
+    cgroup: env.SVC_CGROUP !== 'off',
+    ...(options.newCatalog && { newCatalog: true }),
+    ...(safeMode !== undefined && { safeMode }),
+    ...(options.succeeds && {
+      waitForLockMs: successionMs,
+      // Whoever asks for a stop says so before looking who holds the lock: one of the two sees the other.
+      locked: () => {
+        if (isStopAsked(home)) throw new StopAsked()
+      },
+    }),
+    leftOut: [...leftOut].flatMap(([name, why]) => (critical.includes(name) ? [] : { name, why })),
+  })
+  if (suspect) {
+    forgetSuspect(home)
+    blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
+  }
+  if (!early) await watch()
+  return kernel
+}
+
+/** For a kernel that is there: it holds the lock of the home, so that no other daemon writes this log. */
+function rotateLog(file: LogFile, kernel: Kernel, settings: Awaited<Code>['settings']): void {
+  file.rotate({
+    maxBytes: kernel.setting(settings.logMegabytes) * MIB,
+    backups: kernel.setting(settings.logBackups),
+    maxAgeMs: kernel.setting(settings.logDays) * DAY_MS,
+  })
+}
+
+function hasDropIns(home: string): boolean {
+  try {
+    return readdirSync(join(home, 'extensions')).some(name => !name.startsWith('.'))
+  } catch {
+    return false
+  }
+}
+
+function stopSignal(foreground: boolean): Promise<string> {
+  return new Promise(resolve => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => resolve(name))
+    process.on('SIGHUP', () => foreground && resolve('SIGHUP'))
+  })
+}
+
+/** A daemon that cannot start says why: in the log, and to the person in front of it. */
+function refuse(error: unknown, aloud: boolean, log: DaemonLog | undefined): number {
+  const { message, code, next, hint, stack } = error as Error & { code?: string; next?: string; hint?: string }
+  const help = next ?? hint
+  log?.({
+    level: 'error',
+    msg: `the daemon cannot start: ${message}`,
+    code,
+    next: help,
+    ...(code === undefined && { stack }),
+  })
+  if (aloud || log === undefined) process.stderr.write(`error: ${message}\n${help ? `  next: ${help}\n` : ''}`)
+  return code === 'daemon_already_running' ? 5 : 1
+}
+
+async function close(kernel: Kernel, log: DaemonLog): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, closeMs, undefined)
+  })
+  const errors = await Promise.race([kernel.close(), late])
+  clearTimeout(timer)
+  if (errors === undefined) log({ level: 'error', msg: `the shutdown did not end within ${closeMs / 1000} s` })
+  for (const error of errors ?? []) log({ level: 'warn', msg: `shutdown: ${error.message}` })
+  if (errors !== undefined) log({ level: 'info', msg: 'daemon stopped' })
+  return errors !== undefined
+}

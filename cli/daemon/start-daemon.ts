@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { checkOwner } from '../../kernel/home.js'
+import type { Fault } from '../../kernel/index.js'
+import { runningDaemon } from '../address.js'
+import { CliFault, exitCodes } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { SAFE_MODE } from './daemon-arguments.js'
+import { forgetStop } from './home-notes.js'
+import { logPath, logTail, openLog } from './log-file.js'
+
+/** How often a detached start polls the daemon, how long it waits for `ready`, and the timeout of one request. */
+const pollMs = 100
+const readyMs = 15_000
+const askMs = 1000
+
+interface Identity {
+  readonly daemon: {
+    readonly pid: number
+    readonly http_host: string
+    readonly http_port: number
+    readonly http_off?: string
+    readonly version: string
+  }
+}
+
+/** `daemon start`: detached, or in this process. A daemon that runs already is no failure. */
+export async function startDaemon(context: LocalContext): Promise<number | undefined> {
+  const { io, home } = context
+  const safeMode = context.options['safe-mode'] === true
+  const newCatalog = context.options['new-catalog'] === true
+  refuseForeign(home)
+  if (context.options.foreground === true) {
+    forgetStop(home)
+    const { loadDaemon } = await import('./load-daemon.js')
+    const runDaemon = await loadDaemon(io.root, home)
+    return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode, newCatalog })
+  }
+  const other = await runningDaemon(home)
+  if (other !== undefined) {
+    const identity = await waitReady(context, async () => (await runningDaemon(home)) !== other)
+    if (identity && safeMode) {
+      const text = `a daemon holds ${home} already (pid ${other}), with its extensions unless svc status says otherwise`
+      throw new CliFault('daemon_already_running', text, {
+        exit: 5,
+        next: 'svc daemon stop && svc daemon start --safe-mode',
+      })
+    }
+    if (identity) return report(context, 'already_running', identity)
+    if ((await runningDaemon(home)) === other) {
+      const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
+      throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
+    }
+  }
+  const log = logPath(home)
+  const file = openLogFile(log)
+  const begin = file === undefined ? 0 : fstatSync(file).size
+  // Before anything is started: what was asked of the daemon before is over.
+  forgetStop(home)
+  // What a daemon without a log has to say before it ends.
+  const said = file ?? openUnnamed()
+  const child = spawn(
+    process.execPath,
+    [
+      ...process.execArgv,
+      join(io.root, daemonFile()),
+      ...(safeMode ? [SAFE_MODE] : []),
+      ...(newCatalog ? ['--new-catalog'] : []),
+    ],
+    {
+      // A home that is not there yet is made by the daemon.
+      cwd: existsSync(home) ? home : io.root,
+      detached: true,
+      env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
+      stdio: ['ignore', said ?? 'ignore', said ?? 'ignore'],
+    },
+  )
+  const ended = endOf(child)
+  // A start at the same time may have won: then ours ends and the other one is waited for.
+  const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
+  child.unref()
+  if (identity) return report(context, identity.daemon.pid === child.pid ? 'started' : 'already_running', identity)
+  const tail = file === undefined ? linesOf(said) : logTail(log, begin, 8)
+  const what = ended.happened
+    ? `the daemon did not start: ${ended.text}`
+    : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it goes on starting`
+  throw new CliFault('daemon_start_failed', [what, ...tail.map(line => `  ${line}`)].join('\n'), {
+    details: { log },
+    next: !ended.happened ? 'svc status' : file === undefined ? undefined : `less ${log}`,
+  })
+}
+
+/** Under a loader the source is run, in a build what was made of it. */
+function daemonFile(): string {
+  return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.cjs'
+}
+
+/** Before anything is made in it: the log of a foreign home is foreign too. */
+function refuseForeign(home: string): void {
+  try {
+    checkOwner(home)
+  } catch (error) {
+    const { code, message, next } = error as Fault
+    throw new CliFault(code, message, { exit: exitCodes.refused, next })
+  }
+}
+
+/** A file that nobody else can open and that goes with its last descriptor; undefined where there is no room for it. */
+function openUnnamed(): number | undefined {
+  try {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-start-'))
+    try {
+      return openSync(join(folder, 'output'), 'wx+', 0o600)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function linesOf(file: number | undefined): string[] {
+  if (file === undefined) return []
+  const buffer = Buffer.alloc(8 * 1024)
+  const text = buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0))
+  return text.split('\n').filter(line => line.trim() !== '')
+}
+
+/** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */
+function openLogFile(path: string): number | undefined {
+  try {
+    return openLog(path)
+  } catch {
+    return undefined
+  }
+}
+
+function endOf(child: ChildProcess): { happened: boolean; text: string } {
+  const ended = { happened: false, text: '' }
+  child.once('error', error => Object.assign(ended, { happened: true, text: error.message }))
+  child.once('exit', (code, signal) => {
+    Object.assign(ended, { happened: true, text: signal ? `ended by ${signal}` : `it ended with code ${code}` })
+  })
+  return ended
+}
+
+/** Asks for the identity until it is answered, or `over`, or the time is up. */
+function waitReady(
+  { client, signal, progress }: LocalContext,
+  over: () => boolean | Promise<boolean>,
+): Promise<Identity | undefined> {
+  return progress.during('waiting for the daemon to be ready', () => untilReady(client, signal, over))
+}
+
+async function untilReady(
+  client: LocalContext['client'],
+  signal: AbortSignal,
+  over: () => boolean | Promise<boolean>,
+): Promise<Identity | undefined> {
+  const until = Date.now() + readyMs
+  for (;;) {
+    try {
+      const ask = AbortSignal.any([signal, AbortSignal.timeout(askMs)])
+      return (await client.request('GET', '/api/status/identity', undefined, { signal: ask })) as Identity
+    } catch (error) {
+      if (signal.aborted) throw error
+    }
+    if (Date.now() > until || (await over())) return undefined
+    await sleep(pollMs, undefined, { signal })
+  }
+}
+
+function report({ out, home }: LocalContext, status: 'started' | 'already_running', { daemon }: Identity): undefined {
+  const { pid, http_host, http_port, http_off } = daemon
+  const http = http_port === 0 ? undefined : `http://${http_host}:${http_port}`
+  const where = http ?? `TCP is off: ${http_off ?? 'it does not listen'}`
+  const served = http ? { http } : { http_off: http_off ?? '' }
+  if (out.json) out.value({ status, pid, ...served, home, log: logPath(home) })
+  else out.line(`${status === 'started' ? 'daemon started' : 'already running'} (pid ${pid}), ${where}`)
+  return undefined
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runningDaemon } from '../address.js'
+import { CliFault } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { askToStop, isStopAsked } from './home-notes.js'
+import { forgetEnds } from './restart-limit.js'
+
+/** How long a stop waits for the daemon to release its lock, how often it looks, and how long it then waits for the exit. */
+const waitMs = 15_000
+const pollMs = 50
+const lingerMs = 2000
+
+/**
+ * `daemon stop`: SIGTERM to the process that holds the lock, then waits for it. Where none runs there is nothing to do, but that
+ * a successor which the watchdog has just started gives up.
+ */
+export async function stopDaemon({ home, out, signal, progress }: LocalContext): Promise<undefined> {
+  askToStop(home)
+  const pid = await runningDaemon(home)
+  if (pid === undefined) {
+    forgetEnds(home)
+    if (out.json) out.value({ status: 'not_running', home })
+    else out.line(`no daemon is running at ${home}`)
+    return undefined
+  }
+  terminate(pid)
+  await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal))
+  forgetEnds(home)
+  if (out.json) out.value({ status: 'stopped', pid, home })
+  else out.line(`daemon stopped (pid ${pid})`)
+  return undefined
+}
+
+async function untilGone(home: string, pid: number, signal: AbortSignal): Promise<void> {
+  const until = Date.now() + waitMs
+  for (;;) {
+    const holder = await runningDaemon(home)
+    // One that a person has started meanwhile is another daemon; a successor ends as soon as it sees that it is not wanted.
+    if (holder === undefined || (holder !== pid && !isStopAsked(home))) break
+    if (Date.now() > until) {
+      const text = `the daemon (pid ${pid}) was told to stop and is still running after ${waitMs / 1000} s`
+      throw new CliFault('daemon_stop_timeout', text, { next: `kill -9 ${pid}` })
+    }
+    await sleep(pollMs, undefined, { signal })
+  }
+  // The lock is free a moment before the process is gone.
+  const { inspectProcess } = await import('../../kernel/spawn/inspect.js')
+  const runs = () => inspectProcess(pid, process.platform)?.ended === false
+  for (const linger = Date.now() + lingerMs; runs() && Date.now() < linger; )
+    await sleep(pollMs / 5, undefined, { signal })
+}
+
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ESRCH') return
+    throw new CliFault('daemon_foreign', `the daemon (pid ${pid}) cannot be signalled: ${code}`, {
+      exit: 6,
+      next: 'run svc as the user that started the daemon',
+      cause,
+    })
+  }
+}

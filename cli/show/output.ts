@@ -1,0 +1,168 @@
+import type { ColorName, CommandOutput } from '../../kernel/contract/command.js'
+import type { CliColumn } from '../../kernel/contract/route.js'
+import { type CliFault, usageFault } from '../fault.js'
+import type { Io, Sink } from '../io.js'
+import { renderFields, renderTable } from './table.js'
+import { cleanLine, cleanText, jsonText } from './text.js'
+import { toToon } from './toon.js'
+
+/** Output formats. */
+export const outputModes = ['human', 'json', 'jsonl', 'toon'] as const
+export type OutputMode = (typeof outputModes)[number]
+
+/** Of a terminal that does not say how wide it is. */
+const terminalWidth = 80
+/** Lines of a table that are written at once. */
+const linesAtOnce = 500
+
+const colorCodes: Readonly<Record<ColorName, number>> = {
+  bold: 1,
+  dim: 2,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  blue: 34,
+  magenta: 35,
+  cyan: 36,
+}
+
+/**
+ * Output in one of the four forms. `json` is a document of two-space JSON, `jsonl` one line a row (or one line where there
+ * are no rows), `toon` the compact notation. `quiet` leaves out what is said to people after a success.
+ */
+export class Output implements CommandOutput {
+  readonly #colors: boolean
+
+  constructor(
+    private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
+    readonly mode: OutputMode,
+    readonly quiet = false,
+  ) {
+    this.#colors = mode === 'human' && hasColors(io.stdout, io.env)
+  }
+
+  get json(): boolean {
+    return this.mode !== 'human'
+  }
+
+  get width(): number {
+    return widthOf(this.io.env, this.io.stdout)
+  }
+
+  line(text: string): void {
+    if (this.mode === 'human' && !this.quiet) this.#write(cleanText(text, this.#colors))
+  }
+
+  text(text: string): void {
+    if (this.mode === 'human' && !this.quiet) this.io.stdout.write(cleanText(text, this.#colors))
+  }
+
+  id(id: string): void {
+    if (this.quiet) this.essential(id)
+  }
+
+  /** A line that `quiet` does not leave out: the id that a script asked for. */
+  essential(text: string): void {
+    if (this.mode === 'human') this.#write(cleanLine(text))
+  }
+
+  value(value: unknown): void {
+    if (this.quiet) return
+    if (this.mode === 'json') this.#write(jsonText(value, 2) ?? 'null')
+    else if (this.mode === 'jsonl')
+      for (const row of Array.isArray(value) ? value : [value]) this.#write(jsonText(row) ?? 'null')
+    else if (this.mode === 'toon') this.#write(toToon(value))
+    else this.#write(cleanText(typeof value === 'string' ? value : toToon(value)))
+  }
+
+  /** One of many values that come one after the other: a line in JSON in every structured form but toon. */
+  row(value: unknown): void {
+    if (!this.quiet) this.#write(this.mode === 'toon' ? toToon(value) : (jsonText(value) ?? 'null'))
+  }
+
+  table(rows: readonly unknown[], columns: readonly CliColumn[], empty = 'nothing to show'): void {
+    if (this.mode !== 'human') return
+    if (rows.length === 0) this.line(this.color('dim', empty))
+    else if (!this.quiet) {
+      const lines = renderTable(rows, columns, this.#style()).map(line => cleanText(line, this.#colors))
+      for (let at = 0; at < lines.length; at += linesAtOnce) this.#write(lines.slice(at, at + linesAtOnce).join('\n'))
+    }
+  }
+
+  /** Something beside the result that a person should know, also where the result goes to a program. */
+  note(text: string): void {
+    if (!this.quiet) this.io.stderr.write(`note: ${cleanLine(text)}\n`)
+  }
+
+  fields(item: unknown, fields: readonly CliColumn[]): void {
+    for (const line of renderFields(item, fields, this.#style())) this.line(line)
+  }
+
+  color(name: ColorName, text: string): string {
+    return paint(this.#colors, name, text)
+  }
+
+  /** The failure of a command: the error body on stdout in structured forms, else text and next step on stderr. */
+  fault(fault: CliFault): void {
+    if (this.json) {
+      const body = fault.toBody()
+      this.#write(
+        this.mode === 'toon' ? toToon(body) : (jsonText(body, this.mode === 'json' ? 2 : undefined) ?? 'null'),
+      )
+      return
+    }
+    const colors = hasColors(this.io.stderr, this.io.env)
+    const lines = [`${paint(colors, 'red', 'error:')} ${cleanText(fault.message)}`]
+    lines.push(`  code: ${cleanLine(fault.code)}`)
+    if (fault.why !== undefined) lines.push(`  cause: ${cleanLine(fault.why)}`)
+    for (const [name, text] of Object.entries(fault.more.details ?? {}))
+      lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
+    if (fault.more.next !== undefined) lines.push(`  ${paint(colors, 'dim', 'next:')} ${cleanLine(fault.more.next)}`)
+    this.io.stderr.write(`${lines.join('\n')}\n`)
+  }
+
+  #style() {
+    return { width: this.width, now: Date.now(), header: (text: string) => this.color('bold', text) }
+  }
+
+  #write(text: string): void {
+    this.io.stdout.write(`${text}\n`)
+  }
+}
+
+/** What `COLUMNS` says, else the terminal; Infinity for a pipe or a file, whose reader must not find half of a value. */
+export function widthOf(env: Io['env'], sink: Sink): number {
+  const wanted = Number(env.COLUMNS)
+  if (Number.isInteger(wanted) && wanted > 0) return wanted
+  return sink.isTTY ? sink.columns || terminalWidth : Number.POSITIVE_INFINITY
+}
+
+function hasColors(sink: Sink, env: Io['env']): boolean {
+  if (env.NO_COLOR) return false
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0' && env.FORCE_COLOR !== 'false'
+  return sink.isTTY === true && env.TERM !== 'dumb'
+}
+
+function paint(on: boolean, name: ColorName, text: string): string {
+  return on ? `\x1b[${colorCodes[name]}m${text}\x1b[0m` : text
+}
+
+/**
+ * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
+ * written in that form as well. The first one wins.
+ */
+export function outputModeOf(argv: readonly string[]): OutputMode {
+  const end = argv.indexOf('--')
+  const words = end < 0 ? argv : argv.slice(0, end)
+  for (const [i, word] of words.entries()) {
+    if (word === '--json') return 'json'
+    const bound = /^--output=(.*)$/.exec(word)
+    const mode = bound ? bound[1] : word === '-o' || word === '--output' ? words[i + 1] : undefined
+    if (mode === undefined) continue
+    const known = outputModes.find(name => name === mode)
+    if (known === undefined)
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
+    return known
+  }
+  return 'human'
+}

@@ -1,0 +1,120 @@
+import type { CliColumn } from '../../kernel/contract/route.js'
+import { cellText, pick } from './cells.js'
+import { cleanText, cutText, padText, textWidth, wrapText } from './text.js'
+
+const gap = 2
+/** Of what stands below a row. */
+const indent = 4
+/** No column gets narrower than this while another one is wider. */
+const minWidth = 6
+/** No cell is longer, however wide the output: other rows are filled up to it. */
+const maxCell = 1000
+
+export interface TableStyle {
+  /** Columns of the terminal; Infinity where lines may be as long as they like. */
+  readonly width: number
+  /** Milliseconds since 1970, for relative times. */
+  readonly now: number
+  readonly header?: (text: string) => string
+}
+
+/**
+ * Lines of a table. One that is too wide for the terminal goes without the columns that are empty; then values that have to be
+ * read whole stand below their rows, unless there is room beside; of the other columns the widest are cut first, the first last.
+ */
+export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
+  const fits = (some: readonly CliColumn[]) => naturalWidth(rows, some, style) <= style.width
+  if (style.width === Number.POSITIVE_INFINITY || fits(columns)) return renderGrid(rows, columns, style)
+  const filled = columns.filter(column => rows.some(row => cellText(row, column, style.now) !== '-'))
+  const beside = filled.filter(({ below }) => !below)
+  if (beside.length === 0 || fits(filled)) return renderGrid(rows, filled, style)
+  const below = filled.filter(column => column.below)
+  const [header = '', ...lines] = renderGrid(rows, beside, style)
+  const edge = Math.max(...lines.map(textWidth)) + gap
+  return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], below, edge, style))]
+}
+
+/** The first value stands for itself, beside the line where there is room from `edge` on; the others say what they are. */
+function withBelow(
+  line: string,
+  row: unknown,
+  columns: readonly CliColumn[],
+  edge: number,
+  { width, now }: TableStyle,
+): string[] {
+  const values = columns.map(column => cutText(cellText(row, column, now), maxCell))
+  const [first = '-'] = values
+  const hasRoom = first !== '-' && edge + textWidth(first) <= width
+  const rest = columns.flatMap(({ header }, i) => {
+    const text = values[i] as string
+    if (text === '-' || (i === 0 && hasRoom)) return []
+    return wrapText(i === 0 ? text : `${header.toLowerCase()}: ${text}`, width - indent)
+  })
+  return [hasRoom ? padText(line, edge) + first : line, ...rest.map(text => ' '.repeat(indent) + text)]
+}
+
+function naturalWidth(rows: readonly unknown[], columns: readonly CliColumn[], { now }: TableStyle): number {
+  const widest = columns.map(column =>
+    rows.reduce<number>((most, row) => Math.max(most, textWidth(cellText(row, column, now))), textWidth(column.header)),
+  )
+  return widest.reduce((sum, one) => sum + one, 0) + gap * (columns.length - 1)
+}
+
+function renderGrid(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
+  const cells = rows.map(row => columns.map(column => cutText(cellText(row, column, style.now), maxCell)))
+  const headers = columns.map(column => column.header.toUpperCase())
+  const widths = headers.map((header, i) =>
+    cells.reduce((width, row) => Math.max(width, textWidth(row[i] as string)), textWidth(header)),
+  )
+  const fitted = fitWidths(widths, style.width)
+  const line = (texts: readonly string[]) =>
+    cutText(
+      texts
+        .map((text, i) =>
+          padText(cutText(text, fitted[i] as number), i === texts.length - 1 ? 0 : (fitted[i] as number)),
+        )
+        .join(' '.repeat(gap))
+        .trimEnd(),
+      style.width,
+    )
+  const header = style.header ?? (text => text)
+  return [header(line(headers)), ...cells.map(line)]
+}
+
+/** Widths of columns that fit `total` together with the gaps, as far as {@link minWidth} allows. */
+export function fitWidths(widths: readonly number[], total: number): number[] {
+  const fitted = widths.map(width => Math.min(width, Math.max(total, minWidth)))
+  let excess = fitted.reduce((sum, width) => sum + width, 0) + gap * (fitted.length - 1) - total
+  for (; excess > 0; excess--) {
+    // The first column names the row: it is cut only when nothing else can be.
+    const widest = fitted.length > 1 ? Math.max(...fitted.slice(1)) : 0
+    const from = widest > minWidth ? fitted.lastIndexOf(widest) : 0
+    const width = fitted[from] as number
+    if (width <= minWidth) break
+    fitted[from] = width - 1
+  }
+  return fitted
+}
+
+/**
+ * Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. What is not
+ * there has no line.
+ */
+export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
+  const filled = fields.filter(field => cellText(item, field, style.now) !== '-')
+  const width = Math.max(0, ...filled.map(field => textWidth(field.header)))
+  const header = style.header ?? (text => text)
+  return filled.flatMap(field => {
+    const value = pick(item, field.path)
+    const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
+    if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
+    return [`${header(padText(field.header, width))}  ${fieldText(item, field, style.now)}`]
+  })
+}
+
+/** A time of one thing says when and how long ago; in a table there is room for the latter alone. */
+function fieldText(item: unknown, field: CliColumn, now: number): string {
+  const ago = field.as === 'time' || field.as === 'ago' ? cellText(item, { ...field, as: 'ago' }, now) : '-'
+  const text = cellText(item, ago === '-' ? field : { ...field, as: 'time' }, now)
+  return ago === '-' || ago === text ? text : `${text} (${ago})`
+}

@@ -1,0 +1,89 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { messageOf } from '../../../kernel/plugin.js'
+import {
+  ExtensionErrors,
+  type InstalledExtension,
+  type ResourceFamily,
+  readInside,
+  resolveInside,
+} from '../../extensions/api.js'
+import type { Workspace } from '../../workspaces/api.js'
+import { AGENT_NAME, type AgentDefinition, type AgentSource, parseAgent, RESERVED_NAMES } from '../api.js'
+import { MAX_DEFINITION_BYTES } from './definition.js'
+
+interface Packaged {
+  readonly root: string
+  readonly folder: string
+  /** Id; absent: seen from everywhere. */
+  readonly workspace?: string | undefined
+}
+
+/** Folders of definitions that loaded extensions ship. */
+export class PackagedAgents implements AgentSource {
+  readonly #byExtension = new Map<string, readonly Packaged[]>()
+
+  /** Of links to a workspace before those that are seen from everywhere, by extension, then as its manifest has them. */
+  folders(workspace: Workspace | undefined): readonly Packaged[] {
+    const all = [...this.#byExtension.keys()].sort().flatMap(key => this.#byExtension.get(key) ?? [])
+    return [
+      ...all.filter(packaged => packaged.workspace !== undefined && packaged.workspace === workspace?.id),
+      ...all.filter(packaged => packaged.workspace === undefined),
+    ]
+  }
+
+  /** How extensions have their agents read. */
+  family(visible: () => Promise<readonly AgentDefinition[]>): ResourceFamily {
+    return {
+      name: 'agents',
+      load: async extension => {
+        const { key, root, manifest, workspace } = extension
+        const folders: Packaged[] = []
+        const names: string[] = []
+        for (const relative of manifest.resources.agents) {
+          const folder = await resolveInside(root, relative)
+          folders.push({ root, folder, workspace })
+          names.push(...(await agentsIn(extension, relative)))
+        }
+        const others = (await visible()).filter(
+          ({ path: file = '' }) => !folders.some(one => isBelow(file, one.folder)),
+        )
+        return {
+          items: names.map(name => ({ kind: 'agent', id: name, name, live: true })),
+          agentConflicts: names.filter(name => others.some(other => other.name === name)),
+          taken: () => void this.#byExtension.set(key, folders),
+        }
+      },
+      unload: key => void this.#byExtension.delete(key),
+    }
+  }
+}
+
+const isBelow = (file: string, folder: string) => file.startsWith(folder + path.sep)
+
+/** Names of the agents of one folder, all of them valid. Throws `extension_manifest_invalid`, naming the file. */
+async function agentsIn({ root }: InstalledExtension, relative: string): Promise<string[]> {
+  const names: string[] = []
+  const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
+  if (entries.some(({ name }) => name === 'AGENT.md')) {
+    const above = path.posix.dirname(path.posix.normalize(relative))
+    throw invalid(relative, `it is the folder of one agent; name the folder above it: ${above}`)
+  }
+  for (const { name } of entries.filter(entry => !entry.isFile() && !entry.name.startsWith('.'))) {
+    const file = path.posix.join(relative, name, 'AGENT.md')
+    const isThere = (await readdir(path.join(root, relative, name)).catch((): string[] => [])).includes('AGENT.md')
+    if (!isThere) continue
+    try {
+      if (!AGENT_NAME.test(name) || RESERVED_NAMES.has(name)) throw new Error(`no agent can be called ${name}`)
+      const spec = await parseAgent(await readInside(root, file, MAX_DEFINITION_BYTES))
+      if (spec.name !== name) throw new Error(`it says name ${spec.name}, but its folder is called ${name}`)
+    } catch (error) {
+      throw invalid(file, messageOf(error))
+    }
+    names.push(name)
+  }
+  return names.sort()
+}
+
+const invalid = (file: string, what: string) =>
+  ExtensionErrors.extension_manifest_invalid(`${file}: ${what}`, { details: { file } })

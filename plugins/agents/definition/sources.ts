@@ -1,0 +1,122 @@
+import path from 'node:path'
+import type { PluginKernel } from '../../../kernel/plugin.js'
+import type { Workspace } from '../../workspaces/api.js'
+import { type AgentDefinition, AgentSourceFolders } from '../api.js'
+import { digestOf } from './definition.js'
+import type { AgentFolder } from './files.js'
+import { FolderIndex } from './folder-index.js'
+import { RecordIndex } from './record-index.js'
+import { fixedSource, View } from './view.js'
+
+const GENERAL_PROMPT =
+  'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
+
+/** The fallback agent: runs the first provider that is installed, without a command of its own. */
+export const general: AgentDefinition = {
+  name: 'general',
+  prompt: GENERAL_PROMPT,
+  tools: [],
+  toolsets: [],
+  denyTools: [],
+  categoryPath: [],
+  disabledSkills: [],
+  mcpServers: [],
+  hooks: [],
+  origin: 'global',
+  source: 'builtin',
+  digest: digestOf(GENERAL_PROMPT),
+}
+
+/** Folders and views that are kept; the one that was not asked for longest goes. */
+const MAX_FOLDERS = 4096
+const MAX_VIEWS = 32
+
+/** Everywhere that definitions come from, and the views of them that workspaces have. */
+export class AgentSources {
+  readonly records = new RecordIndex()
+  readonly #folders = new Map<string, FolderIndex>()
+  readonly #views = new Map<string, View>()
+  readonly #builtIn = fixedSource(general)
+
+  constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
+
+  /**
+   * In order of precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
+   * records, definitions of other plugins, and the built-in ones.
+   */
+  view(workspace: Workspace | undefined): View {
+    const contributed = this.contributed(workspace)
+    const place = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
+    const key = JSON.stringify([place, contributed.map(({ where }) => where.folder)])
+    return recent(this.#views, key, MAX_VIEWS, () => {
+      const records = workspace ? [this.records.scope(workspace.id)] : []
+      const shared = this.#shared()
+      return new View([
+        ...this.folders(workspace),
+        ...records,
+        this.records.scope(),
+        ...contributed,
+        ...(shared ? [this.#index(shared)] : []),
+        this.#builtIn,
+      ])
+    })
+  }
+
+  /** Folders in which people write definitions. */
+  folders(workspace: Workspace | undefined): FolderIndex[] {
+    return [...(workspace ? foldersOf(workspace) : []), this.#home()].map(where => this.#index(where))
+  }
+
+  /** Folders that come with something else; read-only. */
+  contributed(workspace: Workspace | undefined): FolderIndex[] {
+    const folders = this.kernel.collect(AgentSourceFolders).flatMap(({ entry }) => entry.folders(workspace))
+    return folders.map(where => this.#index({ ...where, origin: 'global', source: 'contributed', writable: false }))
+  }
+
+  /** The folder that a write of a scope goes to. */
+  target(workspace: Workspace | undefined): FolderIndex {
+    return this.folders(workspace)[0] as FolderIndex
+  }
+
+  #home(): AgentFolder {
+    const { home } = this.kernel
+    return { root: home.root, folder: home.path('agents'), origin: 'global', source: 'home', writable: true }
+  }
+
+  #shared(): AgentFolder | undefined {
+    const root = this.kernel.env.SVC_SHARE_DIR
+    if (!root) return undefined
+    return { root, folder: path.join(root, 'agents'), origin: 'global', source: 'builtin', writable: false }
+  }
+
+  #index(where: AgentFolder): FolderIndex {
+    // One folder can belong to two workspaces, and its definitions then say so.
+    return recent(this.#folders, `${where.workspaceId ?? ''}\0${where.writable}\0${where.folder}`, MAX_FOLDERS, () => {
+      const { clock, scope, log } = this.kernel
+      return new FolderIndex(where, clock, scope.signal, ({ path: file, error }) =>
+        log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
+      )
+    })
+  }
+}
+
+function foldersOf({ id, rootDir, addDirs }: Workspace): AgentFolder[] {
+  return [rootDir, ...addDirs].map((root, at) => ({
+    root,
+    folder: path.join(root, '.svc', 'agents'),
+    origin: 'workspace',
+    source: 'workspace',
+    workspaceId: id,
+    writable: at === 0,
+  }))
+}
+
+/** The value of a key, made when it is not there; the one that was not asked for longest makes room. */
+function recent<V>(kept: Map<string, V>, key: string, max: number, make: () => V): V {
+  const value = kept.get(key) ?? make()
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > max && oldest !== undefined) kept.delete(oldest)
+  return value
+}

@@ -1,0 +1,19 @@
+import type { PluginKernel } from '../../../kernel/plugin.js'
+import { ExtensionDisabled } from '../api.js'
+import type { FlagTable } from '../tables.js'
+import { disableNotes, removeDisableNote } from './disable-notes.js'
+
+/** Switches off what a person disabled while no daemon could be asked. To be called before anything is loaded. */
+export async function honourDisableNotes(
+  { db, clock, events, home, log }: Pick<PluginKernel, 'db' | 'clock' | 'events' | 'home' | 'log'>,
+  flags: FlagTable,
+): Promise<void> {
+  for (const name of disableNotes(home.root)) {
+    await db.tx(t => {
+      flags.set(t, name, false, clock.now())
+      events.emit(t, ExtensionDisabled, { name }, { subject: name })
+    })
+    removeDisableNote(home.root, name)
+    log.info('an extension was disabled while the daemon could not be asked', { extension: name })
+  }
+}

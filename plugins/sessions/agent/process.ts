@@ -1,0 +1,295 @@
+import { type ClientConnection, client, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk'
+import * as v from 'valibot'
+import { type Clock, messageOf, type ProcessHandle, within } from '../../../kernel/plugin.js'
+import type { PermissionMode } from '../../agents/api.js'
+import { linkOf } from '../acp/link.js'
+import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
+import type { FailureKind } from '../api.js'
+import type { ClientMethods } from '../requests/client-methods.js'
+import { AgentFailure, type LastWords } from './failure.js'
+import { OutputBuffer } from './output-buffer.js'
+import { stoppedGroups } from './pulse.js'
+import { redactText } from './redact.js'
+
+const STDERR_BYTES = 16 * 1024
+const JUNK_LINES = 20
+/** Milliseconds for what a process said last to come through the pipe. */
+const DRAIN_MS = 500
+const SET_MODE_MS = 10_000
+
+/** An agent's own mode names for each permission mode, in the order in which they are tried. */
+const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
+  'approve-all': ['full-access', 'full_access', 'bypassPermissions', 'bypass_permissions', 'auto', 'acceptEdits'],
+  'approve-reads': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
+  'deny-all': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
+}
+
+/** What a process is started with, once it is spawned. */
+export interface AgentStart {
+  /** Whose process it is, for people. */
+  readonly owner: string
+  readonly handle: ProcessHandle
+  readonly clock: Clock
+  readonly cwd: string
+  readonly addDirs: readonly string[]
+  readonly mcpServers: readonly unknown[]
+  readonly mode: PermissionMode
+  readonly version: string
+  /** Id that the agent gave an earlier session of which this is the continuation. */
+  readonly load: string | undefined
+  readonly initializeMs: number
+  readonly newSessionMs: number
+  /** The methods that the agent may call. */
+  readonly methods: ClientMethods
+  /** Parameters of a `session/update`, in order; not called while an old session is replayed. */
+  update(params: unknown): void
+  room(): Promise<void>
+  activity(): void
+  /** The agent broke the protocol, or flooded it. */
+  fault(error: Error): void
+  /** A request was refused unseen. */
+  refused(why: string): void
+  log(text: string, fields: Readonly<Record<string, unknown>>): void
+}
+
+/** What is known of a connected agent. */
+export interface AgentSession {
+  readonly acpSessionId: string
+  readonly loaded: boolean
+  /** Why a wanted `session/load` did not happen. */
+  readonly loadFailure: string | undefined
+  readonly supportsLoad: boolean
+  readonly modes: readonly string[]
+  readonly prompts: { readonly image: boolean; readonly audio: boolean; readonly embeddedContext: boolean }
+}
+
+/** One live agent process and the ACP connection to it. */
+export class AgentProcess {
+  readonly #stderr = new OutputBuffer(STDERR_BYTES)
+  readonly #junk: string[] = []
+  readonly #connection: ClientConnection
+  /** Why it ended, unless it was stopped by {@link stop}; resolves once, when nothing more comes from it. */
+  readonly ended: Promise<AgentFailure>
+  #session: AgentSession | undefined
+  #silent = false
+  #stopped = false
+
+  private constructor(private readonly start: AgentStart) {
+    const { handle } = start
+    handle.stderr.on('data', (chunk: Buffer) => {
+      this.#stderr.push(chunk)
+      start.activity()
+    })
+    const link = linkOf(handle.stdout, handle.stdin, {
+      owner: start.owner,
+      update: params => {
+        if (!this.#silent) start.update(params)
+      },
+      room: start.room,
+      activity: start.activity,
+      junk: line => this.#takeJunk(line),
+      refused: start.refused,
+    })
+    this.#connection = start.methods.register(client({ name: 'svc' })).connect(link)
+    this.ended = this.#watch(() => link.failure())
+  }
+
+  /** Shakes hands and opens the session. Throws {@link AgentFailure}; the process is stopped then. */
+  static async connect(start: AgentStart): Promise<AgentProcess> {
+    const agent = new AgentProcess(start)
+    try {
+      agent.#session = await agent.#handshake()
+      return agent
+    } catch (error) {
+      await agent.stop({ graceMs: 200, termMs: 1000 })
+      if (error instanceof AgentFailure) error.lastWords = agent.lastWords
+      throw error
+    }
+  }
+
+  get session(): AgentSession {
+    if (!this.#session) throw new Error('the agent is not connected yet')
+    return this.#session
+  }
+
+  get handle(): ProcessHandle {
+    return this.start.handle
+  }
+
+  get lastWords(): LastWords {
+    return { stderr: this.#stderr.text(), junk: [...this.#junk] }
+  }
+
+  /** One turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
+  async prompt(texts: readonly string[]): Promise<string> {
+    const prompt = texts.map(text => ({ type: 'text' as const, text }))
+    const { acpSessionId: sessionId } = this.session
+    try {
+      const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, { sessionId, prompt })
+      return v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer).stopReason
+    } catch (error) {
+      if (this.#connection.signal.aborted) throw await this.ended
+      throw new AgentFailure('prompt_failure', describe(error), error)
+    }
+  }
+
+  /** Asks for the end of the running turn; whether it comes is the agent's business. */
+  async cancel(): Promise<void> {
+    const { acpSessionId: sessionId } = this.session
+    await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {})
+  }
+
+  /** Ends the process and its group; never rejects for its being gone already. */
+  async stop(options?: { readonly graceMs?: number; readonly termMs?: number }): Promise<void> {
+    this.#stopped = true
+    await this.handle.stop(options)
+    this.#connection.close(new Error('the session was stopped'))
+  }
+
+  async #handshake(): Promise<AgentSession> {
+    const { start } = this
+    const request = async <T>(kind: FailureKind, method: string, params: unknown, ms: number): Promise<T> => {
+      let isAnswered = false
+      const answer = this.#connection.agent.request<T>(method, params).finally(() => {
+        isAnswered = true
+      })
+      try {
+        return await within(start.clock, ms, answer)
+      } catch (error) {
+        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(ms)}`, error)
+        if (!this.#connection.signal.aborted) throw new AgentFailure(kind, `${method}: ${describe(error)}`, error)
+        const failure = await this.ended
+        throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
+      }
+    }
+    const hello = await request(
+      'handshake_failure',
+      methods.agent.initialize,
+      {
+        protocolVersion: PROTOCOL_VERSION,
+        clientInfo: { name: 'svc', version: start.version },
+        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+      },
+      start.initializeMs,
+    )
+    const initialized = v.safeParse(InitializeResult, hello)
+    if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the answer is no object')
+    const { protocolVersion, agentCapabilities } = initialized.output
+    if (protocolVersion !== PROTOCOL_VERSION) {
+      const versions = `${protocolVersion}, this daemon ${PROTOCOL_VERSION}`
+      throw new AgentFailure('handshake_failure', `the agent speaks version ${versions} of the protocol`)
+    }
+    const supportsLoad = agentCapabilities?.loadSession === true
+    const place = {
+      cwd: start.cwd,
+      mcpServers: start.mcpServers,
+      ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
+    }
+    let loadFailure = start.load !== undefined && !supportsLoad ? 'the agent cannot load sessions' : undefined
+    let opened: unknown
+    let acpSessionId: string | undefined
+    if (start.load !== undefined && supportsLoad) {
+      // What it replays is in the journal already.
+      this.#silent = true
+      try {
+        const params = { ...place, sessionId: start.load }
+        opened = await request('load_session_failure', methods.agent.session.load, params, start.newSessionMs)
+        acpSessionId = start.load
+      } catch (error) {
+        // With the process gone there is nothing to ask for a new session.
+        if (this.#connection.signal.aborted) throw new AgentFailure('load_session_failure', messageOf(error), error)
+        loadFailure = messageOf(error)
+      } finally {
+        this.#silent = false
+      }
+    }
+    if (acpSessionId === undefined) {
+      opened = await request('startup_failure', methods.agent.session.new, place, start.newSessionMs)
+      acpSessionId = v.safeParse(SessionResult, opened).success ? v.parse(SessionResult, opened).sessionId : undefined
+      if (!acpSessionId) throw new AgentFailure('startup_failure', 'session/new: the answer has no sessionId')
+    }
+    const modes = v.safeParse(SessionResult, opened)
+    const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
+    const current = modes.success ? modes.output.modes?.currentModeId : undefined
+    await this.#chooseMode(acpSessionId, offered, current)
+    const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
+    return {
+      acpSessionId,
+      loaded: start.load !== undefined && acpSessionId === start.load && loadFailure === undefined,
+      loadFailure,
+      supportsLoad,
+      modes: offered,
+      prompts: { image, audio, embeddedContext },
+    }
+  }
+
+  #silence(ms: number): string {
+    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped from outside (state T)' : ''
+    return `no answer within ${ms / 1000} s${stands}`
+  }
+
+  async #chooseMode(sessionId: string, offered: readonly string[], current: string | undefined): Promise<void> {
+    const modeId = MODE_NAMES[this.start.mode].find(name => offered.includes(name) && !asksNothing(name, offered))
+    if (modeId === undefined || modeId === current) return
+    const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
+    await within(this.start.clock, SET_MODE_MS, chosen).catch(error =>
+      this.start.log('the agent did not take the mode', { mode: modeId, error: describe(error) }),
+    )
+  }
+
+  async #watch(linkFailure: () => Error | undefined): Promise<AgentFailure> {
+    const { handle, clock } = this.start
+    const stderrRead = new Promise(resolve => handle.stderr.once('close', resolve))
+    const exit = handle.exited.then(async ({ code, signal }) => {
+      await within(clock, DRAIN_MS, Promise.all([this.#connection.closed, stderrRead])).catch(() => {})
+      this.#connection.close(new Error('the agent ended'))
+      const how = signal ? `by ${signal}` : `with code ${code}`
+      return this.#failure('process_exit', this.#withLastWords(`the agent process ended ${how}`))
+    })
+    const broken = this.#connection.closed.then(async () => {
+      // A process that ends closes its pipes a moment before it is gone.
+      const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
+      const failure = linkFailure()
+      if (failure) {
+        this.start.fault(failure)
+        return this.#failure('protocol_failure', failure.message)
+      }
+      return gone ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
+    })
+    return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])
+  }
+
+  /** True once {@link stop} was called: the end is nobody's failure. */
+  get stopping(): boolean {
+    return this.#stopped
+  }
+
+  #failure(kind: FailureKind, message: string): AgentFailure {
+    const failure = new AgentFailure(kind, message)
+    failure.lastWords = this.lastWords
+    return failure
+  }
+
+  #withLastWords(text: string): string {
+    const last = this.#stderr.text().trim().split('\n').at(-1)?.slice(0, 500)
+    return last ? `${text}: ${last}` : text
+  }
+
+  #takeJunk(line: string): void {
+    this.#junk.push(line.slice(0, 500))
+    if (this.#junk.length > JUNK_LINES) this.#junk.shift()
+    else this.start.log('a line on stdout is no message of the protocol', { line: redactText(line.slice(0, 200)) })
+  }
+}
+
+/** An agent that may bypass permissions does so in its mode `plan` as well: its default mode asks. */
+function asksNothing(name: string, offered: readonly string[]): boolean {
+  return name === 'plan' && offered.some(other => /^bypass_?permissions$/i.test(other))
+}
+
+/** What an error of the other side says: text and code, and nothing of its data, which may hold secrets. */
+function describe(error: unknown): string {
+  if (!(error instanceof RequestError)) return messageOf(error)
+  if (error.code === -32000) return `the agent wants a login: ${error.message} (${error.code})`
+  return `${error.message} (${error.code})`
+}

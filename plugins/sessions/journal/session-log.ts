@@ -1,0 +1,287 @@
+import type { Clock, Ids } from '../../../kernel/plugin.js'
+import type { Journal } from '../../journals/api.js'
+import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
+import { Digest } from './digest.js'
+
+/** Milliseconds that pieces of one text are gathered for. */
+const GATHER_MS = 50
+/** Bytes of gathered text that are written without waiting for more. */
+const GATHER_BYTES = 16 * 1024
+/** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
+const BACKLOG_BYTES = 1024 * 1024
+/** Events read from the journal at once. */
+const PAGE = 500
+/** Newest events, and bytes of them, that readers find in memory: who follows a session reads no files. */
+const RECENT_EVENTS = 512
+const RECENT_BYTES = 512 * 1024
+
+type TextType = 'agent_message' | 'thought'
+
+/** Filter for events. */
+export interface EventQuery {
+  readonly type?: string | undefined
+  readonly turnId?: string | undefined
+  /** Epoch milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly afterSequence?: number | undefined
+  readonly beforeSequence?: number | undefined
+  /** The newest this many. */
+  readonly limit: number
+}
+
+interface RecentEvent {
+  readonly sequence: number
+  readonly payload: Uint8Array
+  event?: StoredSessionEvent
+}
+
+function decodeRecent(recent: RecentEvent): StoredSessionEvent {
+  recent.event ??= decodeEvent(recent.sequence, recent.payload)
+  return recent.event
+}
+
+/** The events of one session: a journal with types, gathered texts, and readers that are told of what is written. */
+export class SessionLog {
+  #visible: number
+  #backlog = 0
+  #bytes = 0
+  #telling = false
+  #closed = false
+  #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
+  #timer: { cancel(): void } | undefined
+  #readers = new Set<() => void>()
+  #digest: Digest | undefined
+  /** The newest events, without a gap; decoded when somebody reads them. */
+  readonly #recent: RecentEvent[] = []
+  #recentBytes = 0
+
+  constructor(
+    private readonly journal: Journal,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.#visible = journal.last
+  }
+
+  /** Why nothing can be appended any more; what is intact can be read. */
+  get damage(): Error | undefined {
+    return this.journal.damage
+  }
+
+  /** Rises when the journal was not closed properly: what a reader knows by an older one may not hold. */
+  get generation(): number {
+    return this.journal.generation
+  }
+
+  /** Sequence of the newest event that readers may see. */
+  get last(): number {
+    return this.#visible
+  }
+
+  get first(): number {
+    return this.journal.first
+  }
+
+  /** Bytes appended through this object. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Appends one event, after text that is still gathered; synced at once on wish. Returns its sequence. */
+  append(event: NewEvent, options: { readonly sync?: boolean } = {}): number {
+    this.flush()
+    return this.#write(event, options.sync ?? false)
+  }
+
+  /** Appends a piece of text; pieces that follow each other become one event. */
+  appendText(type: TextType, turnId: string, text: string, content: Readonly<Record<string, unknown>> = {}): void {
+    // A process may have its last words after its session was closed.
+    if (this.#closed) return
+    if (this.#gathered && (this.#gathered.type !== type || this.#gathered.turnId !== turnId)) this.flush()
+    if (this.#gathered) this.#gathered.text += text
+    else {
+      this.#gathered = { type, turnId, content, text }
+      this.#timer = this.clock.timeout(GATHER_MS, () => this.#flushLate(), { unref: true })
+    }
+    if (this.#gathered.text.length >= GATHER_BYTES) this.flush()
+  }
+
+  /** Hands gathered text to the journal. */
+  flush(): void {
+    const gathered = this.#gathered
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (!gathered) return
+    this.#gathered = undefined
+    const { type, turnId, content, text } = gathered
+    this.#write({ type, turnId, content: { ...content, text } }, false)
+  }
+
+  /** Everything appended so far is on the disk. */
+  async sync(): Promise<void> {
+    this.flush()
+    await this.journal.sync()
+  }
+
+  /** Waits while too much is on its way to the file: whoever floods the log is held up by the disk, not by memory. */
+  async room(): Promise<void> {
+    if (this.#backlog > BACKLOG_BYTES) await this.journal.written()
+  }
+
+  /** Resolves when there is an event after that sequence, or when the signal aborts. */
+  async changed(after: number, signal: AbortSignal): Promise<void> {
+    if (this.#visible > after || signal.aborted) return
+    await new Promise<void>(resolve => {
+      const done = () => {
+        this.#readers.delete(done)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      this.#readers.add(done)
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  /** Lets readers look again although nothing was written: the state of the session changed. */
+  wake(): void {
+    for (const reader of [...this.#readers]) reader()
+  }
+
+  /** Events from a sequence on, ascending. */
+  async read(from: number, limit: number): Promise<StoredSessionEvent[]> {
+    const start = Math.max(from, this.journal.first, 1)
+    const count = Math.min(limit, this.#visible - start + 1)
+    if (count <= 0) return []
+    const first = this.#recent[0]?.sequence
+    if (first !== undefined && start >= first) {
+      return this.#recent.slice(start - first, start - first + count).map(decodeRecent)
+    }
+    const records = await this.journal.read(start, count)
+    const events = records.map(record => decodeEvent(record.sequence, record.payload))
+    return events.length === count ? events : withGaps(events, start, start + count - 1)
+  }
+
+  /** All events from a sequence up to another, ascending, a page at a time. */
+  async *range(from: number, to = this.#visible): AsyncGenerator<StoredSessionEvent> {
+    for (let next = Math.max(from, this.journal.first, 1); next <= to; ) {
+      const page = await this.read(next, Math.min(PAGE, to - next + 1))
+      if (page.length === 0) return
+      yield* page
+      next = page.at(-1)!.sequence + 1
+    }
+  }
+
+  /** All events before a sequence, descending, a page at a time. */
+  async *backwards(before?: number): AsyncGenerator<StoredSessionEvent> {
+    yield* this.#descending(before, sequence => sequence)
+  }
+
+  /** The same of one type, read only where there may be any; `column` as for {@link digested}. */
+  async *backwardsOf(type: string, column: string | null, before?: number): AsyncGenerator<StoredSessionEvent> {
+    const { types } = await this.digested(column)
+    const events = this.#descending(before, sequence => types.lastPlace(sequence, type))
+    for await (const event of events) if (event.type === type) yield event
+  }
+
+  /** The newest `limit` matching events, ascending; `column` as for {@link digested}. */
+  async query(query: EventQuery, column: string | null): Promise<StoredSessionEvent[]> {
+    const { type, beforeSequence } = query
+    const events = type === undefined ? this.backwards(beforeSequence) : this.backwardsOf(type, column, beforeSequence)
+    const found: StoredSessionEvent[] = []
+    for await (const event of events) {
+      if (found.length >= query.limit || event.sequence <= (query.afterSequence ?? 0)) break
+      if (query.since !== undefined && event.at < query.since) break
+      if (query.turnId !== undefined && event.turnId !== query.turnId) continue
+      found.push(event)
+    }
+    return found.reverse()
+  }
+
+  /** Counts on from what the row has of earlier counting; from then on it costs nothing. */
+  async digested(column: string | null): Promise<Digest> {
+    const digest = this.#digest ?? Digest.stored(column, this.journal.last)
+    while (!this.#digest) {
+      const to = this.#visible
+      for await (const event of this.range(digest.sequence + 1, to)) digest.add(event.sequence, event)
+      digest.sequence = Math.max(digest.sequence, to)
+      if (digest.sequence >= this.journal.last) this.#digest ??= digest
+      else await this.journal.written()
+    }
+    return this.#digest
+  }
+
+  /** Undefined until somebody counted. */
+  get digest(): Digest | undefined {
+    return this.#digest
+  }
+
+  async close(): Promise<void> {
+    this.#flushLate()
+    this.#closed = true
+    this.wake()
+    await this.journal.close()
+  }
+
+  /** Pages before a sequence, each ending where `place` finds something at or before its end. */
+  async *#descending(
+    before: number | undefined,
+    place: (sequence: number) => number,
+  ): AsyncGenerator<StoredSessionEvent> {
+    const first = Math.max(this.journal.first, 1)
+    let end = place(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
+    while (end >= first) {
+      const start = Math.max(first, end - PAGE + 1)
+      yield* (await this.read(start, end - start + 1)).reverse()
+      end = place(start - 1)
+    }
+  }
+
+  /** From a timer there is nobody to throw at. */
+  #flushLate(): void {
+    try {
+      this.flush()
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  #write(event: NewEvent, sync: boolean): number {
+    const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
+    const [sequence] = this.journal.append([payload], { sync })
+    this.#digest?.add(sequence!, event)
+    this.#remember({ sequence: sequence!, payload })
+    this.#backlog += payload.byteLength
+    this.#bytes += payload.byteLength
+    void this.#tell()
+    return sequence!
+  }
+
+  #remember(event: RecentEvent): void {
+    this.#recent.push(event)
+    this.#recentBytes += event.payload.byteLength
+    while (this.#recent.length > RECENT_EVENTS || this.#recentBytes > RECENT_BYTES) {
+      this.#recentBytes -= this.#recent.shift()!.payload.byteLength
+    }
+  }
+
+  /** Tells readers when the file has what was appended, once for all that was appended meanwhile. */
+  async #tell(): Promise<void> {
+    if (this.#telling) return
+    this.#telling = true
+    try {
+      while (this.#visible < this.journal.last) {
+        const { last } = this.journal
+        const backlog = this.#backlog
+        await this.journal.written()
+        this.#visible = Math.max(this.#visible, last)
+        this.#backlog -= backlog
+        this.wake()
+      }
+    } catch (error) {
+      this.failed(error)
+    } finally {
+      this.#telling = false
+    }
+  }
+}

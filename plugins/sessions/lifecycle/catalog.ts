@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import type { Actor } from '../../../kernel/plugin.js'
+import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../schemas/sessions.js'
+import { WorkspaceErrors } from '../../workspaces/api.js'
+import { readBriefing } from '../agent/briefing.js'
+import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo } from '../api.js'
+import type { SessionsContext } from '../context.js'
+import { DefaultAgent } from '../settings.js'
+import { walk } from '../states.js'
+import type { SessionFilter, SessionRow } from '../table.js'
+import { infoOf, sessionToWire } from '../wire.js'
+import type { LiveSession } from './live-session.js'
+import { NOT_STOPPED } from './stopping.js'
+
+const DEFAULT_PAGE = 50
+const MAX_PAGE = 200
+/** Folders on their way out: their rows are gone, or about to be. */
+const TRASH = '.removed-'
+
+/** Creates a session: validated and stored, without a process until its first prompt. */
+export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
+  const { kernel, table, slots, briefings } = context
+  await kernel.needs.daemon.admit('session')
+  const workspace = kernel.needs.workspaces.get(request.workspaceId)
+  if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
+  const name = request.name === undefined ? '' : checkedName(request.name)
+  const agentName = request.agentName || workspace.defaultAgent || kernel.setting(DefaultAgent)
+  const plan = await kernel.needs.agents.plan(agentName, workspace)
+  slots.check()
+  const now = kernel.clock.now()
+  const row: SessionRow = {
+    id: kernel.ids.id('ses'),
+    name,
+    type: request.type ?? 'user',
+    agent_name: plan.definition.name,
+    workspace_id: workspace.id,
+    workspace_path: workspace.rootDir,
+    provider: plan.provider,
+    model: request.model ?? plan.model,
+    reasoning_effort: request.reasoningEffort ?? plan.definition.reasoningEffort ?? null,
+    speed: request.speed ?? null,
+    state: walk('starting', 'active'),
+    ...NOT_STOPPED,
+    acp_session_id: null,
+    supports_load: null,
+    epoch: 0,
+    journal_bytes: 0,
+    cause: null,
+    usage: null,
+    last_activity_at: now,
+    created_at: now,
+    updated_at: now,
+  }
+  const briefing = await readBriefing(kernel, infoOf(row), workspace)
+  await mkdir(kernel.home.path('sessions', row.id), { recursive: true, mode: 0o700 })
+  try {
+    await writeMeta(context, row)
+    return await kernel.db.tx(t => {
+      const payload = { id: row.id, agent_name: row.agent_name, workspace_id: row.workspace_id }
+      const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
+      const { id } = kernel.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
+      table.insert(t, { ...row, cause: id })
+      briefings.insert(t, row.id, briefing)
+      return infoOf(row)
+    })
+  } catch (error) {
+    await rm(kernel.home.path('sessions', row.id), { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Throws where the name is none. */
+export async function renameSession(context: SessionsContext, row: SessionRow, name: string): Promise<void> {
+  const { table, kernel } = context
+  const change = { name: checkedName(name), updated_at: kernel.clock.now() }
+  await kernel.db.tx(t => table.update(t, row.id, change))
+  await writeMeta(context, { ...row, ...change })
+}
+
+/** The session that a request asks for; all of the request is checked before anything is made. */
+export async function createFromBody(
+  context: SessionsContext,
+  body: CreateSessionBody,
+  actor: Actor,
+): Promise<SessionInfo> {
+  const { kernel } = context
+  const { workspaces, daemon, agents } = kernel.needs
+  const { workspace, workspace_path: path } = body
+  const reference = path ?? workspace
+  if (!reference || (path !== undefined && workspace !== undefined)) throw SessionErrors.workspace_choice()
+  if (body.name !== undefined) checkedName(body.name)
+  if (body.prompt?.trim() === '') throw SessionErrors.prompt_text_missing('the prompt has no text')
+  if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
+  await daemon.admit('session')
+  const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
+  const agentName = body.agent_name || found.defaultAgent || kernel.setting(DefaultAgent)
+  if (body.provider) {
+    const { provider } = await agents.plan(agentName, found)
+    if (provider !== body.provider) throw SessionErrors.provider_fixed(`the agent ${agentName} runs with ${provider}`)
+  }
+  return createSession(context, {
+    workspaceId: found.id,
+    agentName,
+    name: body.name,
+    model: body.model,
+    reasoningEffort: body.reasoning_effort,
+    speed: body.speed,
+    actor,
+    cause: actor.cause,
+  })
+}
+
+/** What a person finds in a session's folder beside its journal; the row is the truth. */
+async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<void> {
+  const { id, name, type, agent_name, workspace_id, workspace_path, provider, model, created_at } = row
+  const meta = {
+    schema: 'svc.session.meta.v1',
+    id,
+    name,
+    type,
+    agent_name,
+    workspace_id,
+    workspace_path,
+    provider,
+    model,
+  }
+  const created = new Date(created_at).toISOString()
+  await kernel
+    .file('sessions', id, 'meta.json')
+    .write(`${JSON.stringify({ ...meta, created_at: created }, undefined, 2)}\n`)
+}
+
+/** Takes sessions that are stopped out of the catalog, with their folders: all of it or nothing. */
+export async function removeSession({ kernel, table, logs }: SessionsContext, id: string): Promise<void> {
+  await logs.close(id)
+  const folder = kernel.home.path('sessions', id)
+  const trash = kernel.home.path('sessions', `${TRASH}${id}`)
+  await rm(trash, { recursive: true, force: true })
+  const moved = await rename(folder, trash).then(
+    () => true,
+    error => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+      throw error
+    },
+  )
+  try {
+    await kernel.db.tx(t => table.remove(t, id))
+  } catch (error) {
+    if (moved) await rename(trash, folder)
+    throw error
+  }
+  logs.forget(id)
+  await rm(trash, { recursive: true, force: true })
+}
+
+/** Removes what a removal that was interrupted left: the row of a folder in the trash decides where it belongs. */
+export async function emptyTrash({ kernel, table }: SessionsContext): Promise<void> {
+  const root = kernel.home.path('sessions')
+  await mkdir(root, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(root)) {
+    if (!name.startsWith(TRASH)) continue
+    const id = name.slice(TRASH.length)
+    if (table.get(id)) await rename(kernel.home.path('sessions', name), kernel.home.path('sessions', id))
+    else await rm(kernel.home.path('sessions', name), { recursive: true, force: true })
+  }
+}
+
+/** One page of the catalog; the cursor belongs to the filter that it was given with. */
+export async function listSessions(
+  { kernel, table }: SessionsContext,
+  query: ListSessionsQuery,
+  live: (id: string) => LiveSession | undefined,
+): Promise<ListSessionsReply> {
+  const workspace = query.workspace ? await kernel.needs.workspaces.find(query.workspace) : undefined
+  const filter: SessionFilter = {
+    workspaceId: workspace?.id,
+    state: query.state,
+    type: query.type,
+    agent: query.agent,
+    text: query.q,
+    resumable: query.resumable,
+    sort: query.sort === 'last_activity' ? 'last_activity_at' : 'created_at',
+  }
+  const limit = Math.min(query.limit || DEFAULT_PAGE, MAX_PAGE)
+  const digest = createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16)
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, digest)
+  const rows = table.list({ ...filter, after }, limit + 1)
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const more = rows.length > limit && last !== undefined
+  const next = more ? { next_cursor: writeCursor(last[filter.sort], last.id, digest) } : {}
+  return {
+    sessions: shown.map(row => sessionToWire(row, live(row.id), kernel.clock.now(), query.include_health)),
+    page: { limit, has_more: more, total: table.count(filter), ...next },
+  }
+}
+
+/** A name that can stand in a list. Throws `session_name_invalid` (400). */
+function checkedName(name: string): string {
+  const trimmed = name.trim()
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is refused
+  if (trimmed === '' || trimmed.length > 200 || /[\u0000-\u001f\u007f]/.test(trimmed)) {
+    throw SessionErrors.session_name_invalid()
+  }
+  return trimmed
+}
+
+function writeCursor(value: number, id: string, digest: string): string {
+  return Buffer.from(JSON.stringify([digest, value, id])).toString('base64url')
+}
+
+function readCursor(cursor: string, digest: string): readonly [number, string] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    throw SessionErrors.session_cursor_invalid()
+  }
+  const [of, value, id] = Array.isArray(parsed) ? parsed : []
+  if (of !== digest || typeof value !== 'number' || typeof id !== 'string') throw SessionErrors.session_cursor_invalid()
+  return [value, id]
+}

@@ -1,0 +1,136 @@
+import type { PermissionMode } from '../../agents/api.js'
+import type { PermissionParams, ToolCallFields } from '../acp/schemas.js'
+
+/** A person's answers to a permission request. */
+export type Decision = 'allow-once' | 'allow-always' | 'reject-once' | 'reject-always'
+
+/** What the protocol wants for an answer. */
+export type PermissionOutcome =
+  | { readonly outcome: { readonly outcome: 'cancelled' } }
+  | { readonly outcome: { readonly outcome: 'selected'; readonly optionId: string } }
+
+export const CANCELLED: PermissionOutcome = { outcome: { outcome: 'cancelled' } }
+
+export type PermissionOption = NonNullable<PermissionParams['options']>[number]
+
+/** What an agent wants to do, as far as its words tell. */
+export interface WantedAction {
+  readonly kind: string
+  readonly title: string
+  /** For a command: its words joined by blanks, and the words where they are known. */
+  readonly command?: string
+  readonly argv?: readonly string[]
+  /** Paths as the agent wrote them. */
+  readonly paths: readonly string[]
+}
+
+/** Kinds of tool calls that change nothing (ACP ToolKind). */
+const READING: ReadonlySet<string> = new Set(['read', 'search'])
+const EDITING: ReadonlySet<string> = new Set(['edit', 'delete', 'move'])
+
+/** What a mode says by itself to a request for permission; `ask` leaves it to a person. */
+export function decideByMode(mode: PermissionMode, kind: string): 'allow' | 'reject' | 'ask' {
+  switch (mode) {
+    case 'approve-all':
+      return 'allow'
+    case 'deny-all':
+      return 'reject'
+    case 'approve-reads':
+      return READING.has(kind) ? 'allow' : 'ask'
+  }
+}
+
+/** What a mode says to a file or terminal method of the client. */
+export function methodAllowed(mode: PermissionMode, method: 'read' | 'write' | 'terminal'): boolean {
+  return mode === 'approve-all' || (mode === 'approve-reads' && method === 'read')
+}
+
+/**
+ * The option that stands for a decision. By kind, never by position, for agents order them as they like and leave some
+ * out. Undefined when answering with any of them would say more than was decided.
+ */
+export function optionFor(options: readonly PermissionOption[], decision: Decision): PermissionOption | undefined {
+  const kinds: Readonly<Record<Decision, readonly string[]>> = {
+    'allow-once': ['allow_once'],
+    // "Always" is kept on this side as well, so the smaller option does.
+    'allow-always': ['allow_always', 'allow_once'],
+    'reject-once': ['reject_once', 'reject_always'],
+    'reject-always': ['reject_always', 'reject_once'],
+  }
+  for (const kind of kinds[decision]) {
+    const option = options.find(candidate => candidate.kind === kind)
+    if (option) return option
+  }
+  return undefined
+}
+
+/** The option with which a mode allows: once where that is offered. */
+export function automaticAllow(options: readonly PermissionOption[]): PermissionOption | undefined {
+  return options.find(({ kind }) => kind === 'allow_once') ?? options.find(({ kind }) => kind === 'allow_always')
+}
+
+/** The option that answers a request; undefined when it is cancelled, or when none says what was decided. */
+export function chooseOption(
+  options: readonly PermissionOption[],
+  decision: Decision | 'cancelled',
+  byMode: boolean,
+): PermissionOption | undefined {
+  if (decision === 'cancelled') return undefined
+  return decision === 'allow-once' && byMode ? automaticAllow(options) : optionFor(options, decision)
+}
+
+/** The answer to a request: an option, or `cancelled` where none fits. */
+export function outcomeOf(option: PermissionOption | undefined): PermissionOutcome {
+  return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED
+}
+
+/** Reads from a tool call what is to be done; members that it leaves out may be known from earlier updates of it. */
+export function wantedAction(call: ToolCallFields | undefined, known: Partial<ToolCallFields> = {}): WantedAction {
+  const rawInput = call?.rawInput ?? known.rawInput
+  const argv = commandOf(rawInput)
+  const locations = call?.locations ?? known.locations ?? []
+  const diffs = (call?.content ?? known.content ?? []).filter(({ type, path }) => type === 'diff' && isText(path))
+  const paths = [...new Set([...locations.map(({ path }) => path), ...diffs.map(({ path }) => path as string)])]
+  const given = call?.kind ?? known.kind
+  const kind = given && given !== 'other' ? given : argv ? 'execute' : diffs.length > 0 ? 'edit' : (given ?? 'other')
+  return {
+    kind,
+    title: call?.title ?? known.title ?? call?.name ?? known.name ?? kind,
+    paths,
+    ...(argv && { command: argv.join(' '), argv }),
+  }
+}
+
+/** Does an answered request cover this very command: the same words, or a shell that is handed them as one. */
+export function coversCommand(action: WantedAction, argv: readonly string[]): boolean {
+  if (action.kind !== 'execute') return false
+  if (action.command === undefined) return true
+  if (argv.join(' ') === action.command) return true
+  return argv.length === 3 && /^-[a-z]*c$/.test(argv[1]!) && argv[2] === action.command
+}
+
+/** Does an answered request, with its paths made canonical, cover a write to this canonical path. */
+export function coversWrite(action: WantedAction, canonical: readonly string[], target: string): boolean {
+  return EDITING.has(action.kind) && (canonical.length === 0 || canonical.includes(target))
+}
+
+/** What "always" is remembered for: the same kind of call with the same command or paths, else the same title. */
+export function subjectOf({ kind, title, command, paths }: WantedAction): string {
+  if (command !== undefined) return `${kind}\n${command}`
+  return paths.length > 0 ? `${kind}\n${[...paths].sort().join('\n')}` : `${kind}\n${title}`
+}
+
+/** Command and arguments, from the forms that agents write them in. */
+function commandOf(rawInput: unknown): readonly string[] | undefined {
+  if (typeof rawInput !== 'object' || rawInput === null) return undefined
+  const { command, cmd, args } = rawInput as Record<string, unknown>
+  const first = command ?? cmd
+  const rest = Array.isArray(args) ? args.filter(isText) : []
+  if (isText(first)) return [first, ...rest]
+  if (Array.isArray(first) && first.length > 0 && first.every(isText)) return [...first, ...rest]
+  return undefined
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

@@ -1,0 +1,137 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ToolCallFields } from '../acp/schemas.js'
+import type { NewEvent } from '../events.js'
+import { boundValue } from '../journal/bounds.js'
+
+/** Calls of one turn that are remembered; the oldest that are over are forgotten first. */
+const MAX_CALLS = 500
+
+const ENDED: ReadonlySet<string> = new Set(['completed', 'failed'])
+
+/** A tool call as told so far; what was never told has a plain default. */
+export interface ToolCall {
+  readonly id: string
+  readonly title: string
+  readonly kind: string
+  readonly status: string
+  readonly fields: Partial<ToolCallFields>
+  /** It is over and its output was told. */
+  readonly told: boolean
+}
+
+/**
+ * The tool calls of one turn. Agents repeat themselves, begin with an update or leave members out: what arrives is merged
+ * into what is known, and only what changed becomes an event.
+ */
+export class ToolCalls {
+  readonly #calls = new Map<string, ToolCall>()
+
+  get(id: string): ToolCall | undefined {
+    return this.#calls.get(id)
+  }
+
+  /** The call that began last and is not over. */
+  get current(): ToolCall | undefined {
+    return [...this.#calls.values()].findLast(isOpen)
+  }
+
+  /** Takes a `tool_call` or `tool_call_update` in; returns the events that it is worth, without those that say nothing new. */
+  take(turnId: string, update: ToolCallFields): NewEvent[] {
+    const before = this.#calls.get(update.toolCallId)
+    const call = merge(before, update)
+    if (before && ENDED.has(before.status)) {
+      // A late `pending` opens nothing again, and a result is told twice only when the first one was empty.
+      if (before.told || !hasOutput(call)) return []
+      this.#remember(light(call))
+      return [event('tool_result', turnId, call)]
+    }
+    const ended = ENDED.has(call.status)
+    this.#remember(ended ? light(call) : call)
+    const events: NewEvent[] = []
+    // The first word about a call may be its result.
+    if (!before || (!ended && tellsMore(before, call))) events.push(event('tool_call', turnId, call))
+    if (ended) events.push(event('tool_result', turnId, call))
+    return events
+  }
+
+  /** Synthetic results for calls that nothing will end any more. */
+  abandon(turnId: string, reason: string): NewEvent[] {
+    const open = [...this.#calls.values()].filter(isOpen)
+    for (const call of open) this.#calls.set(call.id, { ...call, status: 'failed' })
+    return open.map(({ id, title, kind }) => syntheticResult(turnId, { id, title, kind }, reason))
+  }
+
+  #remember(call: ToolCall): void {
+    this.#calls.set(call.id, call)
+    if (this.#calls.size <= MAX_CALLS) return
+    const [oldest] = this.#calls.keys()
+    this.#calls.delete(this.#firstOver() ?? oldest!)
+  }
+
+  #firstOver(): string | undefined {
+    for (const call of this.#calls.values()) if (!isOpen(call)) return call.id
+    return undefined
+  }
+}
+
+const isOpen = ({ status }: ToolCall) => !ENDED.has(status)
+
+/** The result of a call whose agent will not send one. */
+export function syntheticResult(
+  turnId: string,
+  call: { readonly id: string; readonly title: string; readonly kind: string },
+  reason: string,
+): NewEvent {
+  const { id, title, kind } = call
+  const content = { tool_call_id: id, title, kind, status: 'failed', synthetic: true, error: reason }
+  return { type: 'tool_result', turnId, content }
+}
+
+function merge(before: ToolCall | undefined, update: ToolCallFields): ToolCall {
+  const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined && value !== null))
+  const fields: Partial<ToolCallFields> = { ...before?.fields, ...(boundValue(given) as Partial<ToolCallFields>) }
+  const status = before && ENDED.has(before.status) ? before.status : fields.status
+  const kind = fields.kind ?? 'other'
+  return {
+    id: update.toolCallId,
+    title: fields.title ?? fields.name ?? (kind === 'other' ? 'tool call' : kind),
+    kind,
+    status: status ?? 'pending',
+    fields,
+    told: false,
+  }
+}
+
+/** What of a call that is over is kept. */
+function light(call: ToolCall): ToolCall {
+  return { ...call, fields: {}, told: hasOutput(call) }
+}
+
+function hasOutput({ fields }: ToolCall): boolean {
+  return (fields.content?.length ?? 0) > 0 || fields.rawOutput !== undefined
+}
+
+/** Progress that a reader wants to see; output that grows piece by piece is told once, with the result. */
+function tellsMore(before: ToolCall, after: ToolCall): boolean {
+  const head = ({ title, kind, status, fields }: ToolCall) => [title, kind, status, fields.rawInput, fields.locations]
+  return !isDeepStrictEqual(head(before), head(after))
+}
+
+function event(type: 'tool_call' | 'tool_result', turnId: string, call: ToolCall): NewEvent {
+  const { content, locations, rawInput, rawOutput, name } = call.fields
+  return {
+    type,
+    turnId,
+    content: {
+      tool_call_id: call.id,
+      title: call.title,
+      kind: call.kind,
+      status: call.status,
+      ...(name !== undefined && { name }),
+      ...(rawInput !== undefined && { raw_input: rawInput }),
+      ...(locations !== undefined && { locations }),
+      ...(content !== undefined && { content }),
+      ...(rawOutput !== undefined && { raw_output: rawOutput }),
+    },
+  }
+}

@@ -1,0 +1,255 @@
+import { type Clock, messageOf, type Tx } from '../../../kernel/plugin.js'
+import { AgentFailure } from '../agent/failure.js'
+import type { Pulse } from '../agent/pulse.js'
+import type { SessionFailure, TurnOutcome } from '../api.js'
+import type { NewEvent } from '../events.js'
+import type { SessionLimits } from '../settings.js'
+import { promptEvent } from './prompts.js'
+import { Supervision } from './supervision.js'
+import { ToolCalls } from './tool-calls.js'
+
+/** Why a turn is to end before its agent says so. */
+export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
+
+/** What a turn is made of, and what else is written in the transactions in which it begins and ends. */
+export interface TurnRequest {
+  readonly turnId: string
+  readonly text: string
+  readonly source: string
+  begins?(t: Tx): void
+  /** Its process has started: written before the agent is given the prompt. Not called for one that runs already. */
+  sends?(t: Tx): void
+  ends?(t: Tx, status: TurnOutcome['status']): void
+}
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turnId: string
+  readonly outcome: Promise<TurnOutcome>
+}
+
+/** A turn that ended, and whether its agent did not heed the request to end it. */
+export interface EndedTurn {
+  readonly outcome: TurnOutcome
+  /** The agent went on after the grace of a cancel: its process has to be ended. */
+  readonly stuck: boolean
+  readonly cancel: CancelReason | undefined
+  /** What ended the process, when that is what ended the turn. */
+  readonly failure: AgentFailure | undefined
+}
+
+/** What a turn needs of its session. */
+export interface TurnContext {
+  readonly clock: Clock
+  readonly limits: SessionLimits
+  /** Returns the sequence of the event. */
+  append(event: NewEvent, sync?: boolean): number
+  sync(): Promise<void>
+  /** Asks a person, so that the agent is not to blame for the silence. */
+  waitsForPerson(): boolean
+  /** Of the agent's processes; undefined when nothing can be known. */
+  pulse(): Pulse | undefined
+  /** Answers what waits for a person with `cancelled`. */
+  releaseWaiting(): void
+  /** The agent is done: what belongs to the turn and is not written yet, is now. */
+  closing(turnId: string): void
+  /** Failure with its crash bundle, where the process is what failed. */
+  failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
+  /** The session is alive: told every so often, and only when something came since. */
+  heartbeat(at: number): void
+}
+
+/** What of an agent a turn uses. */
+export interface TurnAgent {
+  prompt(texts: readonly string[]): Promise<string>
+  cancel(): Promise<void>
+}
+
+/** One prompt and everything that follows from it until the agent is done. */
+export class Turn {
+  readonly calls = new ToolCalls()
+  readonly startedAt: number
+  /** Epoch milliseconds. */
+  lastActivityAt: number
+  lastActivity = { kind: 'prompt', detail: '' }
+  /** Sequence of its `user_message`; undefined for a turn without a prompt. */
+  sequence: number | undefined
+  /** Resolves when the turn is closed: it ended, or could not begin. */
+  readonly over: Promise<void>
+  #settleOver: () => void = () => {}
+  readonly #supervision: Supervision
+  #cancel: CancelReason | undefined
+  #agent: TurnAgent | undefined
+  #overdue: () => void = () => {}
+  #grace: { cancel(): void } | undefined
+
+  constructor(
+    readonly request: TurnRequest,
+    private readonly context: TurnContext,
+  ) {
+    this.startedAt = context.clock.now()
+    this.lastActivityAt = this.startedAt
+    this.#supervision = new Supervision({
+      clock: context.clock,
+      limits: context.limits,
+      waitsForPerson: () => context.waitsForPerson(),
+      pulse: () => context.pulse(),
+      heartbeat: () => context.heartbeat(this.lastActivityAt),
+      say: (type, content) =>
+        context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } }),
+      expired: limit => this.cancel(limit),
+      frozen: () => this.#freeze(),
+    })
+    this.over = new Promise(resolve => {
+      this.#settleOver = resolve
+    })
+  }
+
+  get id(): string {
+    return this.request.turnId
+  }
+
+  get cancelReason(): CancelReason | undefined {
+    return this.#cancel
+  }
+
+  /** It looks as if nothing more will come. */
+  get stalled(): boolean {
+    return this.#supervision.stalled
+  }
+
+  /** Something came from the agent. */
+  touch(kind?: string, detail = ''): void {
+    this.lastActivityAt = this.context.clock.now()
+    this.#supervision.touch()
+    if (kind !== undefined) this.lastActivity = { kind, detail }
+  }
+
+  /** Asks for the end of the turn; the agent has the grace to answer. */
+  cancel(reason: CancelReason): void {
+    if (this.#cancel !== undefined) {
+      // A stop outweighs what was asked before it.
+      if (reason === 'stop') this.#cancel = reason
+      return
+    }
+    this.#cancel = reason
+    this.context.releaseWaiting()
+    void this.#agent?.cancel()
+    this.#grace = this.context.clock.timeout(this.context.limits.cancelGrace, () => this.#overdue(), { unref: true })
+  }
+
+  /** Processes that stand still hear no cancel: there is no grace. */
+  #freeze(): void {
+    if (this.#cancel !== 'stop') this.#cancel = 'frozen'
+    this.#overdue()
+  }
+
+  /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
+  async open(): Promise<void> {
+    this.sequence = this.context.append(promptEvent({ ...this.request, turn_id: this.id }), true)
+    await this.context.sync()
+  }
+
+  /**
+   * Runs to the end, once `begun` says that the prompt is durable; before the text itself may stand what only the agent is
+   * told. Never throws for what an agent does.
+   */
+  async run(agent: TurnAgent, texts: readonly string[], begun: Promise<void>): Promise<EndedTurn> {
+    await begun
+    this.#agent = agent
+    this.touch('prompt')
+    const overdue = new Promise<'overdue'>(resolve => {
+      this.#overdue = () => resolve('overdue')
+    })
+    // A cancel that came while the process was starting: the turn is over before the agent hears of it.
+    const answer = this.#cancel
+      ? Promise.resolve('cancelled')
+      : agent.prompt(texts).catch((error: unknown) => failureFrom(error))
+    this.#supervision.watch()
+    const result = await Promise.race([answer, overdue])
+    return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
+  }
+
+  /** Writes down a turn that could not begin. */
+  async fail(failure: AgentFailure): Promise<EndedTurn> {
+    return this.#conclude(failure, false)
+  }
+
+  async #conclude(result: string | AgentFailure | undefined, stuck: boolean): Promise<EndedTurn> {
+    this.#clearTimers()
+    this.context.releaseWaiting()
+    const cancel = this.#cancel
+    const failure = result instanceof AgentFailure ? result : undefined
+    const outcome = await this.#outcome(result, stuck)
+    if (outcome.status !== 'completed') {
+      const why = outcome.status === 'failed' ? outcome.error : 'the turn was canceled'
+      for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
+    }
+    this.context.closing(this.id)
+    this.context.append(closing(outcome, this.#supervision.elapsedMs), true)
+    await this.context.sync()
+    return { outcome, stuck, cancel, failure }
+  }
+
+  /** Nothing more comes of this turn. */
+  close(): void {
+    this.#clearTimers()
+    this.#settleOver()
+  }
+
+  #clearTimers(): void {
+    this.#supervision.close()
+    this.#grace?.cancel()
+  }
+
+  async #outcome(result: string | AgentFailure | undefined, stuck: boolean): Promise<TurnOutcome> {
+    const turnId = this.id
+    const summary = this.#expiry()
+    if (summary && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
+      return { status: 'failed', turnId, error: `timeout: ${summary}`, failure: { kind: 'timeout', summary } }
+    }
+    const asked = this.#cancel === 'user' || this.#cancel === 'stop'
+    // Some agents answer a cancel with an error, and one that is being stopped with its end.
+    if (result === 'cancelled' || (asked && (stuck || typeof result !== 'string')))
+      return { status: 'canceled', turnId }
+    if (result instanceof AgentFailure) {
+      const failure = await this.context.failureOf(result, turnId)
+      return { status: 'failed', turnId, error: `${failure.kind}: ${failure.summary}`, failure }
+    }
+    return { status: 'completed', turnId, stopReason: result ?? 'end_turn' }
+  }
+
+  /** Which limit ended the turn, in words; undefined when none did. */
+  #expiry(): string | undefined {
+    const { limits } = this.context
+    switch (this.#cancel) {
+      case 'activity_timeout':
+        return `nothing came from the agent for ${seconds(limits.inactivityTimeout)}`
+      case 'turn_timeout':
+        return `the turn took longer than ${seconds(limits.turnTimeout)}`
+      case 'frozen':
+        return `the agent process was frozen (state T) for ${seconds(limits.frozenAfter)}`
+      default:
+        return undefined
+    }
+  }
+}
+
+function closing(outcome: TurnOutcome, durationMs: number): NewEvent {
+  const { status, turnId } = outcome
+  const duration_ms = Math.round(durationMs)
+  switch (outcome.status) {
+    case 'completed':
+      return { type: 'done', turnId, content: { status, stop_reason: outcome.stopReason, duration_ms } }
+    case 'canceled':
+      return { type: 'done', turnId, content: { status, stop_reason: 'cancelled', duration_ms } }
+    case 'failed':
+      return { type: 'error', turnId, content: { error: outcome.error, duration_ms }, failure: outcome.failure }
+  }
+}
+
+function failureFrom(error: unknown): AgentFailure {
+  return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
+}
+
+const seconds = (ms: number) => `${Math.round(ms / 1000)} s`

@@ -1,0 +1,138 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as v from 'valibot'
+import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
+import { boundText, boundValue } from '../journal/bounds.js'
+import type { SessionLog } from '../journal/session-log.js'
+import type { ToolCalls } from './tool-calls.js'
+
+/** Characters of one chunk of text that are kept. */
+const MAX_CHUNK = 1024 * 1024
+const MAX_COMMANDS = 200
+
+/** A slash command that the agent offers. */
+export interface AgentCommand {
+  readonly name: string
+  readonly description: string
+  readonly input?: { readonly hint: string }
+}
+
+/** What updates belong to: the turn that runs, or the one that ran last when an agent says something afterwards. */
+export interface UpdateTarget {
+  readonly turnId: string
+  readonly calls: ToolCalls
+  /** Something came: its kind, and words for a person. */
+  touched(kind: string, detail: string): void
+  /** A tool call has its result. */
+  toolEnded(): void
+}
+
+/** Turns what an agent tells of its work into events; repetitions and what nobody needs are left out. */
+export class Updates {
+  commands: readonly AgentCommand[] = []
+  /** A title that the agent gave to the session. */
+  title: string | undefined
+  #plan: unknown
+  #usage: unknown
+
+  constructor(
+    private readonly log: SessionLog,
+    private readonly acpSessionId: () => string | undefined,
+  ) {}
+
+  /** Takes the parameters of one `session/update`. Never throws for what an agent sends. */
+  take(params: unknown, target: UpdateTarget): void {
+    const parsed = v.safeParse(UpdateParams, params)
+    if (parsed.success) this.#dispatch(parsed.output.update, target)
+    else target.touched('unknown', 'an update that cannot be read')
+  }
+
+  #dispatch(update: SessionUpdate, target: UpdateTarget): void {
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        this.#text('agent_message', update, target)
+        break
+      case 'agent_thought_chunk':
+        this.#text('thought', update, target)
+        break
+      case 'tool_call':
+      case 'tool_call_update':
+        this.#toolCall(update, target)
+        break
+      case 'plan':
+        this.#planned(update, target)
+        break
+      case 'usage_update':
+        this.#usage = boundValue({ used: update.used, size: update.size, cost: update.cost })
+        target.touched('usage', '')
+        break
+      case 'available_commands_update':
+        this.#offered(update)
+        break
+      case 'session_info_update':
+        if (typeof update.title === 'string') this.title = update.title.slice(0, 200)
+        break
+      default:
+        target.touched(update.sessionUpdate.slice(0, 100), '')
+    }
+  }
+
+  /** Ends what belongs to a turn: one event with the use of tokens, if the agent told of any. */
+  endTurn(turnId: string): void {
+    if (this.#usage !== undefined)
+      this.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
+    this.#usage = undefined
+    this.#plan = undefined
+  }
+
+  #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {
+    const { content } = update
+    const block = typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {}
+    if (typeof block.text === 'string' && (block.type === 'text' || block.type === undefined)) {
+      this.log.appendText(type, target.turnId, boundText(block.text, MAX_CHUNK), this.#content({}))
+    } else {
+      this.log.append({ type, turnId: target.turnId, content: this.#content({ block: boundValue(block) }) })
+    }
+    target.touched(type, '')
+  }
+
+  #toolCall(update: SessionUpdate, target: UpdateTarget): void {
+    const parsed = v.safeParse(ToolCallFields, update)
+    if (!parsed.success) {
+      target.touched('tool_call', 'a tool call without an id')
+      return
+    }
+    const events = target.calls.take(target.turnId, parsed.output)
+    for (const event of events) {
+      // Results are what a restart must not lose.
+      const sync = event.type === 'tool_result'
+      this.log.append({ ...event, content: this.#content(event.content) }, { sync })
+    }
+    if (events.some(({ type }) => type === 'tool_result')) target.toolEnded()
+    target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
+  }
+
+  #planned(update: SessionUpdate, target: UpdateTarget): void {
+    const entries = boundValue(update.entries)
+    target.touched('plan', '')
+    if (isDeepStrictEqual(entries, this.#plan)) return
+    this.#plan = entries
+    this.log.append({ type: 'plan', turnId: target.turnId, content: this.#content({ entries }) })
+  }
+
+  #offered(update: SessionUpdate): void {
+    const parsed = v.safeParse(AvailableCommands, update)
+    if (!parsed.success) return
+    this.commands = (parsed.output.availableCommands ?? [])
+      .slice(0, MAX_COMMANDS)
+      .map(({ name, description, input }) => ({
+        name: name.slice(0, 200),
+        description: description.slice(0, 1000),
+        ...(input && { input: { hint: input.hint.slice(0, 200) } }),
+      }))
+  }
+
+  #content(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const id = this.acpSessionId()
+    return id === undefined ? content : { session_id: id, ...content }
+  }
+}

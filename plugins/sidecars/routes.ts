@@ -1,0 +1,165 @@
+import type * as v from 'valibot'
+import { ok, type Route, routeOf } from '../../kernel/plugin.js'
+import {
+  DeleteSidecarBody,
+  Heartbeat,
+  HeartbeatChangeReply,
+  HeartbeatHistoryReply,
+  RefreshSoulBody,
+  type RollbackHeartbeatBody as RollbackBody,
+  RollbackHeartbeatBody,
+  RollbackSoulBody,
+  SidecarHistoryQuery,
+  SidecarQuery,
+  Soul,
+  SoulChangeReply,
+  SoulHistoryReply,
+  ValidateHeartbeatBody,
+  ValidateSoulBody,
+  WriteSidecarBody,
+} from '../../schemas/sidecars.js'
+import type { SidecarDesk } from './desk.js'
+import { SIDECARS, type Which } from './places.js'
+import type { SidecarsService } from './service.js'
+
+const route = routeOf<SidecarsService>()
+
+/** Refused, so that nobody takes it for a check that happens. */
+const headers = { 'If-Match': { required: false } }
+
+/** How the routes of one sidecar differ from those of the other. */
+interface Differences<S, C, R> {
+  readonly desk: (self: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
+  /** As summaries call it. */
+  readonly title: string
+  readonly area: string
+  readonly areaOfRemoval: string
+  readonly snapshot: v.GenericSchema<S>
+  readonly change: v.GenericSchema<C>
+  readonly history: v.GenericSchema<{ revisions: R[]; next_cursor?: string | undefined }>
+  readonly validateBody: v.GenericSchema<unknown, ValidateSoulBody>
+  readonly validates: string
+  readonly rollbackBody: v.GenericSchema<unknown, RollbackBody>
+}
+
+/** What is done with a sidecar; reading one is not the same for both. */
+function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differences<S, C, R>): Route<SidecarsService>[] {
+  const { desk, area, snapshot, change, title } = its
+  const { file } = SIDECARS[which]
+  const path = `/api/agents/{name}/${which}` as const
+  const changing = [400, 403, 404, 409, 410, 500, 503]
+  return [
+    route({
+      method: 'PUT',
+      path,
+      area,
+      summary: `Writes ${file}; expected_digest is that of the ${title} as it is, empty for none`,
+      body: WriteSidecarBody,
+      headers,
+      replies: { 200: change, 422: snapshot },
+      errors: changing,
+      handle: (self, { params, body, actor, headers }) => desk(self).write(params.name, body, actor, headers),
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      area: its.areaOfRemoval,
+      summary: `Removes ${file}; the history keeps it`,
+      body: DeleteSidecarBody,
+      headers,
+      essential: true,
+      replies: { 200: change },
+      errors: [...changing, 422],
+      handle: (self, { params, body, actor, headers }) => desk(self).remove(params.name, body, actor, headers),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/validate`,
+      area,
+      summary: `What a ${file} text would be${its.validates}; nothing is saved`,
+      body: its.validateBody,
+      replies: { 200: snapshot, 422: snapshot },
+      errors: [400, 403, 404, 410, 500],
+      handle: (self, { params, body }) => desk(self).validate(params.name, body),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/history`,
+      area,
+      summary: `Changes of ${file}, the newest first`,
+      query: SidecarHistoryQuery,
+      replies: { 200: its.history },
+      errors: [400, 403, 404, 410, 422, 500],
+      handle: (self, { params, query }) => desk(self).history(params.name, query),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/rollback`,
+      area,
+      summary: `Writes ${file} as it was after an earlier change`,
+      body: its.rollbackBody,
+      headers,
+      replies: { 200: change, 422: snapshot },
+      errors: changing,
+      handle: (self, { params, body, actor, headers }) => desk(self).rollback(params.name, body, actor, headers),
+    }),
+  ]
+}
+
+export const sidecarRoutes: readonly Route<SidecarsService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/agents/{name}/heartbeat',
+    area: 'Agents',
+    summary: 'The heartbeat policy of an agent; 422 is one that is not valid',
+    query: SidecarQuery,
+    replies: { 200: Heartbeat, 422: Heartbeat },
+    errors: [400, 403, 404, 410, 500],
+    handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
+  }),
+  ...routesOf('heartbeat', {
+    desk: self => self.heartbeatDesk,
+    title: 'policy',
+    area: 'Agent heartbeat',
+    areaOfRemoval: 'Agents',
+    snapshot: Heartbeat,
+    change: HeartbeatChangeReply,
+    history: HeartbeatHistoryReply,
+    validateBody: ValidateHeartbeatBody,
+    validates: '',
+    rollbackBody: RollbackHeartbeatBody,
+  }),
+  route({
+    method: 'GET',
+    path: '/api/agents/{name}/soul',
+    area: 'Agent persona (soul)',
+    summary: 'The persona of an agent, valid or not',
+    query: SidecarQuery,
+    replies: { 200: Soul },
+    errors: [400, 403, 404, 410, 422, 500],
+    handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
+  }),
+  ...routesOf('soul', {
+    desk: self => self.soulDesk,
+    title: 'persona',
+    area: 'Agent persona (soul)',
+    areaOfRemoval: 'Agent persona (soul)',
+    snapshot: Soul,
+    change: SoulChangeReply,
+    history: SoulHistoryReply,
+    validateBody: ValidateSoulBody,
+    validates: ', or what the stored one is',
+    rollbackBody: RollbackSoulBody,
+  }),
+  route({
+    method: 'POST',
+    path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
+    area: 'Sessions',
+    summary:
+      'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
+    body: RefreshSoulBody,
+    replies: { 200: Soul, 422: Soul },
+    errors: [400, 403, 404, 409, 410, 500, 503],
+    handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
+  }),
+]
