@@ -8,7 +8,6 @@ import type { DropIns, HostView } from './contract/host-view.js'
 import type { Ids } from './contract/ids.js'
 import type { Plugin } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
-import type { EventLog } from './events/log.js'
 import { hookFactory } from './hooks/index.js'
 import { collected, type KernelHooks } from './hooks/kernel-hooks.js'
 import type { PluginTables } from './host/tables.js'
@@ -28,7 +27,6 @@ export interface KernelParts {
   readonly db: Db
   readonly disk: DiskRoom
   readonly records: RecordStore
-  readonly events: EventLog
   readonly report: Report
   readonly spawner: Spawner
   readonly config: LiveConfig
@@ -62,7 +60,6 @@ export function bindKernel(
     db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.flatMap(({ prefixes }) => prefixes) }),
     disk,
     records,
-    events: parts.events.bind(name, scope),
     host,
     request: parts.request,
     dropIns: parts.dropIns(name),

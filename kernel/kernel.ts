@@ -12,12 +12,9 @@ import type { Report } from './contract/hook.js'
 import type { HostView } from './contract/host-view.js'
 import type { InjectReply, InjectRequest } from './contract/inject.js'
 import { isDropIn } from './contract/plugin.js'
-import { PluginFailed, PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 import type { Home } from './contract/plugin-kernel.js'
 import type { Setting } from './contract/surface.js'
 import { DiskGuard } from './disk-guard.js'
-import { EventLog, eventLimits } from './events/log.js'
-import { tellOfRecords } from './events/record-events.js'
 import { checkSocketPath, discovery, prepareHome } from './home.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
 import { dropInsFor } from './host/drop-ins.js'
@@ -106,7 +103,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     undo.push(() => store.close())
     store.share(inheritedBy(options.plugins))
-    store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
+    store.migrate('kernel', [...processMigrations, ...RecordStore.migrations])
     const db = store.db
     const faults = new FaultLog(clock, write)
     const { report } = faults
@@ -134,9 +131,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const scope = new OwnedScope('kernel', clock)
     undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
     const hooks = kernelHooks(report, clock)
-    const events = new EventLog(db, clock, ids, report, { dir: home.path('events'), room }, eventLimits(config))
-    undo.push(() => events.close())
-    tellOfRecords(hooks, scope, events)
     const records = new RecordStore(db, clock, hooks, scope)
     runServices(hooks, scope, clock, ids, report)
     const [{ Transport }, { attachTransport }] = await http
@@ -194,7 +188,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       db,
       disk,
       records,
-      events,
       report,
       spawner,
       request: transport.inject.bind(transport),
@@ -217,12 +210,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       kernelFor: (plugin, needs, tapper) =>
         bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
-      changed: (name, state) => {
-        const type =
-          state.status === 'active' ? PluginLoaded : state.status === 'failed' ? PluginFailed : PluginUnloaded
-        const payload = { name, status: state.status, ...(state.status === 'failed' ? { error: state.error } : {}) }
-        void db.tx(t => events.emit(t, type, payload, { subject: name })).catch(() => {})
-      },
+      changed: (name, state) => hooks.changed.call(name, state),
     })
     disk.onHealed(
       () =>
@@ -241,7 +229,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
     if (disk.writable) await host.startWaiting()
-    events.start()
 
     const doors = options.listen ?? []
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)

@@ -16,18 +16,7 @@ export {
   KernelErrors,
   messageOf,
 } from './contract/errors.js'
-export {
-  type DayCount,
-  type DurableCursor,
-  type EmitOptions,
-  type EventFilter,
-  type Events,
-  type EventType,
-  event,
-  type GapEvent,
-  isGap,
-  type StoredEvent,
-} from './contract/event.js'
+export { type EventType, event } from './contract/event.js'
 export type {
   Contribution,
   Gate,
@@ -64,7 +53,6 @@ export {
   perConsumer,
   type ServiceClass,
 } from './contract/plugin.js'
-export { PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 export type {
   Home,
   KernelStart,

@@ -29,9 +29,6 @@ export const KernelSettings = {
   logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),
   logBackups: setting('log.max_backups', 'observability', integer(0, 100), 5),
   logDays: setting('log.max_age_days', 'observability', integer(0, 3650), 30),
-  /** Retention of the event journal: days and total bytes. */
-  retentionDays: setting('observability.retention_days', 'observability', integer(1, 3650), 7),
-  maxEventBytes: setting('observability.max_global_bytes', 'observability', integer(2 ** 24, 2 ** 50), 2 ** 30),
   redact: setting('redact.enabled', 'general', v.boolean(), true),
   disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
   replace: setting<string[]>('plugins.replace', 'general', v.array(v.string()), []),

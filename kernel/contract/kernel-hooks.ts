@@ -1,6 +1,7 @@
 import type { Awaitable } from './awaitable.js'
 import type { Tx } from './db.js'
 import type { Fault } from './errors.js'
+import type { PluginState } from './host-view.js'
 import type { RecordScope } from './kind.js'
 import type { Plugin } from './plugin.js'
 import type { RecordChange } from './record.js'
@@ -46,6 +47,8 @@ export interface KernelTaps<S> {
   readonly projected?: (self: S, change: Change) => Awaitable<void>
   /** Background loops of a change are started. A throw is the plugin's fault; the change goes on. */
   readonly running?: (self: S, change: Change) => Awaitable<void>
+  /** A plugin changed state after the boot, or failed. A throw is reported. */
+  readonly changed?: (self: S, name: string, state: PluginState) => void
   /** Plugins are about to be released. A throw is the plugin's fault; they are released all the same. */
   readonly leaving?: (self: S, leaving: Leaving) => Awaitable<void>
   /** Refuses a record scope, inside the transaction. A throw refuses. */

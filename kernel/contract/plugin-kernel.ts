@@ -2,7 +2,6 @@ import type { Actor } from './actor.js'
 import type { Clock } from './clock.js'
 import type { Db } from './db.js'
 import type { DiskRoom } from './disk.js'
-import type { Events } from './event.js'
 import type { Contribution, Hook, HookFactory } from './hook.js'
 import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
@@ -53,7 +52,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   /** Whether there is room to write; what works in the background asks it before it begins. */
   readonly disk: DiskRoom
   readonly records: Records
-  readonly events: Events
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory

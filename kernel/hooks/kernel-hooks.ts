@@ -1,6 +1,7 @@
 import { HookMap } from 'tapable'
 import type { Clock } from '../contract/clock.js'
 import type { Contribution, Report, Tapper } from '../contract/hook.js'
+import type { PluginState } from '../contract/host-view.js'
 import type { Change, KernelTaps, Leaving, Written } from '../contract/kernel-hooks.js'
 import type { RecordScope } from '../contract/kind.js'
 import type { Plugin } from '../contract/plugin.js'
@@ -37,6 +38,8 @@ export function kernelHooks(report: Report, clock: Clock) {
     projected: new Notify<[Change]>('projected', stage),
     /** Background loops are started. */
     running: new Notify<[Change]>('running', stage),
+    /** A plugin changed state after the boot, or failed. */
+    changed: new Announce<[string, PluginState]>('changed', report),
     /** Requests are held, handlers drained, streams ended. */
     leaving: new Notify<[Leaving]>('leaving', stage),
     /** What ends before a shutdown goes on to the next phase, in so many milliseconds; all taps of a phase at once. */
@@ -65,12 +68,13 @@ export const kernelTapper = (scope: Scope): Tapper => ({ owner: 'kernel', depth:
 
 /** Taps the hooks of the kernel with functions of a plugin, bound to its service. */
 export function tapKernel<S>(hooks: KernelHooks, tapper: Tapper, taps: KernelTaps<S>, self: S): void {
-  const { check, known, published, projected, running, leaving, scope, write, written } = taps
+  const { check, known, published, projected, running, changed, leaving, scope, write, written } = taps
   if (check) hooks.check.tap(tapper, plugin => check(self, plugin))
   if (known) hooks.known.tap(tapper, change => known(self, change))
   if (published) hooks.published.tap(tapper, change => published(self, change))
   if (projected) hooks.projected.tap(tapper, change => projected(self, change))
   if (running) hooks.running.tap(tapper, change => running(self, change))
+  if (changed) hooks.changed.tap(tapper, (name, state) => changed(self, name, state))
   if (leaving) hooks.leaving.tap(tapper, going => leaving(self, going))
   if (scope) hooks.scope.tap(tapper, (t, wanted) => scope(self, t, wanted))
   for (const [kind, guard] of Object.entries(write ?? {}))

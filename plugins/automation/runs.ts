@@ -1,13 +1,6 @@
-import {
-  type EmitOptions,
-  type EventType,
-  iso,
-  type PluginKernel,
-  type SqlValue,
-  type StoredEvent,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { type EventType, iso, type PluginKernel, type SqlValue, type Tx } from '../../kernel/plugin.js'
 import type { LastRun, Run } from '../../schemas/automation.js'
+import type { EmitOptions, Events, StoredEvent } from '../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from './api.js'
 
 /** The transitions of a run. States without successors are final. */
@@ -90,7 +83,7 @@ export interface RunFilter {
 
 /** The runs of all jobs. Every change is one row and one event in the caller's transaction. */
 export class RunStore {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>) {}
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {}
 
   get(id: string): RunRow | undefined {
     return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
@@ -231,7 +224,7 @@ export class RunStore {
       ...(what.sessionId === undefined ? {} : { session_id: what.sessionId }),
       ...(what.error === undefined ? {} : { error: what.error }),
     }
-    return this.kernel.events.emit(t, type, payload, {
+    return this.kernel.needs.events.emit(t, type, payload, {
       cause,
       scope: what.scope,
       subject: id,

@@ -3,6 +3,7 @@ import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../sch
 import type { StatusAutomation } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { type Daemon, finding } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
@@ -31,6 +32,7 @@ const SHOWN_JOBS = 50
 
 type Needs = {
   daemon: typeof Daemon
+  events: typeof Events
   reconcile: typeof Reconcile
   sessions: typeof Sessions
   workspaces: typeof Workspaces

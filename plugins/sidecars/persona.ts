@@ -50,7 +50,8 @@ export class Personas implements Briefing {
    * `sidecar_changed`, `sidecar_idempotency_conflict` (409).
    */
   async refresh(at: { workspace_id: string; session_id: string }, body: RefreshSoulBody, actor: Actor) {
-    const { needs, db, events } = this.kernel
+    const { needs, db } = this.kernel
+    const { events } = needs
     const workspace = await needs.workspaces.find(at.workspace_id)
     const session = needs.sessions.get(at.session_id)
     if (session?.workspaceId !== workspace.id) {

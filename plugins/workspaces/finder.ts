@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
+import type { Events } from '../events/api.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
@@ -8,7 +9,7 @@ import type { StoredWorkspace, WorkspaceTable } from './table.js'
 /** Finds workspaces by reference: id, then unique name, then absolute path. */
 export class WorkspaceFinder {
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
     private readonly table: WorkspaceTable,
   ) {}
 
@@ -43,7 +44,11 @@ export class WorkspaceFinder {
       })
     }
     if (found.real === rootDir) return workspace
-    const { db, events, clock } = this.kernel
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
     return db.tx(t => {
       const current = this.table.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found(`the workspace ${name} was removed`)

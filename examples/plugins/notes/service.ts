@@ -1,4 +1,5 @@
 import type { Actor, Batch, Gate, Pipeline, PluginKernel } from 'svc/plugin'
+import type { Events } from 'svc/plugins/events'
 import { Note, NoteErrors, NotePublished, type NoteSpec, type NotesApi } from './api.js'
 import { Signature } from './settings.js'
 
@@ -8,7 +9,7 @@ export class NotesService implements NotesApi {
   readonly rendering: Pipeline<string, [id: string]>
   readonly publishing: Gate<[id: string]>
 
-  constructor(private readonly kernel: PluginKernel) {
+  constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
     this.rendering = kernel.hooks.pipeline('rendering')
     this.publishing = kernel.hooks.gate('publishing')
   }
@@ -40,7 +41,7 @@ export class NotesService implements NotesApi {
         [id],
       )
       const count = row?.times ?? 0
-      this.kernel.events.emit(t, NotePublished, { id, times: count }, { actor, subject: id })
+      this.kernel.needs.events.emit(t, NotePublished, { id, times: count }, { actor, subject: id })
       return count
     })
     return { text, times }

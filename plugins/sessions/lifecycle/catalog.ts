@@ -59,7 +59,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
     return await kernel.db.tx(t => {
       const payload = { id: row.id, agent_name: row.agent_name, workspace_id: row.workspace_id }
       const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
-      const { id } = kernel.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
+      const { id } = kernel.needs.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
       table.insert(t, { ...row, cause: id })
       briefings.insert(t, row.id, briefing)
       return infoOf(row)
