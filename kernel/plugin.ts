@@ -1,4 +1,5 @@
 /** `svc/plugin`: everything that an author of a plugin needs. */
+export { systemClock } from './clock.js'
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
@@ -59,7 +60,6 @@ export type {
   Log,
   PluginKernel,
 } from './contract/plugin-kernel.js'
-export type { ProcessHandle, SpawnRequest } from './contract/process.js'
 export { type Batch, type Reconciler, type Watch, watch } from './contract/reconcile.js'
 export type {
   PartyOf,
@@ -80,6 +80,7 @@ export type { Scope } from './contract/scope.js'
 export * from './contract/surface.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
+export { everyPid, inspectProcess, inspectProcesses, type ProcessInfo, statFields } from './inspect.js'
 export { issueText } from './issue-text.js'
 export { openJournal } from './journal/index.js'
 export { backoff } from './kit/backoff.js'
