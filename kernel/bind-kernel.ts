@@ -44,6 +44,7 @@ export function bindKernel(
   const { home, env, clock, ids, disk, records, host, report, config } = parts
   const { name, version } = plugin
   const { scope, tables } = tapper
+  const settings = config.bind(scope, (hook, error) => report({ owner: name, hook, error }))
   return {
     name,
     version,
@@ -64,14 +65,9 @@ export function bindKernel(
     hooks: hookFactory(name, report, clock),
     report: (owner, hook, error) => report({ owner, hook, error }),
     file: (...path) => textFile(home.path(...path), { room: disk.room }),
-    setting: entry => config.get(entry),
-    onSetting: (entry, fn) => {
-      const hook = `setting ${entry.path}`
-      scope.defer(
-        hook,
-        config.onChange(entry, fn, error => report({ owner: name, hook, error })),
-      )
-    },
+    config: settings,
+    setting: settings.get,
+    onSetting: settings.onChange,
     collect: token => collected(parts.hooks, token),
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }

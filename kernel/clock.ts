@@ -69,14 +69,15 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Lets `ms` milliseconds pass: fires what becomes due in order, each at its own time, what waits for promises running
-   * in between, and also the timers set meanwhile. Rejects with what a timer throws; the time is then that timer's.
+   * Moves the clock `ms` milliseconds forward: due timers fire in order, each at its own time, including those set meanwhile.
+   * Rejects with what a timer throws; the time is then that timer's.
+   * @param settled awaited before the first timer and after each; default: until the promises that are settled have run
    */
-  async advance(ms: number): Promise<void> {
+  async advance(ms: number, settled: () => Promise<unknown> = promisesSettled): Promise<void> {
     if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
     this.#advancing = true
     try {
-      await promisesSettled()
+      await settled()
       const target = this.#elapsed + delay(ms)
       for (;;) {
         const next = this.#waiting[0]
@@ -84,7 +85,7 @@ export class VirtualClock implements Clock {
         if (next === undefined || next.due > target) break
         this.#waiting.shift()
         next.fn()
-        await promisesSettled()
+        await settled()
       }
     } finally {
       this.#advancing = false

@@ -69,22 +69,24 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
-    const config = await LiveConfig.read(
-      { file: textFile(home.config), path: home.config, clock, log: (level, msg) => say(level, msg) },
-      [...Object.values(KernelSettings), ...surfaces] as Setting[],
-    )
-    undo.push(() => config.close())
-    const disabled = config.get(KernelSettings.disabled)
-    const { safeMode } = options
-    const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
-    const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
-    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
+    // None of them says anything before the configuration tells from which level on.
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
     const { room } = disk
+    const file = textFile(home.config, { room })
+    const config = await LiveConfig.read({ file, path: home.config, env: options.env ?? {}, clock, log: say }, [
+      ...Object.values(KernelSettings),
+      ...surfaces,
+    ] as Setting[])
+    undo.push(() => config.close())
+    const disabled = config.get(KernelSettings.disabled)
+    const { safeMode } = options
+    const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
+    const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
+    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
     options.locked?.()
@@ -124,7 +126,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       unrouted: () => collected(hooks, Collected.unrouted),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
+      hooks,
       maxStreams: () => config.get(KernelSettings.maxStreams),
+      allowedHosts: () => config.get(KernelSettings.allowedHosts),
+      authenticator: config.get(KernelSettings.authenticator),
       warn: text => say('warn', text),
       ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })
@@ -147,14 +152,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       unknownPlugins: () => host.slots.unknown(),
       store: () => store.status(),
       checkpoint: () => store.checkpoint(),
-      document: async () => {
-        const { buildDocument } = await import('./http/openapi.js')
-        return buildDocument(
-          collected(hooks, Collected.routes).map(({ entry }) => entry.route),
-          version,
-        )
-      },
-      config: () => config.state(),
+      config: () => config.values.state(),
     }
     const parts = {
       home,
@@ -179,8 +177,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
-        config.adopt(name, settings)
-        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
+        config.values.adopt(name, settings)
+        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.values.disown(name))
       },
       consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
       kernelFor: (plugin, needs, tapper) =>

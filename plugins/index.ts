@@ -7,10 +7,12 @@ import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
+import { markInTree } from './extensions/load/wrapped.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import journals from './journals/index.js'
 import mcp from './mcp/index.js'
+import openapi from './openapi/index.js'
 import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
@@ -34,6 +36,7 @@ export {
   hooks,
   journals,
   mcp,
+  openapi,
   processes,
   processesWith,
   providers,
@@ -48,7 +51,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [processes, journals, events, reconcile]
+export const base: readonly Plugin[] = [processes, journals, events, openapi, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -71,6 +74,8 @@ export const inTree: readonly Plugin[] = [
   bridges,
   bundles,
 ]
+
+markInTree(inTree)
 
 /** Names of the plugins without which a boot stops. The first that is missing is named: what others build on comes first. */
 export const critical = ['processes', 'journals', 'events', 'reconcile', 'daemon', 'resources'] as const

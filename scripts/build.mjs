@@ -40,6 +40,7 @@ function entries() {
   const wanted = {
     index: 'kernel/index.ts',
     plugin: 'kernel/plugin.ts',
+    kit: 'kernel/kit/index.ts',
     plugins: 'plugins/index.ts',
     client: 'client/index.ts',
     testing: 'testing/index.ts',

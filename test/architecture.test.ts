@@ -38,6 +38,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/test.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
+  'plugins/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/sessions/requests/open-inside.ts':
@@ -147,7 +148,20 @@ const rules: Rule[] = [
     mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
   },
   {
-    says: 'a plugin imports the public kernel, schemas, itself and the api of other plugins',
+    says: 'kernel/kit imports packages, itself, the contract and schemas/kernel',
+    broken: s =>
+      only(
+        s,
+        'kernel/kit',
+        to => isPackage(to) || inside(to, 'schemas/kernel') || /^kernel\/(contract|kit)\//.test(to),
+      ),
+    mutants: [
+      ['kernel/kit/a.ts', "import { x } from '../records/store.js'"],
+      ['kernel/kit/a.ts', "import type { Clock } from '../clock.js'"],
+    ],
+  },
+  {
+    says: 'a plugin imports the public kernel, the kit, schemas, itself and the api of other plugins',
     broken: s =>
       s.file === 'plugins/index.ts'
         ? []
@@ -157,6 +171,7 @@ const rules: Rule[] = [
               isPackage(to) ||
               to === 'kernel/index.ts' ||
               to === 'kernel/plugin.ts' ||
+              inside(to, 'kernel/kit') ||
               inside(to, 'schemas') ||
               inside(to, own) ||
               /^plugins\/[^/]+\/api\.ts$/.test(to)
@@ -165,11 +180,12 @@ const rules: Rule[] = [
     mutants: [
       ['plugins/a/service.ts', "import { x } from '../b/service.js'"],
       ['plugins/a/service.ts', "import { x } from '../../kernel/records/store.js'"],
+      ['plugins/a/service.ts', "import { x } from '../../kernel/kitchen/sink.js'"],
       ['plugins/a/index.ts', "export { x } from '../../cli/client.js'"],
     ],
   },
   {
-    says: 'testing imports the public kernel, schemas, the plugins by their api and index, and what authors have',
+    says: 'testing imports the public kernel, schemas, the client, the plugins by their api and index, and what authors have',
     broken: s =>
       only(
         s,
@@ -179,6 +195,7 @@ const rules: Rule[] = [
           to === 'kernel/index.ts' ||
           to === 'plugins/index.ts' ||
           inside(to, 'plugins/extensions/authoring') ||
+          inside(to, 'client') ||
           inside(to, 'schemas') ||
           inside(to, 'testing') ||
           /^plugins\/[^/]+\/api\.ts$/.test(to),
@@ -197,8 +214,8 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify and ws',
-    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^kernel\/http\//),
+    says: 'only kernel/http imports fastify and ws, and what describes routes fastify',
+    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^(kernel\/http|plugins\/openapi)\//),
     mutants: [
       ['kernel/host/a.ts', "import fastify from 'fastify'"],
       ['plugins/a/service.ts', "await import('ws')"],
@@ -419,13 +436,14 @@ interface Budget {
 
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
-  { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
+  // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
+  { part: 'kernel/contract', lines: 1000, standsAt: 1133, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 5638,
+    standsAt: 6247,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

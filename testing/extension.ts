@@ -6,14 +6,20 @@ import { Extensions, type ExtensionsApi, readManifest } from '../plugins/extensi
 import { inTree, replacements } from '../plugins/index.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
 import { probe } from './look.js'
+import { EventReader, type StreamOptions } from './stream.js'
 import { WaitingTime } from './time.js'
 
 /** Milliseconds that an extension has until it runs. */
 const START_MS = 10_000
 
 export interface StartOptions {
-  /** Text of `config.json`. */
-  readonly config?: string
+  /** Folders of extensions that are installed beside it, those that it requires say; they run before `startExtension` resolves. */
+  readonly with?: readonly string[]
+  /**
+   * `config.json`: its text, or its value. A value need not say `plugins.replace`: extensions that replace a plugin are
+   * named there.
+   */
+  readonly config?: string | Readonly<Record<string, unknown>>
   /** Variables that the daemon is started with, beside PATH. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -21,14 +27,16 @@ export interface StartOptions {
 /** A reply as it came, its body from JSON. */
 export interface Reply {
   readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
   // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
   readonly body: any
 }
 
-/** An extension in a kernel of its own with all plugins of the package, on a temporary home. Time passes while one waits. */
+/** An extension in a kernel of its own with all plugins of the package, on a temporary home, under a virtual clock. */
 export class StartedExtension {
   readonly time = new WaitingTime()
   readonly #probe = probe({ extensions: maybe(Extensions) })
+  readonly #streams = new Set<EventReader>()
 
   private constructor(
     readonly name: string,
@@ -38,22 +46,24 @@ export class StartedExtension {
   #kernel: Kernel | undefined
 
   static async start(folder: string, options: StartOptions = {}): Promise<StartedExtension> {
-    const { name, replaces } = await readManifest(folder)
+    const folders = [...(options.with ?? []), folder]
+    const manifests = await Promise.all(folders.map(each => readManifest(each)))
+    const names = manifests.map(({ name }) => name)
+    const replacing = manifests.filter(({ replaces }) => replaces !== undefined).map(({ name }) => name)
     const home = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-')))
-    const self = new StartedExtension(name, home)
+    const self = new StartedExtension(names.at(-1) as string, home)
     try {
       await mkdir(path.join(home, 'extensions'))
-      await symlink(path.resolve(folder), path.join(home, 'extensions', name), 'dir')
-      await writeFile(
-        path.join(home, 'config.json'),
-        options.config ?? JSON.stringify(replaces ? { plugins: { replace: [name] } } : {}),
-      )
+      for (const [at, each] of folders.entries())
+        await symlink(path.resolve(each), path.join(home, 'extensions', names[at] as string), 'dir')
+      await writeFile(path.join(home, 'config.json'), configText(options.config, replacing))
       // As with the homes of others: the tables of the plugin that it replaces are there already.
-      if (replaces)
+      if (replacing.length > 0)
         await createKernel({ home, plugins: inTree.filter(({ name: one }) => one !== 'extensions') }).then(kernel =>
           kernel.close(),
         )
       await self.#start(options)
+      for (const name of names) await self.untilRunning(name)
       return self
     } catch (error) {
       await self.close().catch(() => {})
@@ -69,13 +79,13 @@ export class StartedExtension {
         home,
         plugins,
         replacements,
+        listen: ['socket'],
         clock: time.clock,
         checkReplies: true,
         env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...env },
         log: () => {},
       }),
     )
-    await this.untilRunning()
   }
 
   get kernel(): Kernel {
@@ -94,19 +104,26 @@ export class StartedExtension {
     return current
   }
 
-  /** As the operator on the Unix socket. */
+  /** A request as the operator on the Unix socket. Several may be under way at once. */
   readonly request = (method: string, url: string, body?: unknown): Promise<Reply> =>
     this.time.during(
-      this.kernel.inject({ method, url, ...(body === undefined ? {} : { body }) }).then(({ status, body: text }) => ({
-        status,
-        body: text === '' ? undefined : JSON.parse(text),
-      })),
+      this.kernel
+        .inject({ method, url, ...(body === undefined ? {} : { body }) })
+        .then(({ status, headers, body: text }) => ({ status, headers, body: parsed(text) })),
     )
 
+  /** Opens a stream of server-sent events; closed with the extension at the latest. @throws Error with status and body */
+  readonly stream = async (url: string, options: StreamOptions = {}): Promise<EventReader> => {
+    const socket = this.inside.home.socket
+    const reader = await EventReader.open({ socket }, url, options, work => this.time.during(work))
+    this.#streams.add(reader)
+    return reader
+  }
+
   /** The extension as `svc extension info` shows it. */
-  async info(): Promise<Extension> {
-    const { status, body } = await this.request('GET', `/api/extensions/${this.name}`)
-    if (status !== 200) throw new Error(`${this.name}: ${body.error}`)
+  async info(name = this.name): Promise<Extension> {
+    const { status, body } = await this.request('GET', `/api/extensions/${name}`)
+    if (status !== 200) throw new Error(`${name}: ${body.error}`)
     return (body as ExtensionReply).extension
   }
 
@@ -115,24 +132,41 @@ export class StartedExtension {
     return this.time.during(this.extensions.call(this.name, method, params))
   }
 
-  /** Waits until all of it runs. @throws Error, saying why it does not */
-  async untilRunning(): Promise<Extension> {
+  /** Waits until all of it, or of a companion, runs. @throws Error, saying why it does not */
+  async untilRunning(name = this.name): Promise<Extension> {
     const end = performance.now() + START_MS
     for (;;) {
-      const { status, body } = await this.request('GET', `/api/extensions/${this.name}`)
+      const { status, body } = await this.request('GET', `/api/extensions/${name}`)
       const found = status === 200 ? (body as ExtensionReply).extension : undefined
       if (found?.state === 'active') return found
       if (found?.state === 'error' || performance.now() > end) {
-        throw new Error(`${this.name} does not run: ${found?.last_error ?? found?.health_message ?? 'it is not found'}`)
+        throw new Error(`${name} does not run: ${found?.last_error ?? found?.health_message ?? 'it is not found'}`)
       }
       await this.time.during(new Promise(resolve => setTimeout(resolve, 10)))
     }
   }
 
   async close(): Promise<void> {
+    for (const stream of this.#streams) stream.close()
     const errors = this.#kernel ? await this.time.during(this.#kernel.close()) : []
     this.#kernel = undefined
     await rm(this.home, { recursive: true, force: true })
     if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '))
+  }
+}
+
+function configText(config: StartOptions['config'], replacing: readonly string[]): string {
+  if (typeof config === 'string') return config
+  const plugins = { replace: replacing, ...(config?.plugins as object | undefined) }
+  return JSON.stringify(replacing.length === 0 ? (config ?? {}) : { ...config, plugins })
+}
+
+/** What is not JSON stays text. */
+function parsed(text: string): unknown {
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }

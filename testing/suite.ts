@@ -60,8 +60,8 @@ export function extensionContract(folder: string): void {
         await extension.untilRunning()
       }
       const look = async () => {
-        // Routes are published some time after a change.
-        await time.clock.advance(PUBLISHED_MS)
+        // Routes are published, and folders that changed are read, some time after a change.
+        await time.pass(SETTLED_MS)
         return { ...(await tracesOf(kernel, inside, registries)), timers: time.clock.pending }
       }
       await unload()
@@ -78,8 +78,8 @@ export function extensionContract(folder: string): void {
 
 /** Milliseconds that this process has to tell of the tests and to end by itself. */
 const EXIT_MS = 1000
-/** Milliseconds after which the routes of a change are served. */
-const PUBLISHED_MS = 100
+/** Milliseconds after which the routes of a change are served and every burst of changes to files is over. */
+const SETTLED_MS = 1000
 
 const faultsOf = ({ kernel, name }: StartedExtension) => kernel.host.faults().filter(({ owner }) => owner === name)
 

@@ -75,11 +75,17 @@ export function errorsOf(table: ErrorTable<Readonly<Record<string, ErrorEntry>>>
 export const KernelErrors = defineErrors({
   malformed_json: { status: 400, message: 'the body is not valid JSON' },
   invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
+  invalid_cursor: { status: 400, message: 'the cursor does not belong to this list; start again without it' },
   invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
   unauthorized_peer: {
     status: 401,
     message: 'over TCP the daemon answers only to the user that it runs as',
     next: 'run svc as the user of the daemon, which uses its Unix socket',
+  },
+  identity_required: {
+    status: 401,
+    message: 'the daemon does not know who makes this request',
+    next: 'send what the plugin that authenticates asks for, or use the Unix socket',
   },
   forbidden: { status: 403, message: 'this actor may not do that' },
   cross_site: {

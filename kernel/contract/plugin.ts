@@ -71,7 +71,7 @@ export interface PluginHead<N extends Needs, S extends T, T> {
 export type ServiceClass<N extends Needs, S> = new (kernel: PluginKernel<N>) => S
 
 /** Defines a plugin; it has no power that a hand-written object lacks. A service with `start()` has it awaited. */
-export function definePlugin<const N extends Needs, S extends T, T = unknown>(
+export function definePlugin<const N extends Needs, T = unknown, S extends T = T & PluginKernel<N>>(
   head: PluginHead<N, S, T>,
 ): { surface(surface: Surface<S>): Plugin } {
   return {

@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import type { Workspace } from '../workspaces/api.js'
 import { AgentErrors } from './api.js'
 import type { Broken } from './definition/view.js'
@@ -11,7 +12,7 @@ export function invalid({ name, path, error }: Broken) {
 
 export function notFound(name: string, workspace: Workspace | undefined) {
   const where = workspace ? ` in workspace ${workspace.name}` : ''
-  return AgentErrors.agent_not_found(`there is no agent ${JSON.stringify(name.slice(0, 80))}${where}`)
+  return AgentErrors.agent_not_found(`there is no agent ${shown(name)}${where}`)
 }
 
 export function notRunnable(name: string, { problem, install }: { problem: string; install?: string | undefined }) {

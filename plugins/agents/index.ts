@@ -127,7 +127,7 @@ export default definePlugin({
       query: AgentCatalogQuery,
       replies: { 200: AgentCatalogReply },
       errors: [400, 404, 410, 500, 503],
-      handle: async (self, { query }) => ok(await self.catalog(query)),
+      handle: async (self, { query, actor }) => ok(await self.catalog(query, actor)),
     }),
     route({
       method: 'GET',

@@ -1,5 +1,13 @@
 // Longer than 300 lines for its one interface: every verb of agents, from finding one to writing it, reads here.
-import { type Batch, type Fault, type Guard, mapInTurns, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Batch,
+  type Fault,
+  type Guard,
+  mapInTurns,
+  messageOf,
+  type PluginKernel,
+} from '../../kernel/plugin.js'
 import type {
   Agent,
   AgentCatalogQuery,
@@ -92,7 +100,7 @@ export class AgentsService implements AgentsApi {
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
-    return planOf(definition, this.kernel.needs.providers, this.kernel.setting(DefaultPermissions))
+    return planOf(definition, this.kernel.needs.providers, this.kernel.config.get(DefaultPermissions))
   }
 
   /** The workspace of a query; undefined without one. */
@@ -118,11 +126,11 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  async catalog(query: AgentCatalogQuery): Promise<AgentCatalogReply> {
+  async catalog(query: AgentCatalogQuery, actor: Actor): Promise<AgentCatalogReply> {
     const workspace = await this.kernel.needs.workspaces.find(query.workspace)
     const [listing, resolve] = await Promise.all([this.#sources.view(workspace).listing(), this.#lateResolver()])
     const active = this.#activity(source => source.active(workspace.id))
-    const { rows, facets, page } = catalogPage(listing, query, workspace.id, active)
+    const { rows, facets, page } = catalogPage(listing, query, { workspaceId: workspace.id, actor, active })
     const names = rows.map(({ definition }) => definition.name)
     const counts = this.#activity(source => source.counts(workspace.id, names))
     return {

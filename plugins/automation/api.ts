@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { defineErrors, event, type Fault, type Hook, token } from '../../kernel/plugin.js'
 
-export { DueHeap } from './heap.js'
 export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
 export { TriggerKind, TriggerSpec } from './trigger-kind.js'
 
@@ -72,11 +71,6 @@ export const AutomationErrors = defineErrors({
     status: 409,
     message: 'the fire limit of this job is reached; wait or raise fire_limit',
     next: 'svc automation runs list',
-  },
-  invalid_cursor: {
-    status: 400,
-    message: 'the cursor does not belong to this filter; start again without it',
-    next: 'svc automation jobs list',
   },
   workspace_required: {
     status: 422,

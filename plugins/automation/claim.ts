@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { type Actor, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
 import type { FireLimit } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
@@ -153,7 +154,7 @@ export class Claims {
     more: { readonly actor: Actor; readonly cause: string },
   ): { readonly run: RunRow; readonly job: JobRecord } {
     const record = this.kernel.records.get(JobKind.name, id)
-    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    if (!record) throw AutomationErrors.job_not_found(`there is no job ${shown(id)}`)
     const job = decodeJob(record)
     if (!job || jobProblem(job.spec, job.scope))
       throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)

@@ -159,7 +159,7 @@ export default definePlugin({
           empty: 'no jobs; make one: svc automation jobs create --help',
         },
       },
-      handle: async (self, { query }) => ok(await self.listJobs(query)),
+      handle: async (self, { actor, query }) => ok(await self.listJobs(actor, query)),
     }),
     route({
       method: 'POST',

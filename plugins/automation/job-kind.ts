@@ -1,20 +1,19 @@
 import * as v from 'valibot'
+import { text } from '../../kernel/kit/text.js'
 import { kind, type PartyOf, type RecordFilter, type RecordScope, type StoredRecord } from '../../kernel/plugin.js'
 import type { AutomationSource } from '../../schemas/automation/definitions.js'
 import { FireLimit, JobTask, LoopTarget, Retry, Schedule } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
 import { scheduleProblem } from './schedule.js'
 
-const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
-
 /** Spec of a record of kind `automation.job`, decoded leniently: unknown members are dropped. */
 export const JobSpec = v.object({
   id: v.optional(v.string()),
-  name: v.pipe(word(200), v.minLength(1)),
+  name: text(200),
   scope: v.optional(v.picklist(['user', 'global', 'workspace'])),
   workspace_id: v.optional(v.string()),
   target_kind: v.optional(v.picklist(['', 'agent', 'loop'])),
-  agent_name: v.optional(word(128)),
+  agent_name: v.optional(text(128, 0)),
   prompt: v.optional(v.string()),
   enabled: v.optional(v.boolean(), true),
   schedule: v.nullish(v.object(Schedule.entries)),

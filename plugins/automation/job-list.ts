@@ -1,10 +1,24 @@
-import { type RecordFilter, type RecordHead, type Records, type StoredRecord, turn } from '../../kernel/plugin.js'
+import * as v from 'valibot'
+import { Paging } from '../../kernel/kit/page.js'
+import {
+  type Actor,
+  KernelErrors,
+  type RecordFilter,
+  type RecordHead,
+  type Records,
+  type StoredRecord,
+  turn,
+} from '../../kernel/plugin.js'
 import type { Job, ListJobsQuery, ListJobsReply } from '../../schemas/automation.js'
-import { AutomationErrors, JobKind } from './api.js'
+import { JobKind } from './api.js'
 import { sourceFilters } from './job-kind.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
+const paging = new Paging({
+  place: v.pipe(v.number(), v.safeInteger()),
+  invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc automation jobs list' }),
+})
 /** Records that are looked at in one turn of the event loop: by their columns, or decoded. */
 const WINDOW = { columns: 2000, decoded: 200 }
 
@@ -21,12 +35,17 @@ export interface JobReader {
 /**
  * One page of jobs, the newest first, and how many the filter leaves in all. Records are gone through in the order in which
  * they were made, window by window, so that a hundred thousand do not hold the event loop; only what no column tells is asked
- * of the decoded job. The cursor is the place of the last job of the page before and belongs to its filter.
+ * of the decoded job. The cursor is the place of the last job of the page before.
  */
-export async function pageJobs(records: Records, query: ListJobsQuery, jobs: JobReader): Promise<ListJobsReply> {
+export async function pageJobs(
+  records: Records,
+  actor: Actor,
+  query: ListJobsQuery,
+  jobs: JobReader,
+): Promise<ListJobsReply> {
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
-  const filter = filterKey(query)
-  const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(query.cursor, filter)
+  const of = { actor, query }
+  const before = paging.after(of, query.cursor) ?? Number.POSITIVE_INFINITY
   const columns = columnFilter(query)
   const matches = specFilter(query)
   /** One more than the page has, where there is one. */
@@ -47,18 +66,8 @@ export async function pageJobs(records: Records, query: ListJobsQuery, jobs: Job
     }
     await turn()
   }
-  const page = found.slice(0, limit)
-  const last = page.at(-1)
-  const more = found.length > limit
-  return {
-    jobs: page.flatMap(({ id }) => jobs.wire(id) ?? []),
-    page: {
-      limit,
-      total,
-      has_more: more,
-      ...(more && last ? { next_cursor: encodeCursor(filter, last.place) } : {}),
-    },
-  }
+  const { rows, ...more } = paging.cut(of, found, limit, ({ place }) => place)
+  return { jobs: rows.flatMap(({ id }) => jobs.wire(id) ?? []), page: { limit, total, ...more } }
 }
 
 /** What the store filters by, specs as they are stored; undefined where nothing can match. */
@@ -90,24 +99,4 @@ function specFilter({ enabled, loop, q }: ListJobsQuery): ((job: ListedJob) => b
 function searched(job: ListedJob): string[] {
   const { mode = '', expr = '', interval = '', time = '' } = job.schedule ?? {}
   return [job.name, job.agent_name, job.prompt, job.scope, job.source, mode, expr, interval, time]
-}
-
-const filterKey = ({ cursor: _cursor, limit: _limit, ...filter }: ListJobsQuery) =>
-  JSON.stringify(
-    Object.entries(filter)
-      .filter(([, value]) => value !== undefined)
-      .sort(),
-  )
-
-const encodeCursor = (filter: string, place: number) =>
-  Buffer.from(JSON.stringify([filter, place])).toString('base64url')
-
-function decodeCursor(cursor: string, filter: string): number {
-  try {
-    const [given, place]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (given === filter && Number.isSafeInteger(place)) return place as number
-  } catch {
-    // Whatever it is, it is no cursor of ours.
-  }
-  throw AutomationErrors.invalid_cursor()
 }

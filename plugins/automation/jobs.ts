@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   type Fault,
@@ -45,7 +46,7 @@ export class Jobs {
   /** The record as it is stored, valid or not. Throws `job_not_found`. */
   stored(id: string): StoredRecord {
     const record = this.kernel.records.get(JobKind.name, id)
-    if (!record) throw AutomationErrors.job_not_found(`there is no job ${JSON.stringify(id.slice(0, 80))}`)
+    if (!record) throw AutomationErrors.job_not_found(`there is no job ${shown(id)}`)
     return record
   }
 

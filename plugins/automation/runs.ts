@@ -1,3 +1,4 @@
+import { History } from '../../kernel/kit/history.js'
 import { type EventType, iso, type PluginKernel, type SqlValue, type Tx } from '../../kernel/plugin.js'
 import type { LastRun, Run } from '../../schemas/automation.js'
 import type { EmitOptions, Events, StoredEvent } from '../events/api.js'
@@ -19,6 +20,9 @@ export const isFinal = (status: RunStatus) => RUN_TRANSITIONS[status].length ===
 /** Runs of one job that are kept: the newest so many, and of the older ones those that ran less than a week ago. */
 const KEPT_RUNS = 1000
 const KEPT_MS = 7 * 24 * 60 * 60_000
+/** What never ran is not kept for its age, and what is not over is kept in any case. */
+const KEPT_TIME =
+  "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
 
 /** A run as it is stored; times in epoch milliseconds. */
 export interface RunRow {
@@ -83,7 +87,11 @@ export interface RunFilter {
 
 /** The runs of all jobs. Every change is one row and one event in the caller's transaction. */
 export class RunStore {
-  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {}
+  readonly #history: History<RunRow>
+
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
+    this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
+  }
 
   get(id: string): RunRow | undefined {
     return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
@@ -233,12 +241,8 @@ export class RunStore {
   }
 
   #prune(t: Tx, jobId: string): void {
-    t.run(
-      `DELETE FROM automation_run WHERE job_id = ?
-         AND seq <= (SELECT seq FROM automation_run WHERE job_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)
-         AND status NOT IN ('scheduled', 'running') AND (status = 'canceled' OR started_at < ?)`,
-      [jobId, jobId, KEPT_RUNS, this.kernel.clock.now() - KEPT_MS],
-    )
+    const since = this.kernel.clock.now() - KEPT_MS
+    this.#history.prune(t, { job_id: jobId }, { newest: KEPT_RUNS, since })
   }
 }
 

@@ -1,9 +1,7 @@
+import { Alarm } from '../../kernel/kit/alarm.js'
 import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Claim } from './claim.js'
-import { DueHeap } from './heap.js'
 
-/** The loop looks at the wall clock at least so often: timers do not notice when it is set or the machine sleeps. */
-const LONGEST_SLEEP_MS = 60_000
 /** Claims that share one sync of the disk. */
 const BATCH = 64
 /** After a claim that could not be written. */
@@ -21,23 +19,24 @@ export interface SchedulerWork {
   dispatch(claim: Claim & { outcome: 'claimed' }): void
 }
 
-/** Sleeps until the earliest job is due and fires it: one heap and one timer, however many jobs there are. */
+/** Fires jobs when they are due. */
 export class Scheduler {
-  readonly #heap = new DueHeap()
-  #wake: () => void = () => {}
+  readonly #alarm: Alarm
   #running = false
 
   constructor(
     private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
     private readonly work: SchedulerWork,
-  ) {}
+  ) {
+    this.#alarm = new Alarm(kernel.clock, { batch: BATCH, retryMs: RETRY_MS })
+  }
 
   get running(): boolean {
     return this.#running
   }
 
   get nextDue(): number | undefined {
-    return this.#heap.peek()?.at
+    return this.#alarm.next
   }
 
   /** Takes over from the cursor when a job is due. */
@@ -46,29 +45,18 @@ export class Scheduler {
   }
 
   set(job: string, at: number | undefined): void {
-    if (at === undefined) this.#heap.delete(job)
-    else this.#heap.set(job, at)
-    this.#wake()
+    this.#alarm.set(job, at)
   }
 
   /** Fires what is due until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true
-    let latest = this.kernel.clock.now()
     try {
-      while (!signal.aborted) {
-        const now = this.kernel.clock.now()
-        if (now < latest) await this.#replan(latest - now)
-        latest = now
-        const due: string[] = []
-        while (due.length < BATCH) {
-          const first = this.#heap.take(now)
-          if (!first) break
-          due.push(first.key)
-        }
-        if (due.length > 0) await Promise.all(due.map(job => this.#fire(job)))
-        else await this.#sleep(Math.min((this.nextDue ?? Number.POSITIVE_INFINITY) - now, LONGEST_SLEEP_MS), signal)
-      }
+      await this.#alarm.run(signal, {
+        fire: async jobs => void (await Promise.all(jobs.map(job => this.#fire(job)))),
+        failed: error => this.kernel.log.error(`jobs that are due were not claimed: ${messageOf(error)}`),
+        setBack: ms => this.#replan(ms),
+      })
     } finally {
       this.#running = false
     }
@@ -93,21 +81,7 @@ export class Scheduler {
       if (claim.outcome === 'claimed') this.work.dispatch(claim)
     } catch (error) {
       this.kernel.log.error(`job ${job} is due and could not be claimed: ${messageOf(error)}`, { job })
-      this.#heap.set(job, this.kernel.clock.now() + RETRY_MS)
+      this.set(job, this.kernel.clock.now() + RETRY_MS)
     }
-  }
-
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      const end = () => {
-        timer.cancel()
-        signal.removeEventListener('abort', end)
-        this.#wake = () => {}
-        resolve()
-      }
-      const timer = this.kernel.clock.timeout(ms, end, { unref: true })
-      this.#wake = end
-      signal.addEventListener('abort', end, { once: true })
-    })
   }
 }

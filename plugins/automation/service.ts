@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { type Actor, type Batch, type Clock, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
 import type { StatusAutomation } from '../../schemas/daemon.js'
@@ -51,16 +52,16 @@ export class AutomationService implements AutomationApi {
   readonly #stopping = new AbortController()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
-    const timezone = kernel.setting(AutomationSettings.timezone)
-    const fireLimit = kernel.setting(AutomationSettings.fireLimit)
-    this.#enabled = kernel.setting(AutomationSettings.enabled)
+    const timezone = kernel.config.get(AutomationSettings.timezone)
+    const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
+    this.#enabled = kernel.config.get(AutomationSettings.enabled)
     this.preFire = kernel.hooks.gate('preFire')
     this.#runs = new RunStore(kernel)
     this.#cursors = new CursorStore(kernel, timezone)
     this.#claims = new Claims(kernel, this.#runs, this.#cursors, {
       timezone,
       fireLimit,
-      maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
+      maxConcurrent: kernel.config.get(AutomationSettings.maxConcurrentJobs),
       startedAt: startOf(kernel.clock),
     })
     const pace = new Pace(STEPS_A_TURN)
@@ -143,8 +144,8 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(query: ListJobsQuery): Promise<ListJobsReply> {
-    return pageJobs(this.kernel.records, query, this.jobs.reader())
+  listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
+    return pageJobs(this.kernel.records, actor, query, this.jobs.reader())
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
@@ -159,7 +160,7 @@ export class AutomationService implements AutomationApi {
 
   run(id: string): Run {
     const row = this.#runs.get(id)
-    if (!row) throw AutomationErrors.run_not_found(`there is no run ${JSON.stringify(id.slice(0, 80))}`)
+    if (!row) throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
     return runToWire(row)
   }
 

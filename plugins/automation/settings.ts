@@ -1,27 +1,25 @@
 import * as v from 'valibot'
-import type { Setting } from '../../kernel/plugin.js'
+import { settingsSection } from '../../kernel/kit/settings.js'
 import { FireLimit } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
 import { isTimezone } from './schedule.js'
 
-const own = <T>(path: string, schema: v.GenericSchema<unknown, T>, initial: T): Setting<T> => ({
-  path: `automation.${path}`,
-  section: 'automation',
-  schema,
-  default: initial,
-  apply: 'restart-required',
-})
+const setting = settingsSection({ path: 'automation', section: 'automation', apply: 'restart-required' })
 
 /** The settings of automation. */
 export const AutomationSettings = {
   /** False: nothing is fired, by schedule or by hand; definitions and history stay. */
-  enabled: own('enabled', v.boolean(), true),
+  enabled: setting('enabled', v.boolean(), true),
   /** Of cron expressions: an IANA name. */
-  timezone: own('timezone', v.pipe(v.string(), v.check(isTimezone, 'an IANA time zone like Europe/Paris')), 'UTC'),
+  timezone: setting('timezone', v.pipe(v.string(), v.check(isTimezone, 'an IANA time zone like Europe/Paris')), 'UTC'),
   /** Runs that go on at once, over all jobs. */
-  maxConcurrentJobs: own('max_concurrent_jobs', v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)), 5),
+  maxConcurrentJobs: setting(
+    'max_concurrent_jobs',
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
+    5,
+  ),
   /** Of jobs that have none of their own. */
-  fireLimit: own<FireLimit>(
+  fireLimit: setting(
     'default_fire_limit',
     v.pipe(
       FireLimit,

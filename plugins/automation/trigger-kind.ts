@@ -1,29 +1,29 @@
 import * as v from 'valibot'
+import { secretRef } from '../../kernel/kit/secret-ref.js'
+import { shown, text } from '../../kernel/kit/text.js'
 import { kind, type RecordScope } from '../../kernel/plugin.js'
 import { FireLimit, LoopTarget, Retry } from '../../schemas/automation.js'
 import { identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from './job-kind.js'
 import { templateProblem } from './prompt-template.js'
 
-const word = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
-
 /** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped. */
 export const TriggerSpec = v.object({
   id: v.optional(v.string()),
-  name: v.pipe(word(200), v.minLength(1)),
+  name: text(200),
   scope: v.optional(v.picklist(['user', 'global', 'workspace'])),
   workspace_id: v.optional(v.string()),
   target_kind: v.optional(v.picklist(['', 'agent', 'loop'])),
-  agent_name: v.optional(word(128)),
+  agent_name: v.optional(text(128, 0)),
   prompt: v.optional(v.string()),
-  event: v.pipe(word(200), v.minLength(1)),
+  event: text(200),
   filter: v.nullish(v.record(v.string(), v.string())),
   enabled: v.optional(v.boolean(), true),
   fire_limit: v.nullish(v.object(FireLimit.entries)),
   retry: v.nullish(v.object(Retry.entries)),
   loop_target: v.nullish(v.object(LoopTarget.entries)),
-  endpoint_slug: v.optional(word(128)),
-  webhook_id: v.optional(word(128)),
-  webhook_secret_ref: v.optional(word(512)),
+  endpoint_slug: v.optional(text(128, 0)),
+  webhook_id: v.optional(text(128, 0)),
+  webhook_secret_ref: v.optional(text(512, 0)),
 })
 export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
 
@@ -31,7 +31,7 @@ export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
 const EVENT =
   /^(?:session\.(?:created|stopped)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
 const FILTER_KEY = /^(?:kind|scope|workspace_id|source|data(?:\.[^.\s]+)+)$/
-const SECRET_REF = /^(?:env:[A-Za-z_][A-Za-z0-9_]*|vault:automation\/\S+)$/
+const Reference = secretRef({ env: '', vault: 'automation/' })
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
 /** Checks the rules for triggers that the schema cannot express; `undefined` when all hold. */
@@ -60,15 +60,14 @@ function webhookProblem({ event, endpoint_slug, webhook_id, webhook_secret_ref }
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
   if (endpoint_slug && !SLUG.test(endpoint_slug)) return 'endpoint_slug: words of a-z and 0-9 joined by single hyphens'
   if (webhook_id && !/^wbh_\w+$/.test(webhook_id)) return 'webhook_id: starts with wbh_'
-  if (!webhook_secret_ref || !SECRET_REF.test(webhook_secret_ref))
-    return 'webhook_secret_ref: env:NAME or vault:automation/…'
+  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: env:NAME or vault:automation/…'
   return undefined
 }
 
 function filterProblem(filter: Readonly<Record<string, string>>): string | undefined {
   for (const [key, value] of Object.entries(filter)) {
     if (!FILTER_KEY.test(key))
-      return `filter: a key is kind, scope, workspace_id, source or data.<name>, not ${JSON.stringify(key.slice(0, 80))}`
+      return `filter: a key is kind, scope, workspace_id, source or data.<name>, not ${shown(key)}`
     if (value === '') return `filter.${key}: not empty`
   }
   return undefined

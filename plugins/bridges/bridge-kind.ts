@@ -1,8 +1,8 @@
 import * as v from 'valibot'
+import { text } from '../../kernel/kit/text.js'
 import { kind, type RecordScope } from '../../kernel/plugin.js'
 import { looksSecret } from '../providers/api.js'
 
-const word = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const flag = v.optional(v.boolean(), false)
 
 /** Which parts of an address distinguish conversations. */
@@ -12,7 +12,7 @@ export type RoutingPolicy = v.InferOutput<typeof RoutingPolicy>
 /** A secret that the platform needs; its value lies in the vault, never here. */
 export const SecretSlot = v.object({
   name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'a name of a-z, 0-9 and _')),
-  kind: v.optional(word(64), 'secret'),
+  kind: v.optional(text(64), 'secret'),
   description: v.optional(v.string()),
   required: v.optional(v.boolean()),
 })
@@ -50,9 +50,9 @@ export const BridgeInstanceSpec = v.object({
   id: v.optional(v.string()),
   /** As the package calls it. */
   name: v.optional(v.string()),
-  display_name: word(200),
+  display_name: text(200),
   platform: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_-]{0,63}$/, 'a platform like slack')),
-  extension_name: word(128),
+  extension_name: text(128),
   scope: v.optional(v.picklist(['user', 'global', 'workspace'])),
   workspace_id: v.optional(v.string()),
   source: v.optional(v.picklist(['dynamic', 'package']), 'dynamic'),

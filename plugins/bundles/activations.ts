@@ -1,3 +1,5 @@
+import { Serial } from '../../kernel/kit/serial.js'
+import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   iso,
@@ -19,7 +21,7 @@ import { ActivationKind, type ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
 import { type Found, Projection } from './projection.js'
 import { exists, outdated, unconfirmed, unconfirmedUpdate } from './refusals.js'
-import { inTurn, undone } from './transactions.js'
+import { undone } from './transactions.js'
 import { activationToWire, diagnosticsOf } from './view.js'
 import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
 
@@ -39,7 +41,7 @@ export class Activations {
   readonly #projection: Projection
   readonly #visible: VisibleAgents
   /** One after the other: what was checked must still hold when it is written. */
-  readonly #exclusive = inTurn()
+  readonly #exclusive = new Serial()
 
   constructor(
     private readonly kernel: PluginKernel<BundleNeeds>,
@@ -77,7 +79,7 @@ export class Activations {
   /** What an activation would be: the whole of it is done, looked at and undone. */
   async preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
     const scope = await this.#scope(request)
-    return this.#exclusive(async () => {
+    return this.#exclusive.run(async () => {
       const found = this.catalog.find(request)
       const id = activationId(found, scope)
       await this.#check(id, found, scope)
@@ -94,7 +96,7 @@ export class Activations {
   /** Throws `bundle_activation_exists`, `bundle_confirmation_required`, `bundle_agent_conflict` (409) and others (404, 422). */
   async activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
     const scope = await this.#scope(request)
-    const record = await this.#exclusive(async () => {
+    const record = await this.#exclusive.run(async () => {
       const found = this.catalog.find(request)
       const id = activationId(found, scope)
       const before = this.kernel.records.get(ActivationKind.name, id)
@@ -116,7 +118,7 @@ export class Activations {
   async update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
     const { expected_version: expected, confirm_network_requirement: confirm } = patch
     if (expected <= 0) throw KernelErrors.invalid_version('expected_version is the version of the activation, from 1')
-    await this.#exclusive(async () => {
+    await this.#exclusive.run(async () => {
       const before = this.get(id)
       if (before.version !== expected) throw outdated(before, expected)
       const found = this.catalog.find(before.spec)
@@ -137,7 +139,7 @@ export class Activations {
 
   /** Takes away an activation and exactly what it projected. */
   async remove(id: string, actor: Actor): Promise<void> {
-    const keys = await this.#exclusive(() =>
+    const keys = await this.#exclusive.run(() =>
       this.kernel.db.tx(t => {
         if (!this.kernel.records.get(ActivationKind.name, id)) throw notFound(id)
         const cleared = this.#projection.clear(t, id, actor.cause)
@@ -153,7 +155,7 @@ export class Activations {
    * A requirement that changed clears the confirmation of the old one.
    */
   follow(id: string): Promise<void> {
-    return this.#exclusive(async () => {
+    return this.#exclusive.run(async () => {
       const before = this.kernel.records.get(ActivationKind, id)
       if (!before) return
       const found = this.catalog.find(before.spec)
@@ -172,7 +174,7 @@ export class Activations {
 
   /** Takes away what is left of activations that are gone. */
   forget(ids: readonly string[]): Promise<void> {
-    return this.#exclusive(async () => {
+    return this.#exclusive.run(async () => {
       const left = ids.filter(
         id => !this.kernel.records.get(ActivationKind.name, id) && this.#projection.owned(id).length > 0,
       )
@@ -293,7 +295,6 @@ function activationId({ bundle, profile }: Found, scope: RecordScope): string {
   return derivedId('activation', bundle.extension, bundle.name, profile.name, scope.kind, scope.id ?? '')
 }
 
-const notFound = (id: string) =>
-  BundleErrors.bundle_activation_not_found(`there is no activation ${JSON.stringify(id.slice(0, 80))}`)
+const notFound = (id: string) => BundleErrors.bundle_activation_not_found(`there is no activation ${shown(id)}`)
 
 const alike = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

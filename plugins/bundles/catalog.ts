@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { Extensions, InstalledExtension, Shipment } from '../extensions/api.js'
 import type { Reconcile } from '../reconcile/api.js'
@@ -80,7 +81,6 @@ export class BundleCatalog {
 }
 
 const orderOf = ({ extension, name }: LoadedBundle) => `${extension}\n${name}`
-const shown = (text: string) => JSON.stringify(text.slice(0, 80))
 
 function byName<T extends { readonly name: string }>(items: readonly T[], name: string): T | undefined {
   const key = name.trim().toLowerCase()

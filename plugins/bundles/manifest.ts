@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { text } from '../../kernel/kit/text.js'
 import { issueText } from '../../kernel/plugin.js'
 import { FireLimit, JobTask, Retry, Schedule } from '../../schemas/automation.js'
 import { lineNear, type Read, readLines } from '../extensions/api.js'
@@ -19,7 +20,7 @@ const name = v.pipe(
   v.trim(),
   v.regex(/^[^/\\\p{Cc}]{1,64}$/u, 'a name of at most 64 characters without slashes'),
 )
-const description = v.optional(v.pipe(v.string(), v.trim(), v.maxLength(2000)))
+const description = v.optional(text(2000, 0))
 const relativePath = v.pipe(
   v.string(),
   v.regex(/^(?![/\\~])[^\\\p{Cc}]{1,1024}$/u, 'a path below the extension, relative, with /'),
@@ -64,7 +65,7 @@ const flag = v.optional(v.boolean())
 const BridgePreset = v.strictObject({
   name,
   description,
-  display_name: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200)),
+  display_name: text(200),
   platform: v.optional(v.string()),
   extension_name: v.optional(v.string()),
   routing_policy: v.strictObject({ include_group: flag, include_peer: flag, include_thread: flag }),

@@ -16,13 +16,3 @@ export async function undone<T>(db: Db, fn: (t: Tx) => T): Promise<T> {
     throw error
   }
 }
-
-/** Does works one after the other, in the order in which they come. */
-export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return work => {
-    const run = last.then(work)
-    last = run.catch(() => {})
-    return run
-  }
-}

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shown } from '../../kernel/kit/text.js'
 import { type Clock, iso, messageOf } from '../../kernel/plugin.js'
 import type { DoctorQuery, DoctorReply } from '../../schemas/daemon.js'
 import { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
@@ -51,7 +52,7 @@ function choose(checks: readonly Check[], only: readonly string[], exclude: read
   const known = [...new Set(checks.flatMap(check => [check.id, check.category]))].sort()
   const unknown = [...only, ...exclude].find(name => !known.includes(name))
   if (unknown !== undefined) {
-    throw DaemonErrors.unknown_component(`doctor knows no probe or category ${JSON.stringify(unknown.slice(0, 80))}`, {
+    throw DaemonErrors.unknown_component(`doctor knows no probe or category ${shown(unknown)}`, {
       details: { known: known.join(', ') },
     })
   }

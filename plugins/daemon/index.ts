@@ -1,3 +1,4 @@
+import { SecretResolvers } from '../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   DbCheckpointReply,
@@ -7,7 +8,6 @@ import {
   DoctorReply,
   DrainReply,
   IdentityReply,
-  OpenApiReply,
   PluginListReply,
   PluginReply,
   StatusQuery,
@@ -38,12 +38,12 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  declares: [StatusMembers, Checks, KnownNames],
+  declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
   commands: [
     {
       path: 'db verify',
@@ -258,15 +258,6 @@ export default definePlugin({
       replies: { 200: DbVerifyReply },
       errors: [403, 500],
       handle: async self => ok(await self.verify()),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/openapi.json',
-      area,
-      summary: 'The OpenAPI document of everything that is routed now',
-      replies: { 200: OpenApiReply },
-      errors: [500],
-      handle: async self => ok(await self.document()),
     }),
   ],
 })

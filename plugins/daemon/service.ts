@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import {
   type Actor,
   type Gate,
@@ -51,6 +52,7 @@ import { runDoctor } from './doctor.js'
 import { diskItem, logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
+import { variablesOf } from './variables.js'
 
 /** Milliseconds that a contributor of the status has. */
 const MEMBER_DEADLINE_MS = 2000
@@ -65,8 +67,11 @@ export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
 
+  readonly variables: SecretResolver
+
   constructor(private readonly kernel: PluginKernel<DaemonNeeds>) {
     this.admission = kernel.hooks.gate('admission')
+    this.variables = variablesOf(kernel.env)
   }
 
   get draining(): boolean {
@@ -175,11 +180,6 @@ export class DaemonService implements DaemonApi {
     const info = this.kernel.host.plugins().find(plugin => plugin.name === name)
     if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
     return { plugin: pluginDetail(info, this.kernel.host.faults()) }
-  }
-
-  /** The document of everything that is routed now. */
-  async document(): Promise<Record<string, unknown> & { openapi: string }> {
-    return (await this.kernel.host.document()) as Record<string, unknown> & { openapi: string }
   }
 
   /** The daemon's own probes. */

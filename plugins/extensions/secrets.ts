@@ -1,9 +1,11 @@
+import * as v from 'valibot'
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../schemas/extensions.js'
 import type { InstalledExtension } from './api.js'
 import { ExtensionErrors } from './errors.js'
 import { placeOf } from './identity.js'
 import type { Instance } from './load/instance.js'
+import { Reference } from './manifest/schema.js'
 import { BindingTable } from './tables.js'
 import { declaredEnv, manifestOf, secretsToWire } from './wire.js'
 
@@ -29,7 +31,7 @@ export class Secrets {
         })
       }
       if (typeof value === 'string') throw ExtensionErrors.vault_unavailable()
-      if (!/^(env|vault):\S{1,256}$/.test(vault_ref ?? '')) {
+      if (!v.is(Reference, vault_ref)) {
         throw ExtensionErrors.extension_env_undeclared(`${env_name} needs vault_ref, env:NAME or vault:REFERENCE`, {
           details: { env_name },
         })

@@ -1,3 +1,4 @@
+import { parseSecretRef, type SecretRef } from '../../kernel/kit/secret-ref.js'
 import { type Clock, iso } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
@@ -194,12 +195,13 @@ export function secretsToWire(
       env_name,
       ...(mcp_server ? { mcp_server } : {}),
       ...(header_name ? { header_name } : {}),
-      stale:
-        !declared.includes(env_name) ||
-        (reference.startsWith('env:') && env[reference.slice('env:'.length)] === undefined),
+      stale: !declared.includes(env_name) || isUnset(parseSecretRef(reference), env),
     })),
   }
 }
+
+/** Whether a reference leads to a variable that the daemon does not have; of other schemes that is not known. */
+const isUnset = (ref: SecretRef | undefined, env: Env) => ref?.scheme === 'env' && env[ref.rest] === undefined
 
 /** Names of all variables that a manifest asks for or puts secrets into. */
 export function declaredEnv({ requires_env, subprocess, tools, resources }: Manifest): string[] {

@@ -1,3 +1,4 @@
+import { History } from '../../kernel/kit/history.js'
 import { type Db, iso, type Tx } from '../../kernel/plugin.js'
 import type { WakeEvent, WakeReason, WakeResult, WakeState } from '../../schemas/sessions.js'
 import type { WakeSource } from '../../schemas/sidecars.js'
@@ -58,7 +59,11 @@ export type StateRow = {
 
 /** Decisions about wake-ups and the state that they leave. */
 export class Wakes {
-  constructor(private readonly db: Db) {}
+  readonly #history: History<WakeRow & { readonly seq: number }>
+
+  constructor(private readonly db: Db) {
+    this.#history = new History(db, { table: 'heartbeats_wake', time: 'expires_at' })
+  }
 
   state(sessionId: string): StateRow | undefined {
     return this.db.get<StateRow>('SELECT * FROM heartbeats_state WHERE session_id = ?', [sessionId])
@@ -85,14 +90,8 @@ export class Wakes {
   recent(
     by: { readonly session: string } | { readonly agent: string; readonly workspace?: string | undefined },
   ): WakeRow[] {
-    if ('session' in by) {
-      const sql = 'SELECT * FROM heartbeats_wake WHERE session_id = ? ORDER BY seq DESC LIMIT ?'
-      return this.db.all<WakeRow>(sql, [by.session, RECENT])
-    }
-    return this.db.all<WakeRow>(
-      'SELECT * FROM heartbeats_wake WHERE agent_name = ? AND ifnull(?, workspace_id) = workspace_id ORDER BY seq DESC LIMIT ?',
-      [by.agent, by.workspace ?? null, RECENT],
-    )
+    const of = 'session' in by ? { session_id: by.session } : { agent_name: by.agent, workspace_id: by.workspace }
+    return this.#history.page(of, { limit: RECENT })
   }
 
   /** @param sessionId empty: whichever it was */
@@ -111,11 +110,7 @@ export class Wakes {
    * @param hasSession false: there is no session whose state could change
    */
   record(t: Tx, row: WakeRow, nextAllowedAt: number | undefined, hasSession: boolean): void {
-    const names = Object.keys(row)
-    t.run(
-      `INSERT INTO heartbeats_wake (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
-      Object.values(row),
-    )
+    this.#history.append(t, row)
     if (!hasSession) return
     const sent = row.result === 'sent'
     t.run(
@@ -149,7 +144,7 @@ export class Wakes {
       this.db.get<{ n: number }>('SELECT count(*) AS n FROM heartbeats_state WHERE updated_at <= ?', stale)?.n ?? 0
     if (expired + left === 0) return
     await this.db.tx(t => {
-      t.run('DELETE FROM heartbeats_wake WHERE expires_at <= ?', [now])
+      this.#history.prune(t, {}, { since: now + 1 })
       t.run('DELETE FROM heartbeats_state WHERE updated_at <= ?', stale)
     })
   }

@@ -1,11 +1,12 @@
 import * as v from 'valibot'
+import { secretRef } from '../../kernel/kit/secret-ref.js'
+import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 import { HookEvent } from '../../schemas/hooks.js'
 import { StringMap } from '../../schemas/kernel/common.js'
 import { familyOf, matcherFields, maySync, participationFields } from './events.js'
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
-const Reference = v.pipe(v.string(), v.regex(/^(?:env|vault):\S+$/, 'a reference: env:NAME or vault:…'))
+const Reference = secretRef({ env: '', vault: '' })
 const Duration = v.pipe(v.string(), v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'a duration like 5s or 1m30s'))
 const ExecutorKind = v.picklist(['native', 'subprocess', 'wasm'])
 

@@ -1,13 +1,10 @@
 import * as v from 'valibot'
+import { secretRef } from '../../kernel/kit/secret-ref.js'
+import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 import { StringMap } from '../../schemas/kernel/common.js'
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
-const Reference = v.pipe(
-  v.string(),
-  v.regex(/^(?:env:[A-Za-z_][A-Za-z0-9_]*|vault:mcp\/\S+)$/, 'a reference: env:NAME or vault:mcp/…'),
-  v.maxLength(512),
-)
+const Reference = secretRef({ env: '', vault: 'mcp/' })
 
 /** How the daemon logs in to a server. */
 const Auth = v.object({

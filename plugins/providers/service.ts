@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { shown } from '../../kernel/kit/text.js'
 import { iso, type PluginKernel } from '../../kernel/plugin.js'
 import type { StatusProvider } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
@@ -36,7 +37,7 @@ export class ProvidersService implements ProvidersApi {
   }
 
   get preferred(): Provider | undefined {
-    return this.get(this.kernel.setting(DefaultProvider))
+    return this.get(this.kernel.config.get(DefaultProvider))
   }
 
   async detected(provider: Provider): Promise<boolean> {
@@ -58,7 +59,7 @@ export class ProvidersService implements ProvidersApi {
   named(name: string): Provider {
     const found = this.get(name)
     if (found) return found
-    throw ProviderErrors.provider_not_found(`there is no provider ${JSON.stringify(name.slice(0, 80))}`, {
+    throw ProviderErrors.provider_not_found(`there is no provider ${shown(name)}`, {
       details: { known: catalog.map(provider => provider.name).join(', ') },
     })
   }
@@ -205,7 +206,7 @@ export class ProvidersService implements ProvidersApi {
         evidence: { command, used_by: names },
       })
     }
-    const wanted = this.kernel.setting(DefaultProvider)
+    const wanted = this.kernel.config.get(DefaultProvider)
     if (wanted !== '' && !this.preferred) {
       items.push({
         id: 'runtime.providers:default',

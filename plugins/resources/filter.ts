@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { KernelErrors, type RecordFilter } from '../../kernel/plugin.js'
 import type { ListRecordsQuery } from '../../schemas/resources.js'
 
@@ -35,8 +36,6 @@ export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilt
 
 /** Trimmed; an empty parameter was not given. */
 const text = (value: string | undefined) => value?.trim() || undefined
-
-const shown = (value: string) => JSON.stringify(value.slice(0, 80))
 
 function pair(
   name: string,

@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   KernelErrors,
@@ -34,7 +35,7 @@ export class ResourcesService {
   readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
-    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
+    this.#limiter = new RateLimiter(kernel.config.get(OperatorWriteLimit), kernel.clock)
   }
 
   /** Throws `invalid_kind`. */
@@ -72,7 +73,7 @@ export class ResourcesService {
     const record = this.kernel.records.get(kind, id, as)
     if (!record) {
       const next = `svc resource list ${kind}`
-      throw KernelErrors.record_not_found(`there is no ${kind} record ${JSON.stringify(id.slice(0, 80))}`, { next })
+      throw KernelErrors.record_not_found(`there is no ${kind} record ${shown(id)}`, { next })
     }
     return { record: recordToWire(record) }
   }

@@ -59,7 +59,7 @@ const catalog = [
         empty: 'no sessions; start one: svc session new --agent report',
       },
     },
-    handle: async (self, { query }) => ok(await self.list(query)),
+    handle: async (self, { query, actor }) => ok(await self.list(query, actor)),
   }),
   route({
     method: 'POST',

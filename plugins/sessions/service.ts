@@ -64,7 +64,7 @@ export class SessionsService implements SessionsApi {
     this.prepare = kernel.hooks.pipeline<SessionStart, [SessionInfo]>('sessions.prepare')
     this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('sessions.health.updated')
     const limits = Object.fromEntries(
-      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
+      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.config.get(entry)]),
     ) as SessionLimits
     this.context = {
       kernel,
@@ -189,8 +189,8 @@ export class SessionsService implements SessionsApi {
     return this.kernel.needs.workspaces.get(id)?.name ?? id
   }
 
-  list(query: ListSessionsQuery) {
-    return listSessions(this.context, query, id => this.#open.peek(id))
+  list(query: ListSessionsQuery, actor: Actor) {
+    return listSessions(this.context, query, actor, id => this.#open.peek(id))
   }
 
   workspaceMembers(workspace: Workspace): Session[] {

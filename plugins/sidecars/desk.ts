@@ -64,8 +64,8 @@ export class SidecarDesk<S extends Soul | Heartbeat, C, R> {
     return snapshot.validation_status === 'invalid' ? { status: 422 as const, body: snapshot } : ok(snapshot)
   }
 
-  async history(agent: string, { workspace_id, ...page }: SidecarHistoryQuery) {
-    const { rows, ...more } = await this.files.history(agent, await this.workspace(workspace_id), page)
+  async history(agent: string, actor: Actor, { workspace_id, ...page }: SidecarHistoryQuery) {
+    const { rows, ...more } = await this.files.history(agent, await this.workspace(workspace_id), actor, page)
     return ok({ revisions: rows.map(this.options.revision), ...more })
   }
 

@@ -1,24 +1,15 @@
-import { isMap, isScalar, LineCounter, type Pair, parseDocument } from 'yaml'
-import { messageOf } from '../../kernel/plugin.js'
+import {
+  FrontmatterError,
+  type HeadField,
+  type Position,
+  parseHead,
+  splitFrontmatter,
+} from '../../kernel/kit/frontmatter.js'
 import type { PolicyDiagnostic } from '../../schemas/sessions.js'
-
-/** Someplace in a file, both from 1. */
-export interface Position {
-  readonly line: number
-  readonly column: number
-}
-
-/** A field of a head with where it stands. */
-export interface Field {
-  readonly value: unknown
-  readonly position: Position
-  /** Where the value of a path below it stands; the nearest that is known. */
-  positionOf(path: readonly (string | number)[]): Position
-}
 
 /** A file with an optional head between two lines `---`, as far as it could be read. */
 export interface SidecarDocument {
-  readonly fields: ReadonlyMap<string, Field>
+  readonly fields: ReadonlyMap<string, HeadField>
   /** Trimmed, line feeds only. */
   readonly body: string
   /** The line of the file in which {@link body} begins. */
@@ -50,20 +41,16 @@ export class Findings {
   }
 }
 
-const HEAD = /^---[ \t]*\n(?:([\s\S]*?)\n)?---[ \t]*(?:\n|$)/
-const START: Position = { line: 1, column: 1 }
-
 /** Takes a file apart. Never throws: what cannot be read is its `problem`. */
 export function parseSidecar(text: string): SidecarDocument {
   const whole = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
-  if (!/^---[ \t]*(?:\n|$)/.test(whole)) return { fields: new Map(), ...bodyOf(whole, 1) }
-  const match = HEAD.exec(whole)
-  if (!match) {
-    const problem = { message: 'the head is not closed by a line ---', position: START }
+  const parts = splitFrontmatter(whole)
+  if (parts === 'none') return { fields: new Map(), ...bodyOf(whole, 1) }
+  if (parts === 'open') {
+    const problem = { message: 'the head is not closed by a line ---', position: { line: 1, column: 1 } }
     return { fields: new Map(), body: '', bodyLine: 1, problem }
   }
-  const linesBefore = match[0].split('\n').length - 1
-  return { ...headOf(match[1] ?? ''), ...bodyOf(whole.slice(match[0].length), linesBefore + 1) }
+  return { ...headOf(parts.head), ...bodyOf(parts.body, parts.bodyLine) }
 }
 
 function bodyOf(text: string, line: number): Pick<SidecarDocument, 'body' | 'bodyLine'> {
@@ -72,42 +59,11 @@ function bodyOf(text: string, line: number): Pick<SidecarDocument, 'body' | 'bod
 }
 
 function headOf(head: string): Pick<SidecarDocument, 'fields' | 'problem'> {
-  const counter = new LineCounter()
-  // The head begins in the second line of the file.
-  const at = (offset: number): Position => {
-    const { line, col } = counter.linePos(offset)
-    return { line: line + 1, column: col }
-  }
-  const failed = (message: string, offset: number) => ({
-    fields: new Map(),
-    problem: { message: message.split('\n', 1)[0] ?? message, position: at(offset) },
-  })
   try {
-    const document = parseDocument(head, {
-      lineCounter: counter,
-      prettyErrors: false,
-      uniqueKeys: true,
-      version: '1.2',
-    })
-    const [error] = document.errors
-    if (error) return failed(`not valid YAML: ${error.message}`, error.pos[0])
-    if (document.contents === null) return { fields: new Map() }
-    if (!isMap(document.contents)) return failed('the head is no mapping of names to values', 0)
-    // Without a bound, aliases of aliases grow without one.
-    const plain = document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>
-    const fields = new Map<string, Field>()
-    for (const pair of document.contents.items as Pair[]) {
-      const name = isScalar(pair.key) ? String(pair.key.value) : ''
-      const offset = isScalar(pair.key) ? (pair.key.range?.[0] ?? 0) : 0
-      const positionOf = (path: readonly (string | number)[]): Position => {
-        const node = document.getIn([name, ...path], true) as { range?: readonly number[] } | undefined
-        return node?.range ? at(node.range[0] ?? offset) : at(offset)
-      }
-      fields.set(name, { value: plain[name], position: at(offset), positionOf })
-    }
-    return { fields }
+    return { fields: parseHead(head) }
   } catch (error) {
-    return failed(messageOf(error), 0)
+    if (!(error instanceof FrontmatterError)) throw error
+    return { fields: new Map(), problem: { message: error.message, position: error.position } }
   }
 }
 

@@ -1,4 +1,5 @@
-import { bodyFields, type Findings, type Position, type SidecarDocument } from './document.js'
+import type { Position } from '../../kernel/kit/frontmatter.js'
+import { bodyFields, type Findings, type SidecarDocument } from './document.js'
 
 /** Fields that an agent's definition, the scheduler or the configuration owns; a text beside it cannot take them over. */
 const OWNED_ELSEWHERE = [

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import type { Events } from '../events/api.js'
@@ -44,7 +45,8 @@ const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 
 /** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
 export class SidecarFiles<S extends Soul | Heartbeat> {
-  #last: Promise<unknown> = Promise.resolve()
+  /** Changes come one after the other: between the look at a file and its change nobody else changes it through here. */
+  readonly #changes = new Serial()
   /** Of what was read from files; what a package says of its place is never opened. */
   readonly #folders = new WeakMap<S, string>()
 
@@ -79,7 +81,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
 
   /** Throws `sidecar_changed` and `sidecar_read_only` (409). */
   write(asked: Asked, text: string, condition: Condition): Promise<Changed<S>> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const place = await this.#find(asked.agent, asked.workspace)
       if (!('by' in place)) return { snapshot: place }
       return this.#put(asked, place, 'write', text, condition, digestOf(['write', text]))
@@ -92,7 +94,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     to: { readonly id?: string | undefined; readonly digest?: string | undefined },
     condition: Condition,
   ): Promise<Changed<S>> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const place = await this.#find(asked.agent, asked.workspace)
       if (!('by' in place)) return { snapshot: place }
       this.places.checkWritable(place, asked.agent)
@@ -103,7 +105,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
 
   /** Throws `sidecar_missing` (404), `sidecar_changed` and `sidecar_read_only` (409), `agent_invalid` (422). */
   remove(asked: Asked, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       const { agent, workspace } = asked
       const place = await this.places.find(this.which, agent, workspace)
       this.places.checkWritable(place, agent)
@@ -122,9 +124,9 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     })
   }
 
-  async history(agent: string, workspace: Workspace | undefined, page: Parameters<Revisions['page']>[2]) {
+  async history(agent: string, workspace: Workspace | undefined, actor: Actor, page: Parameters<Revisions['page']>[3]) {
     const { path } = await this.places.find(this.which, agent, workspace)
-    return this.revisions.page(this.which, path, page)
+    return this.revisions.page(this.which, path, actor, page)
   }
 
   newest(snapshot: S): RevisionRow | undefined {
@@ -233,12 +235,5 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       events.emit(t, SidecarChanged, payload, { actor, scope: workspace?.id, subject: agent })
     })
     return { ...row, seq: 0 }
-  }
-
-  /** One change after the other: between the look at a file and its change nobody else changes it through here. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work)
-    this.#last = result.catch(() => {})
-    return result
   }
 }

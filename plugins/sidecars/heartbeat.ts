@@ -1,7 +1,8 @@
+import type { HeadField, Position } from '../../kernel/kit/frontmatter.js'
 import { iso } from '../../kernel/plugin.js'
 import { durationMs, durationText } from '../../schemas/duration.js'
 import type { Heartbeat, HeartbeatContext, HeartbeatFrontmatter, TimeWindow } from '../../schemas/sidecars.js'
-import { type Field, Findings, type Position, parseSidecar, type SidecarDocument } from './document.js'
+import { Findings, parseSidecar, type SidecarDocument } from './document.js'
 import { checkBody, checkedFields, cutText, HEARTBEAT_FORBIDDEN, headFields } from './fields.js'
 import { type HeartbeatConfig, MAX_SIDECAR_BYTES, subsetOf } from './settings.js'
 import { digestOf, type SidecarSource, snapshotId } from './source.js'
@@ -105,7 +106,7 @@ function judge(document: SidecarDocument, config: HeartbeatConfig, findings: Fin
 
 /** The fields of a mapping inside of a head; none where the field itself is absent or none. */
 function inner<K extends string>(
-  field: Field | undefined,
+  field: HeadField | undefined,
   value: unknown,
   types: Readonly<Record<K, 'text' | 'texts' | 'mappings'>>,
   path: readonly (string | number)[],
@@ -117,13 +118,13 @@ function inner<K extends string>(
   return checkedFields(Object.entries(value as object), types, HEARTBEAT_FORBIDDEN, findings, { prefix, position })
 }
 
-function contextOf(field: Field | undefined, value: unknown, findings: Findings): HeartbeatContext {
+function contextOf(field: HeadField | undefined, value: unknown, findings: Findings): HeartbeatContext {
   const { include } = inner(field, value, { include: 'texts' }, [], 'context.', findings)
   return include === undefined ? {} : { include: include as string[] }
 }
 
 function preferencesOf(
-  field: Field | undefined,
+  field: HeadField | undefined,
   value: unknown,
   findings: Findings,
 ): HeartbeatFrontmatter['preferences'] {
@@ -147,7 +148,7 @@ function preferencesOf(
 }
 
 function windowOf(
-  field: Field | undefined,
+  field: HeadField | undefined,
   value: object,
   path: readonly [string, number],
   findings: Findings,
@@ -191,7 +192,7 @@ function inForce(
   { preferences, context }: HeartbeatFrontmatter,
   config: HeartbeatConfig,
   findings: Findings,
-  field?: Field,
+  field?: HeadField,
 ): Heartbeat['preferences'] {
   const wished = durationMs(preferences.min_interval ?? '') || config.default_interval
   const position = (name: string) => field?.positionOf([name])

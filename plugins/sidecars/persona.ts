@@ -80,7 +80,7 @@ export class Personas implements Briefing {
 
   /** What an agent is told of a persona; empty when it has none or it is off, undefined when it is not valid. */
   #textOf({ active, body = '', frontmatter, validation_status }: Soul): string | undefined {
-    const config = this.kernel.setting(SoulSetting)
+    const config = this.kernel.config.get(SoulSetting)
     if (validation_status === 'invalid' && config.enabled) return undefined
     return active ? personaOf(body, frontmatter, config).text : ''
   }

@@ -1,3 +1,6 @@
+import * as v from 'valibot'
+import { History } from '../../kernel/kit/history.js'
+import { Paging } from '../../kernel/kit/page.js'
 import { type Actor, type Db, iso, type Tx } from '../../kernel/plugin.js'
 import type { HeartbeatRevision, SoulRevision } from '../../schemas/sidecars.js'
 import { SidecarErrors } from './api.js'
@@ -6,6 +9,7 @@ import { SIDECARS, type Which } from './places.js'
 /** Revisions of one file that are kept, the newest. */
 const KEPT = 50
 const DEFAULT_PAGE = 20
+const paging = new Paging({ place: v.pipe(v.number(), v.safeInteger()), invalid: SidecarErrors.sidecar_cursor_invalid })
 
 export const revisionTable = `CREATE TABLE sidecars_revision (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, which TEXT NOT NULL, path TEXT NOT NULL, agent_name TEXT NOT NULL,
@@ -39,27 +43,21 @@ export type RevisionRow = {
 
 /** The history of sidecars: what stood in each file, so that it can stand there again. */
 export class Revisions {
-  constructor(private readonly db: Db) {}
+  readonly #history: History<RevisionRow>
+
+  constructor(private readonly db: Db) {
+    this.#history = new History(db, { table: 'sidecars_revision' })
+  }
 
   newest(which: Which, path: string): RevisionRow | undefined {
-    return this.db.get<RevisionRow>(
-      'SELECT * FROM sidecars_revision WHERE which = ? AND path = ? ORDER BY seq DESC LIMIT 1',
-      [which, path],
-    )
+    return this.#history.newest({ which, path })
   }
 
   /** Inserts a row and forgets those that it pushes out. */
   insert(t: Tx, row: Omit<RevisionRow, 'seq'>): void {
-    const names = Object.keys(row)
-    t.run(
-      `INSERT INTO sidecars_revision (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
-      Object.values(row),
-    )
-    t.run(
-      `DELETE FROM sidecars_revision WHERE which = ? AND path = ? AND seq <= (SELECT seq FROM sidecars_revision
-         WHERE which = ? AND path = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
-      [row.which, row.path, row.which, row.path, KEPT],
-    )
+    const { which, path } = row
+    this.#history.append(t, row)
+    this.#history.prune(t, { which, path }, { newest: KEPT })
   }
 
   /** The change that a key was given for before. Throws `sidecar_idempotency_conflict` (409) when it was another one. */
@@ -97,20 +95,18 @@ export class Revisions {
     return { ...row, text }
   }
 
-  /** Newest first. Throws `sidecar_cursor_invalid` (400). */
+  /** Newest first. @throws Fault `sidecar_cursor_invalid` */
   page(
     which: Which,
     path: string,
+    actor: Actor,
     { limit = DEFAULT_PAGE, cursor }: { limit?: number | undefined; cursor?: string | undefined },
   ) {
-    if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw SidecarErrors.sidecar_cursor_invalid()
-    const rows = this.db.all<RevisionRow>(
-      'SELECT * FROM sidecars_revision WHERE which = ? AND path = ? AND seq < ? ORDER BY seq DESC LIMIT ?',
-      [which, path, cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor), limit + 1],
-    )
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    return { rows: shown, ...(rows.length > limit && last && { next_cursor: String(last.seq) }) }
+    const of = { actor, query: { which, path } }
+    const behind = paging.after(of, cursor)
+    const found = this.#history.page({ which, path }, { limit: limit + 1, behind })
+    const { has_more: _, ...page } = paging.cut(of, found, limit, ({ seq }) => seq)
+    return page
   }
 }
 

@@ -90,7 +90,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
       errors: [400, 403, 404, 410, 422, 500],
-      handle: (self, { params, query }) => desk(self).history(params.name, query),
+      handle: (self, { params, query, actor }) => desk(self).history(params.name, actor, query),
     }),
     route({
       method: 'POST',

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { parseDocument } from 'yaml'
+import { headValues, parseHead, splitFrontmatter } from '../../kernel/kit/frontmatter.js'
 import { messageOf } from '../../kernel/plugin.js'
 import {
   ExtensionErrors,
@@ -55,17 +55,10 @@ async function skillFolders(root: string, relative: string, depth: number): Prom
 
 /** The frontmatter of a SKILL.md with its body; what the fields must be is the kind's affair. */
 function parseSkill(text: string): Record<string, unknown> {
-  const match = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)
-  if (!match) throw new Error('it must start with a line ---, and a second one closes the frontmatter')
-  const document = parseDocument(match[1] ?? '', { prettyErrors: false, uniqueKeys: true, version: '1.2' })
-  const [error] = document.errors
-  if (error) throw error
-  // Without a bound, aliases of aliases grow without one.
-  const fields: unknown = document.toJS({ maxAliasCount: 100 })
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) {
-    throw new Error('the frontmatter is no mapping of names to values')
-  }
-  return { ...fields, body: text.slice(match[0].length).trim() }
+  const split = splitFrontmatter(text)
+  if (typeof split === 'string')
+    throw new Error('it must start with a line ---, and a second one closes the frontmatter')
+  return { ...headValues(parseHead(split.head)), body: split.body.trim() }
 }
 
 const invalid = (root: string, file: string, what: string) =>

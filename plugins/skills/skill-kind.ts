@@ -1,8 +1,8 @@
 import * as v from 'valibot'
+import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 import { JsonMap } from '../../schemas/kernel/common.js'
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
 /** When a skill is active. The gates are a closed set, so that a misspelt one does not mean "always". */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 
 /** A tool id: its origin and a name, separated by the reserved `__`. */
@@ -6,7 +7,6 @@ const TOOL_ID = /^(?:service__[a-z0-9_]+|(?:ext|mcp)__[a-z0-9]+(?:_[a-z0-9]+)*__
 /** Bytes of a result unless the tool says less. */
 const MAX_RESULT_BYTES = 262_144
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const names = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
 /** A JSON Schema, as an object or as the text of one; kept as the object. */
@@ -36,7 +36,7 @@ const ToolSpec = v.pipe(
       v.maxLength(256),
       v.regex(TOOL_ID, 'service__<name>, ext__<extension>__<tool> or mcp__<server>__<tool>, in lower case'),
     ),
-    description: v.optional(v.pipe(v.string(), v.trim(), v.maxLength(16 * 1024)), ''),
+    description: v.optional(text(16 * 1024, 0), ''),
     display_title: v.optional(text(200)),
     handler: v.optional(text(256)),
     backend: v.object({

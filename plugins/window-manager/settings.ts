@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { settingsSection } from '../../kernel/kit/settings.js'
 import type { Setting } from '../../kernel/plugin.js'
 import { type Overrides, WindowPreferences } from '../../schemas/window-manager.js'
 
@@ -6,14 +7,7 @@ const { entries: of } = WindowPreferences
 const { entries: gap } = of.gaps
 const { entries: snap } = of.snap
 
-/** A setting below `window_manager`; all of them take effect at once. */
-const setting = <T>(name: string, schema: v.GenericSchema<unknown, T>, initial: NoInfer<T>): Setting<T> => ({
-  path: `window_manager.${name}`,
-  section: 'window-manager',
-  schema,
-  default: initial,
-  apply: 'live',
-})
+const setting = settingsSection({ path: 'window_manager', section: 'window-manager', apply: 'live' })
 /** In settings lengths are whole; a workspace may have others. */
 const whole = (schema: v.GenericSchema<unknown, number>) => v.pipe(schema, v.integer())
 

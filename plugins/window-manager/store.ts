@@ -1,3 +1,4 @@
+import { History } from '../../kernel/kit/history.js'
 import type { Db, Migration, Tx } from '../../kernel/plugin.js'
 import type { HistoryEntry } from '../../schemas/window-manager.js'
 import { DOCUMENT_VERSION, emptyDocument, type WindowDocument } from './document/document.js'
@@ -33,11 +34,16 @@ export interface WrittenDocument extends StoredDocument {
   readonly updatedAt: number
 }
 
+type HistoryRow = { seq: number; workspace_id: string; side: Side; entry: string }
 type Row = { body: string; revision: number; updated_at: number }
 
 /** The documents of workspaces, read when asked for, and their histories, of which each entry is a row. */
 export class DocumentStore {
-  constructor(private readonly db: Db) {}
+  readonly #history: History<HistoryRow>
+
+  constructor(private readonly db: Db) {
+    this.#history = new History(db, { table: 'window_manager_history' })
+  }
 
   read(workspaceId: string): StoredDocument {
     const row = this.db.get<Row>(
@@ -77,50 +83,35 @@ export class DocumentStore {
 
   /** Entries of one side, the one that is next last; at most `newest` of them. */
   history(workspaceId: string, side: Side, newest: number): HistoryEntry[] {
-    return this.db
-      .all<{ entry: string }>(
-        'SELECT entry FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?',
-        [workspaceId, side, newest],
-      )
+    return this.#history
+      .page({ workspace_id: workspaceId, side }, { limit: newest })
       .map(row => this.#parsed<HistoryEntry>(workspaceId, row.entry))
       .reverse()
   }
 
   /** Adds an entry that is next from now on; of more than `limit` the oldest go. */
   push(t: Tx, workspaceId: string, side: Side, entry: HistoryEntry, limit: number): void {
-    t.run('INSERT INTO window_manager_history (workspace_id, side, entry) VALUES (?, ?, ?)', [
-      workspaceId,
-      side,
-      JSON.stringify(entry),
-    ])
+    this.#history.append(t, { workspace_id: workspaceId, side, entry: JSON.stringify(entry) })
     this.trim(t, workspaceId, side, limit)
   }
 
   /** Of more than `limit` entries the oldest go. */
   trim(t: Tx, workspaceId: string, side: Side, limit: number): void {
-    t.run(
-      `DELETE FROM window_manager_history WHERE workspace_id = ? AND side = ? AND seq NOT IN (
-         SELECT seq FROM window_manager_history WHERE workspace_id = ? AND side = ? ORDER BY seq DESC LIMIT ?)`,
-      [workspaceId, side, workspaceId, side, limit],
-    )
+    this.#history.prune(t, { workspace_id: workspaceId, side }, { newest: limit })
   }
 
   /** Removes the entry that was next. */
   pop(t: Tx, workspaceId: string, side: Side): void {
-    t.run(
-      `DELETE FROM window_manager_history
-       WHERE seq = (SELECT max(seq) FROM window_manager_history WHERE workspace_id = ? AND side = ?)`,
-      [workspaceId, side],
-    )
+    this.#history.pop(t, { workspace_id: workspaceId, side })
   }
 
   clear(t: Tx, workspaceId: string, side: Side): void {
-    t.run('DELETE FROM window_manager_history WHERE workspace_id = ? AND side = ?', [workspaceId, side])
+    this.#history.forget(t, { workspace_id: workspaceId, side })
   }
 
   /** Forgets a workspace. */
   delete(t: Tx, workspaceId: string): void {
-    t.run('DELETE FROM window_manager_history WHERE workspace_id = ?', [workspaceId])
+    this.#history.forget(t, { workspace_id: workspaceId })
     t.run('DELETE FROM window_manager_document WHERE workspace_id = ?', [workspaceId])
   }
 

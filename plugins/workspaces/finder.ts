@@ -1,9 +1,10 @@
 import path from 'node:path'
+import { shown } from '../../kernel/kit/text.js'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import type { Events } from '../events/api.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
-import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, shown } from './paths.js'
+import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Finds workspaces by reference: id, then unique name, then absolute path. */

@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { shown } from '../../kernel/kit/text.js'
 import { WorkspaceErrors } from './api.js'
-import { shown } from './paths.js'
 
 const NAME_MAX = 128
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused

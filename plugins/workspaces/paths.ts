@@ -1,5 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { shown } from '../../kernel/kit/text.js'
 import { WorkspaceErrors } from './api.js'
 
 /** Characters of a path that is looked at. */
@@ -93,6 +94,3 @@ export function ancestorsOf(wanted: string): string[] {
   for (let at = wanted; path.dirname(at) !== at; at = path.dirname(at)) all.push(path.dirname(at))
   return all
 }
-
-/** For error texts: quoted and bounded. */
-export const shown = (text: string) => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)

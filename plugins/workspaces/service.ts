@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   type Fault,
@@ -36,7 +37,7 @@ import { WorkspaceFinder } from './finder.js'
 import { ensureIdentity } from './identity.js'
 import { inUse, type Members, payloadOf, withoutAbsent } from './members.js'
 import { checkLabel, checkName, freeName } from './names.js'
-import { canonicalDirectories, canonicalDirectory, directoryAt, shown } from './paths.js'
+import { canonicalDirectories, canonicalDirectory, directoryAt } from './paths.js'
 import { type StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Milliseconds that a plugin has to give its member of a detail. */

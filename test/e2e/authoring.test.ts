@@ -43,7 +43,7 @@ test('what init writes is valid and passes its tests, without a daemon', async (
 })
 
 test('the examples hold to the contract, and their own tests pass', async ({ at }) => {
-  for (const name of ['acme.keep', 'acme.workspaces', 'release-kit']) {
+  for (const name of ['acme.keep', 'acme.reminders', 'acme.signs', 'acme.workspaces', 'release-kit']) {
     const tested = await at.json<Tested>('extension', 'test', path.join(examples, name))
     assert.equal(failures(tested), [], name)
     assert.ok(tested.passed > 4)
@@ -66,6 +66,34 @@ test('an extension that leaves something behind, and a test that fails, are told
     ['unloaded', 'mine'],
   )
   assert.match(failed[0]?.error ?? '', /it leaves behind: a timer, made in main\.js:\d+/)
+})
+
+const NOISY = `import { describe, test } from 'node:test'
+test('speaks', () => console.log('said in a test'))
+test('complains', () => console.error('written to standard error'))
+describe('a group', () => {
+  test('hangs', () => new Promise(resolve => setTimeout(resolve, 600_000)))
+  test('comes after', () => {})
+})
+`
+
+test('tests are chosen by name, what they write is shown, and the one that hangs is named', async ({ at }) => {
+  await at.svc('extension', 'init', 'my-noise', '--form', 'static')
+  writeFileSync(path.join(at.folder, 'my-noise/main.test.mjs'), NOISY)
+  const chosen = await at.json<Tested & { output: string }>('extension', 'test', 'my-noise', '--filter', 'speak')
+  assert.equal(
+    chosen.tests.map(({ name }) => name),
+    ['speaks'],
+  )
+  assert.is(chosen.output, 'said in a test\n')
+  const shown = await at.svc('extension', 'test', 'my-noise', '--filter', 'complains')
+  assert.match(shown, /written to standard error\n[\s\S]*ok {4}complains/)
+  const none = await at.run(['extension', 'test', 'my-noise', '--filter', 'no such'])
+  assert.is(none.code, 2)
+  assert.match(none.stderr, 'no test has no such in its name')
+  const late = await at.run(['extension', 'test', 'my-noise', '--filter', 'hangs', '--timeout', '10'])
+  assert.is(late.code, 1)
+  assert.match(late.stdout, /FAIL {2}hangs\nit did not end before its file was ended/)
 })
 
 test('validate judges what is shipped as loading does, with file, line and key', async ({ at }) => {

@@ -16,7 +16,11 @@ function wrongIn(block: string): string | undefined {
   return read(file).includes(code) ? undefined : `${file} has no such lines: ${code.slice(0, 60)}`
 }
 
-for (const name of readdirSync(path.join(root, 'docs')).filter(file => file.endsWith('.md'))) {
+const documents = readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter(file =>
+  file.endsWith('.md'),
+)
+
+for (const name of documents) {
   const quoted = blocks(read(`docs/${name}`))
   if (quoted.length === 0) continue
   test(`the code in docs/${name} is code that runs`, () => {
@@ -30,7 +34,7 @@ test('a block that quotes nothing, or wrongly, is found', () => {
 })
 
 test('every link in the documents leads somewhere', () => {
-  for (const document of ['README.md', ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`)]) {
+  for (const document of ['README.md', ...documents.map(name => `docs/${name}`)]) {
     for (const [, link = ''] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
       if (/^[a-z]+:/.test(link)) continue
       const target = path.resolve(root, path.dirname(document), link)

@@ -1,5 +1,10 @@
 /** A hook of module resolution: `svc` and what is below it are the sources, so that tests have one instance of each. */
-const entries = { svc: 'kernel/index.ts', 'svc/plugin': 'kernel/plugin.ts', 'svc/plugins': 'plugins/index.ts' }
+const entries = {
+  svc: 'kernel/index.ts',
+  'svc/plugin': 'kernel/plugin.ts',
+  'svc/kit': 'kernel/kit/index.ts',
+  'svc/plugins': 'plugins/index.ts',
+}
 
 const sourceOf = specifier =>
   entries[specifier] ??

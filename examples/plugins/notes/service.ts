@@ -33,7 +33,10 @@ export class NotesService implements NotesApi {
     if (!note) throw NoteErrors.note_not_found(`there is no note ${id}`)
     const refusal = await this.publishing.ask(id)
     if (refusal) throw refusal
-    const text = await this.rendering.run(`${note.spec.title}\n${note.spec.text}${this.kernel.setting(Signature)}`, id)
+    const text = await this.rendering.run(
+      `${note.spec.title}\n${note.spec.text}${this.kernel.config.get(Signature)}`,
+      id,
+    )
     const times = await this.kernel.db.tx(t => {
       const row = t.get<{ times: number }>(
         `INSERT INTO acme_notes_published (id, times) VALUES (?, 1)

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import * as v from 'valibot'
 import { Document, isMap, isNode, parseDocument } from 'yaml'
+import { headValues, parseHead, type SplitFile, splitFrontmatter } from '../../../kernel/kit/frontmatter.js'
 import { issueText, messageOf } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
 import { DefinitionError, definitionOf, digestOf, MAX_DEFINITION_BYTES, type Place } from './definition.js'
@@ -23,7 +24,7 @@ export function parseDefinition(name: string, bytes: Uint8Array, place: Place): 
 export function parseFile(bytes: Uint8Array): { fields: Frontmatter; prompt: string; head: string } {
   if (bytes.length > MAX_DEFINITION_BYTES) throw tooLarge(bytes.length)
   const { head, body } = split(decode(bytes))
-  const decoded = v.safeParse(Frontmatter, parseHead(head))
+  const decoded = v.safeParse(Frontmatter, fieldsOf(head))
   if (decoded.success) return { fields: decoded.output, prompt: body.trim(), head }
   const issue = decoded.issues[0]
   throw new DefinitionError('field', `${v.getDotPath(issue) ?? 'frontmatter'}: ${describe(issue)}`)
@@ -59,33 +60,26 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function split(text: string): { head: string; body: string } {
-  const match = /^---[ \t]*\n(?:([\s\S]*?)\n)?---[ \t]*(?:\n|$)/.exec(text)
-  if (match) return { head: match[1] ?? '', body: text.slice(match[0].length) }
-  const what = text.startsWith('---') ? 'the frontmatter is not closed by a line ---' : 'it must start with a line ---'
+function split(text: string): SplitFile {
+  const parts = splitFrontmatter(text)
+  if (typeof parts !== 'string') return parts
+  const what = parts === 'open' ? 'the frontmatter is not closed by a line ---' : 'it must start with a line ---'
   throw new DefinitionError('no_frontmatter', what)
 }
 
 /** YAML first, TOML where that gives no mapping. */
-function parseHead(head: string): unknown {
-  let yamlError = 'it is no mapping of names to values'
+function fieldsOf(head: string): unknown {
+  let noYaml: string
   try {
-    const document = parseDocument(head, { prettyErrors: false, uniqueKeys: true, version: '1.2' })
-    const [error] = document.errors
-    if (error) yamlError = error.message
-    else {
-      // Without a bound, aliases of aliases grow without one.
-      const value: unknown = document.toJS({ maxAliasCount: 100 })
-      if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value
-    }
+    return headValues(parseHead(head))
   } catch (error) {
-    yamlError = messageOf(error)
+    noYaml = messageOf(error)
   }
   try {
     return parseToml(head)
   } catch (error) {
     const looksToml = /^\s*[A-Za-z_]+\s*=/m.test(head)
-    const why = looksToml ? `not valid TOML: ${firstLine(messageOf(error))}` : `not valid YAML: ${firstLine(yamlError)}`
+    const why = looksToml ? `not valid TOML: ${firstLine(messageOf(error))}` : noYaml
     throw new DefinitionError('frontmatter', why)
   }
 }

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { secretRef } from '../../../kernel/kit/secret-ref.js'
+import { text } from '../../../kernel/kit/text.js'
 import { AgentSkills, PermissionMode, ReasoningEffort } from '../../../schemas/agents.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
 
@@ -12,7 +14,6 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set(['coordinator', 'drea
 const TOOL = /^[a-z][a-z0-9_]*?__(?:[a-z0-9_]+\*?|\*)$/
 const TOOLSET = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const listOf = <S extends v.GenericSchema<unknown, unknown>>(item: S, max = 256) =>
   v.pipe(v.array(item), v.maxLength(max))
 
@@ -34,9 +35,7 @@ const McpAuthInput = v.strictObject({
   type: v.optional(text(64)),
   authorization_url: v.optional(text(2048)),
   client_id: v.optional(text(1024)),
-  client_secret_ref: v.optional(
-    v.pipe(v.string(), v.regex(/^(?:vault:|env:)\S+$/, 'a reference: vault:… or env:NAME'), v.maxLength(512)),
-  ),
+  client_secret_ref: v.optional(secretRef({ env: '', vault: '' })),
   issuer_url: v.optional(text(2048)),
   metadata_url: v.optional(text(2048)),
   revocation_url: v.optional(text(2048)),

@@ -1,5 +1,6 @@
 import { lstat, mkdir, realpath, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
+import { Serial } from '../../../kernel/kit/serial.js'
 import { KernelErrors, messageOf } from '../../../kernel/plugin.js'
 import type { AgentInput } from '../../../schemas/agents.js'
 import { isInside, syncFolder, writeWhole } from '../../workspaces/api.js'
@@ -17,7 +18,7 @@ export type Kept = Pick<Frontmatter, 'mcp_servers' | 'hooks'>
  * root is refused.
  */
 export class DefinitionWriter {
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #writes = new Serial()
 
   /** @param unique makes names of temporary files */
   constructor(private readonly unique: () => string) {}
@@ -76,15 +77,13 @@ export class DefinitionWriter {
   /** One write after the other: between the look at a file and its change nobody else changes it through here. */
   #alone(where: AgentFolder, name: string, write: (file: string) => Promise<void>): Promise<void> {
     const file = definitionFile(where.folder, name)
-    const work = this.#last.then(async () => {
+    return this.#writes.run(async () => {
       try {
         await write(file)
       } catch (error) {
         throw faultOf(error, file)
       }
     })
-    this.#last = work.catch(() => {})
-    return work
   }
 }
 

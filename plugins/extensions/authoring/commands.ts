@@ -5,24 +5,28 @@ import { typeOf } from '../manifest/manifest.js'
 import { develop } from './develop.js'
 import { writeExtension } from './init.js'
 import { bundleMain, packFolder } from './pack.js'
-import { isForm } from './templates.js'
+import { FORMS, isForm } from './templates.js'
 import { testFolder } from './test.js'
+import { writeTypes } from './types.js'
 import { readFolderManifest, type Validation, validateFolder } from './validate.js'
 
 /** `svc extension init <name>` */
 export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fault }) => {
   const { form = 'plugin', dir = name } = options
-  if (!isForm(form)) return fault('usage', `there is no form ${form}; there are static, plugin and process`)
+  if (!isForm(form)) return fault('usage', `there is no form ${form}; there are ${FORMS.join(', ')}`)
   const folder = path.resolve(cwd, String(dir))
   const files = await writeExtension(folder, form, name)
   if (out.json) return void out.value({ name, form, folder, files })
   for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
   out.line(`wrote ${name}, an extension of the form ${form}`)
-  out.line(out.color('dim', `next: svc extension test ${path.relative(cwd, folder) || '.'}`))
+  const at = path.relative(cwd, folder) || '.'
+  const install = form === 'typescript' ? `npm install --prefix ${at} && ` : ''
+  out.line(out.color('dim', `next: ${install}svc extension test ${at}`))
 })
 
 /** `svc extension validate [dir]` */
 export const runValidate = told(async context => {
+  await bundled(context)
   const { manifest, root, problems } = await validated(context)
   const { out } = context
   const { name, version } = manifest
@@ -37,15 +41,13 @@ export const runValidate = told(async context => {
 /** `svc extension build [dir]` */
 export const runBuild = told(async context => {
   const { options, cwd, out, fault } = context
-  const source = await bundled(context)
-  // What a bundle needs is in it, and what made it is not to be installed.
-  const leftOut = source === undefined ? [] : ['node_modules']
-  const { manifest, root, problems } = await validateFolder(folderOf(context), leftOut)
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
   const [problem] = problems
   if (problem !== undefined)
     return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
-  const packed = await packFolder(root, manifest, file, leftOut)
+  const packed = await packFolder(root, manifest, file)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
@@ -61,29 +63,42 @@ export const runDev = told(async context => {
 
 /** `svc extension test [dir]` */
 export const runTest = told(async context => {
-  const { out } = context
+  const { out, options } = context
   await bundled(context)
   const { manifest, root, problems } = await validated(context)
   for (const problem of problems) out.line(out.color('red', problem))
+  const filter = options.filter === undefined ? undefined : String(options.filter)
+  let output = ''
   const { passed, failed, tests } = await testFolder(manifest.name, root, {
     signal: context.signal,
+    filter,
+    timeoutMs: Number(options.timeout ?? TEST_SECONDS) * 1000,
     told: ({ name, error }) => out.line(error === undefined ? `ok    ${name}` : `FAIL  ${name}\n${error}`),
+    written: text => {
+      output = (output + text).slice(-KEPT_OUTPUT)
+      if (!out.json) out.line(text.replace(/\n$/, ''))
+    },
   })
+  if (filter !== undefined && tests.length === 0) return context.fault('usage', `no test has ${filter} in its name`)
   const wrong = failed + problems.length
-  if (out.json) out.value({ name: manifest.name, passed, failed: wrong, problems, tests })
+  if (out.json) out.value({ name: manifest.name, passed, failed: wrong, problems, tests, output })
   else out.line(`${passed} passed, ${wrong} failed`)
   return wrong === 0 ? undefined : 1
 })
 
+const TEST_SECONDS = 60
+/** Characters of what tests write that are in the answer. */
+const KEPT_OUTPUT = 256 * 1024
 const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
 const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
 
-/** Bundles TypeScript beside `main`, where there is any. @returns its file */
+/** Bundles TypeScript beside `main`, where there is any, and tells its compiler where the types lie. @returns its file */
 async function bundled(context: CommandContext): Promise<string | undefined> {
   const { root, manifest } = await readFolderManifest(folderOf(context))
   const source = await bundleMain(root, manifest)
   const { out } = context
+  if (source !== undefined) await writeTypes(root)
   if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
   return source
 }

@@ -11,15 +11,10 @@ export interface Copy {
 }
 
 /** Does something with a copy of the folder of an extension, which goes afterwards. */
-export async function withCopy<T>(
-  name: string,
-  root: string,
-  work: (copy: Copy) => Promise<T>,
-  leftOut: readonly string[] = [],
-): Promise<T> {
+export async function withCopy<T>(name: string, root: string, work: (copy: Copy) => Promise<T>): Promise<T> {
   const temporary = await mkdtemp(path.join(os.tmpdir(), 'svc-extension-'))
   try {
-    const { folder } = await new CodeCache(temporary).copy(name, root, 'staged', leftOut)
+    const { folder } = await new CodeCache(temporary).copy(name, root, 'staged')
     return await work({ folder, above: path.dirname(folder) })
   } finally {
     await rm(temporary, { recursive: true, force: true })

@@ -1,3 +1,4 @@
+import { Serial } from '../../../kernel/kit/serial.js'
 import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { DevExtensionReply } from '../../../schemas/extensions.js'
 import { EVERYWHERE, referenceOf } from '../identity.js'
@@ -90,7 +91,7 @@ async function followSources(
   signal: AbortSignal,
 ): Promise<true> {
   const { watch } = await import('chokidar')
-  let line: Promise<unknown> = Promise.resolve()
+  const builds = new Serial()
   let waiting = false
   const work = async () => {
     waiting = false
@@ -104,13 +105,13 @@ async function followSources(
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
   })
   const note = () => {
-    if (!waiting) line = line.then(work)
+    if (!waiting) void builds.run(work)
     waiting = true
   }
   // What changed before it watched was not told of.
   watcher.on('all', note).on('ready', note)
   await aborted(signal)
-  await line
+  await builds.idle()
   await watcher.close()
   return true
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import { parseManifest } from '../manifest/manifest.js'
 import { type Form, filesOf } from './templates.js'
+import { developmentPackages, writeTypes } from './types.js'
 
 /**
  * Writes a new extension; the folder is there with all of its files or not at all.
@@ -12,7 +13,7 @@ import { type Form, filesOf } from './templates.js'
  * @throws Fault `extension_exists`, `extension_name_invalid`
  */
 export async function writeExtension(folder: string, form: Form, name: string): Promise<string[]> {
-  const files = filesOf(form, name)
+  const files = filesOf(form, name, form === 'typescript' ? await developmentPackages() : {})
   // Before anything is written: what the name is to be is said by the manifest's own rules.
   try {
     parseManifest(files['extension.toml'], 'extension.toml')
@@ -31,6 +32,7 @@ export async function writeExtension(folder: string, form: Form, name: string): 
       await mkdir(path.dirname(at), { recursive: true })
       await writeFile(at, text)
     }
+    if (form === 'typescript') await writeTypes(staged)
     await rename(staged, folder)
   } finally {
     await rm(staged, { recursive: true, force: true })
@@ -46,7 +48,8 @@ function badName(form: Form, name: string, told: string) {
     .map(part => part.replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, ''))
     .filter(part => part !== '')
   const things = rest.join('-') || vendor || 'things'
-  const better = rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' ? `acme.${things}` : things
+  const better =
+    rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' || form === 'typescript' ? `acme.${things}` : things
   const rule = told.replace(/^extension\.toml:\d+: name: /, '')
   const option = form === 'plugin' ? '' : ` --form ${form}`
   return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is no name of an extension: ${rule}`, {

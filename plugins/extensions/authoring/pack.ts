@@ -8,8 +8,8 @@ import { ExtensionErrors } from '../errors.js'
 import { readArchive } from '../install/source/archive.js'
 import { readFolder, readLocalArchive } from '../install/source/folder.js'
 import { sha256, treeDigest } from '../install/source/tree.js'
-import { LEFT_OUT } from '../load/code.js'
 import { importModule } from '../load/import-module.js'
+import { leftOutOf, sourceOfMain } from '../load/left-out.js'
 import type { Manifest } from '../manifest/manifest.js'
 
 /** Of a source, and of what is bundled from it. */
@@ -27,17 +27,11 @@ export interface Packed {
 /**
  * Packs the folder of an extension as `svc extension install` takes it; the same files give the same bytes.
  * @param file of the archive, absolute, replaced whole; archives of this name in the folder itself are left out
- * @param leftOut names that stay behind as well
  * @throws Fault `extension_content_refused` for what no installation would take
  */
-export async function packFolder(
-  root: string,
-  { name }: Manifest,
-  file: string,
-  leftOut: readonly string[] = [],
-): Promise<Packed> {
+export async function packFolder(root: string, { name }: Manifest, file: string): Promise<Packed> {
   const stale = new RegExp(`^${name.replaceAll('.', '\\.')}-[^/]*\\.tar\\.gz(\\.part)?$`)
-  const all = await readFolder(root, [...LEFT_OUT, ...leftOut])
+  const all = await readFolder(root, await leftOutOf(root))
   const tree = all.filter(({ path: at }) => !stale.test(at))
   const part = `${file}.part`
   // A pipe that somebody left in its place would be waited for.
@@ -63,33 +57,39 @@ export async function packFolder(
  * @returns the source, or undefined where `main` is written by hand
  * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
  */
-export async function bundleMain(root: string, { main }: Manifest): Promise<string | undefined> {
-  const source = main?.replace(/\.m?js$/, '.ts')
-  if (main === undefined || source === undefined || source === main) return undefined
-  const entry = path.join(root, source)
-  if (!(await readRegularFile(entry, { maxBytes: MAX_SOURCE_BYTES }))) return undefined
+export async function bundleMain(root: string, manifest: Manifest): Promise<string | undefined> {
+  const source = await sourceOfMain(root, manifest)
+  if (source === undefined || manifest.main === undefined) return undefined
+  const file = path.join(root, manifest.main)
+  const text = await bundleSource(root, source)
+  // Whoever watches the folder is not woken for nothing.
+  const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
+  if (before?.toString() !== text) await writeFile(file, text)
+  return source
+}
+
+/**
+ * One module of a TypeScript file and of what it imports; what the daemon hands out stays an import.
+ * @param source relative to `root`
+ * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
+ */
+export async function bundleSource(root: string, source: string): Promise<string> {
   const { build } = await bundlerOf(root, source)
-  const file = path.join(root, main)
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: [entry],
-    outfile: file,
+    entryPoints: [path.join(root, source)],
+    outfile: path.join(root, 'bundle.js'),
     write: false,
     bundle: true,
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // The daemon hands out its own.
     external: ['svc', 'svc/*', 'valibot'],
     logLevel: 'silent',
   }).catch((error: BuildFailure) => {
     throw invalid(source, error)
   })
-  const [{ text } = { text: '' }] = outputFiles
-  // Whoever watches the folder is not woken for nothing.
-  const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
-  if (before?.toString() !== text) await writeFile(file, text)
-  return source
+  return outputFiles[0]?.text ?? ''
 }
 
 /** What esbuild rejects with; columns from 0. */

@@ -1,6 +1,6 @@
 import type { Command } from '../../../kernel/plugin.js'
 
-const forms = ['static', 'plugin', 'process']
+const forms = ['static', 'plugin', 'typescript', 'process']
 const dir = { name: 'dir', optional: true, summary: 'folder of the extension (default: this one)' }
 
 /** The commands for authors; all but `dev` and `logs` work without a daemon, and all without a network. */
@@ -44,8 +44,12 @@ export const authoringCommands: readonly Command[] = [
   },
   {
     path: 'extension test',
-    summary: 'Hold an extension to what all have to keep to, and run its own *.test.mjs',
+    summary: 'Run the contract checks of extensions and its own tests, *.test.mjs and *.test.ts',
     args: [dir],
+    options: [
+      { name: 'filter', type: 'text', summary: 'run only tests whose names contain this text' },
+      { name: 'timeout', type: 'integer', summary: 'seconds for each file of tests (default: 60)' },
+    ],
     load: () => import('../commands.js').then(module => ({ run: module.runTest })),
   },
   {

@@ -1,13 +1,17 @@
 /** Forms of an extension that can be written anew. */
-const FORMS = ['static', 'plugin', 'process'] as const
+export const FORMS = ['static', 'plugin', 'typescript', 'process'] as const
 export type Form = (typeof FORMS)[number]
 
 export const isForm = (text: unknown): text is Form => (FORMS as readonly unknown[]).includes(text)
 
 type Files = Readonly<Record<string, string>> & { readonly 'extension.toml': string }
 
-/** The files of a new extension by their relative paths; it works as it is. */
-export function filesOf(form: Form, name: string): Files {
+/**
+ * The files of a new extension by their relative paths; it works as it is.
+ * @param packages versions by name that a TypeScript extension is developed with
+ */
+export function filesOf(form: Form, name: string, packages: Readonly<Record<string, string>>): Files {
+  if (form === 'typescript') return typescriptFiles(name, packages)
   return { static: staticFiles, plugin: pluginFiles, process: processFiles }[form](name)
 }
 
@@ -62,6 +66,61 @@ export default definePlugin({
 })
 `,
     'main.test.mjs': testOf(
+      name,
+      `  const { status, body } = await extension.request('GET', '/api/ext/${name}/greeting?name=Ada')
+  assert.deepEqual([status, body], [200, { text: 'Hello, Ada' }])
+`,
+    ),
+  }
+}
+
+function typescriptFiles(name: string, packages: Readonly<Record<string, string>>): Files {
+  const { 'extension.toml': manifest } = pluginFiles(name)
+  const about = {
+    private: true,
+    type: 'module',
+    scripts: { check: 'tsc', test: 'svc extension test', build: 'svc extension build' },
+    devDependencies: packages,
+  }
+  return {
+    'extension.toml': manifest,
+    'package.json': `${JSON.stringify(about, undefined, 2)}\n`,
+    'tsconfig.json': `{ "extends": "./.svc/tsconfig.json", "include": ["**/*.ts"] }\n`,
+    '.gitignore': '/.svc\n/main.js\n/node_modules\n*.tar.gz\n',
+    'main.ts': `import { definePlugin, ok, type PluginKernel, routeOf } from 'svc/plugin'
+import * as v from 'valibot'
+
+class Greetings {
+  constructor(private readonly kernel: PluginKernel) {}
+
+  to(name: string): string {
+    this.kernel.log.debug('a greeting', { name })
+    return \`Hello, \${name}\`
+  }
+}
+
+const route = routeOf<Greetings>()
+
+export default definePlugin({
+  name: '${name}',
+  version: '0.1.0',
+  service: async () => Greetings,
+}).surface({
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/ext/${name}/greeting',
+      area: 'Greetings',
+      summary: 'Greet somebody',
+      query: v.object({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(100)) }),
+      replies: { 200: v.object({ text: v.string() }) },
+      cli: { path: '${name.replace('.', ' ')}', args: [{ name: 'name', in: 'query' }], view: { text: 'text' } },
+      handle: (self, { query }) => ok({ text: self.to(query.name) }),
+    }),
+  ],
+})
+`,
+    'main.test.ts': testOf(
       name,
       `  const { status, body } = await extension.request('GET', '/api/ext/${name}/greeting?name=Ada')
   assert.deepEqual([status, body], [200, { text: 'Hello, Ada' }])

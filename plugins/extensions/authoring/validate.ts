@@ -27,14 +27,13 @@ export async function readFolderManifest(folder: string) {
 /**
  * Reads the manifest of a folder, follows its paths, imports the plugin of `main` and looks at its surface, and has what the
  * folder ships judged as a daemon judges it.
- * @param leftOut names of what the code does not need
  * @throws Fault of the manifest, with file, line and key
  */
-export async function validateFolder(folder: string, leftOut: readonly string[] = []): Promise<Validation> {
+export async function validateFolder(folder: string): Promise<Validation> {
   const { root, manifest, text } = await readFolderManifest(folder)
   const { name, min_svc_version: daemonVersion = '0.0.0' } = manifest
   await admit({ folder, root, manifest, digest: text }, { name, tier: 'user', daemonVersion })
-  return { root, manifest, problems: await problemsOf(manifest, root, leftOut) }
+  return { root, manifest, problems: await problemsOf(manifest, root) }
 }
 
 /** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
@@ -44,7 +43,7 @@ interface Judge {
   shippedProblems(folder: string): Promise<string[]>
 }
 
-function problemsOf(manifest: Manifest, root: string, leftOut: readonly string[]): Promise<string[]> {
+function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   const look = async ({ folder, above }: Copy) => {
     // A stack would name the copy, and what is to be edited is the original.
     const told = (text: string) => text.replaceAll(folder, root)
@@ -55,7 +54,7 @@ function problemsOf(manifest: Manifest, root: string, leftOut: readonly string[]
     const { shippedProblems } = (await importModule(pathToFileURL(judge).href)) as unknown as Judge
     return [...problems, ...(await shippedProblems(folder))].map(told)
   }
-  return withCopy(manifest.name, root, look, leftOut)
+  return withCopy(manifest.name, root, look)
 }
 
 async function codeProblems(folder: string, manifest: Manifest): Promise<string[]> {

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { SerialBy } from '../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Daemon } from '../../daemon/api.js'
 import type { Events } from '../../events/api.js'
@@ -11,7 +12,6 @@ import type { Instance } from '../load/instance.js'
 import { type Manifest, requirementDigest } from '../manifest/manifest.js'
 import { type DevLink, DevTable, FlagTable } from '../tables.js'
 import type { Catalog, Found } from './catalog.js'
-import { Turns } from './turns.js'
 import { Watcher } from './watcher.js'
 
 export type ExtensionNeeds = {
@@ -65,7 +65,7 @@ export class DevLinks {
   readonly #linked = new Map<string, Linked>()
   readonly #table: DevTable
   readonly #flags: FlagTable
-  readonly #turns = new Turns()
+  readonly #turns = new SerialBy()
 
   constructor(
     private readonly kernel: PluginKernel<ExtensionNeeds>,

@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { SerialBy } from '../../../kernel/kit/serial.js'
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Instance } from '../load/instance.js'
 import type { Catalog, Found } from './catalog.js'
-import { Turns } from './turns.js'
 import { Watcher } from './watcher.js'
 
 /** Extensions that are loaded at once. */
@@ -31,7 +31,7 @@ export interface FirstLook {
 /** The folder of extensions: each folder in it is one, and what runs is kept the same as what is there. */
 export class InstalledFolder {
   readonly #instances = new Map<string, Instance>()
-  readonly #turns = new Turns()
+  readonly #turns = new SerialBy()
 
   constructor(
     private readonly dir: string,

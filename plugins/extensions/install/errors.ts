@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 /** Why an entry of an archive, a folder or a commit is not taken; in `details.reason` of `extension_content_refused`. */
@@ -55,8 +56,8 @@ export const InstallErrors = defineErrors({
 
 /** What is not taken, and why; `entry` is the path as its source wrote it. */
 export function refused(reason: Refusal, text: string, entry?: string) {
-  const shown = entry === undefined ? '' : `${JSON.stringify(entry.slice(0, 200))}: `
-  return InstallErrors.extension_content_refused(`${shown}${text}`, {
+  const where = entry === undefined ? '' : `${shown(entry)}: `
+  return InstallErrors.extension_content_refused(`${where}${text}`, {
     details: { reason, ...(entry === undefined ? {} : { entry: entry.slice(0, 200) }) },
     next: 'ask the author of the extension for one without it',
   })

@@ -1,4 +1,6 @@
 import path from 'node:path'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
 import type { Processes } from '../../processes/api.js'
@@ -61,7 +63,8 @@ export class Installer {
   readonly #files: Files
   readonly #provenance: ProvenanceTable
   readonly #ledger: Ledger
-  #last: Promise<unknown> = Promise.resolve()
+  /** Changes of the folders come one after the other. */
+  readonly #changes = new Serial()
 
   constructor(
     private readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
@@ -116,7 +119,7 @@ export class Installer {
       () =>
         this.#reading(request, (source, candidate) => {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
-          return this.#alone(async () => {
+          return this.#changes.run(async () => {
             const { name } = provenance
             const before = this.#provenance.get(name)
             const isSame = before && addressOf(before.source) === addressOf(source)
@@ -160,9 +163,9 @@ export class Installer {
    * @throws Fault `extension_not_installed` (404), and what others have against it (409)
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
-    return this.#alone(async () => {
+    return this.#changes.run(async () => {
       if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.#ledger.hasLeft(name))))
-        throw InstallErrors.extension_not_installed(`extension ${JSON.stringify(name.slice(0, 80))} is not installed`)
+        throw InstallErrors.extension_not_installed(`extension ${shown(name)} is not installed`)
       const refusal = await this.options.disabling?.(name)
       if (refusal !== undefined) throw refusal
       await this.#ledger.decide({ op: 'remove', id: this.kernel.ids.id('ext'), name, purge }, actor, async () => {})
@@ -200,7 +203,7 @@ export class Installer {
       const same = candidate.treeDigest === previous.treeDigest
       const provenance = this.#provenanceOf(source, candidate, request, actor)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
-      const current = await this.#alone(async () => {
+      const current = await this.#changes.run(async () => {
         // It may have been removed, or updated by another, while this one was read.
         if (this.#installedOf(name).treeDigest !== previous.treeDigest)
           throw InstallErrors.extension_installed(`extension ${name} was changed meanwhile; try again`)
@@ -273,16 +276,7 @@ export class Installer {
   #installedOf(name: string): Provenance {
     const found = this.#provenance.get(name)
     if (found !== undefined) return found
-    throw InstallErrors.extension_not_installed(
-      `extension ${JSON.stringify(name.slice(0, 80))} was not installed by svc`,
-    )
-  }
-
-  /** One change of the folders after the other. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work)
-    this.#last = done.catch(() => {})
-    return done
+    throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
   }
 }
 

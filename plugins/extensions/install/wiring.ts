@@ -25,7 +25,7 @@ export function installerFor(
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
-    allowUnverified: () => kernel.setting(AllowUnverified),
+    allowUnverified: () => kernel.config.get(AllowUnverified),
     disabling,
     placed: look,
     kinds,

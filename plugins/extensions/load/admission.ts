@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Found } from '../folders/catalog.js'
 import { isAtLeast, type Manifest, type SourceTier } from '../manifest/manifest.js'
 import { resolveInside } from '../manifest/paths.js'
+import { sourceOfMain } from './left-out.js'
 
 /** What an extension is checked against before any of it is loaded. */
 export interface Admission {
@@ -36,6 +38,10 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
     all.map((relative, at) => [key === 'main' ? key : `resources.${key}.${at}`, relative] as const),
   )
   if (subprocess?.command.includes('/')) paths.push(['subprocess.command', subprocess.command])
+  if (main !== undefined && !existsSync(path.join(root, main)) && (await sourceOfMain(root, manifest)) !== undefined) {
+    const text = `${main} of ${root} is not there; svc extension build bundles it from TypeScript`
+    throw ExtensionErrors.extension_not_built(text, { next: `svc extension build ${root}` })
+  }
   for (const [key, relative] of paths) {
     await resolveInside(root, relative).catch(error => {
       const next = `edit the manifest in ${root}`

@@ -3,20 +3,19 @@ import { existsSync } from 'node:fs'
 import { lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Serial } from '../../../kernel/kit/serial.js'
 import { type Plugin, readRegularFile } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { namespaceProblems } from '../manifest/namespace.js'
 import { resolveInside } from '../manifest/paths.js'
 import { importModule } from './import-module.js'
+import { leftOutOf, SHARED } from './left-out.js'
+import { wrappedPlugin } from './wrapped.js'
 
 /** Bounds of a folder whose code is loaded into the daemon. */
 const MAX_FILES = 20_000
 const MAX_BYTES = 256 * 1024 * 1024
-/** Names that are never part of an extension's code: history, links to programs, what systems and editors leave. */
-export const LEFT_OUT: readonly string[] = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '__pycache__']
-/** Packages of the daemon that extensions are handed, so that both have one instance of each. */
-const SHARED = ['svc', 'valibot']
 
 interface SourceFile {
   /** Below the root, with `/`. */
@@ -26,15 +25,16 @@ interface SourceFile {
   readonly mode: number
 }
 
-/** The files of a folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
-export async function filesOf(root: string, leftOut: readonly string[] = []): Promise<SourceFile[]> {
+/** The files of an extension's folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
+export async function filesOf(root: string): Promise<SourceFile[]> {
+  const isLeftOut = await leftOutOf(root)
   const files: SourceFile[] = []
   let bytes = 0
   const walk = async (below: string): Promise<void> => {
     const entries = await readdir(path.join(root, below), { withFileTypes: true })
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (LEFT_OUT.includes(entry.name) || leftOut.includes(entry.name)) continue
       const relative = below === '' ? entry.name : `${below}/${entry.name}`
+      if (isLeftOut(relative)) continue
       const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
       const found = await lstat(absolute)
       if (found.isDirectory()) {
@@ -81,7 +81,7 @@ export class CodeCache {
   /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
   readonly #given = new Map<string, number>()
   #spent = false
-  #sweeping: Promise<void> = Promise.resolve()
+  readonly #sweeps = new Serial()
 
   constructor(private readonly dir: string) {}
 
@@ -89,22 +89,16 @@ export class CodeCache {
    * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
    * code it is.
    * @param unique a name that was never used before
-   * @param leftOut names that are passed over
    * @returns the hash, and the copy's folder
    */
-  async copy(
-    name: string,
-    root: string,
-    unique: string,
-    leftOut: readonly string[] = [],
-  ): Promise<{ hash: string; folder: string }> {
+  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
     this.#linked ??= this.#link()
     await this.#linked
-    const files = await filesOf(root, leftOut)
+    const files = await filesOf(root)
     const hash = await hashTree(root, files)
     const folder = path.join(this.dir, hash, name)
     this.keep(hash)
-    await this.#sweeping
+    await this.#sweeps.idle()
     if (existsSync(folder)) return { hash, folder }
     const staged = path.join(this.dir, `.${unique}`)
     this.keep(`.${unique}`)
@@ -148,8 +142,7 @@ export class CodeCache {
   /** Removes the copies that nobody has: of an earlier daemon, or given back. */
   sweep(): Promise<void> {
     this.#spent = false
-    this.#sweeping = this.#sweeping.then(() => this.#sweep())
-    return this.#sweeping
+    return this.#sweeps.run(() => this.#sweep())
   }
 
   async #sweep(): Promise<void> {
@@ -180,14 +173,15 @@ export class CodeCache {
 }
 
 /** Folder of the package that this code is part of, built or not. */
-function packageRoot(): string {
+export function packageRoot(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
   while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)
     folder = path.dirname(folder)
   return folder
 }
 
-function findPackage(from: string, name: string): string | undefined {
+/** Folder of a package as code in a folder finds it. */
+export function findPackage(from: string, name: string): string | undefined {
   for (let folder = from; ; folder = path.dirname(folder)) {
     const found = path.join(folder, 'node_modules', name)
     if (existsSync(found)) return found
@@ -210,6 +204,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
     const has = plugin[key as 'name' | 'version' | 'replaces']
     if (has !== want) throw bad(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
   }
+  const wrapped = wrappedPlugin(plugin.surface)
+  if (wrapped !== undefined) throw bad(`its surface is that of the plugin ${wrapped}; ${NO_WRAPPER}`)
   const prefix = `/api/ext/${name}`
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
@@ -218,6 +214,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   return { plugin: plugin as Plugin, module: file }
 }
 
+const NO_WRAPPER =
+  'a replacement has routes of its own, and what only adds something taps hooks, see docs/extensions.md'
 const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
 
 /** Without a package.json of its own code is a module; npm writes one that says otherwise. */

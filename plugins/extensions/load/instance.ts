@@ -1,3 +1,4 @@
+import { Serial } from '../../../kernel/kit/serial.js'
 import { type AttributedFault, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
@@ -26,7 +27,7 @@ export class Instance {
   #problem: Fault | undefined
   /** Epoch milliseconds of the last fault that is in its log. */
   #faultsUntil: number
-  #line: Promise<unknown> = Promise.resolve()
+  readonly #line = new Serial()
 
   constructor(
     /** Name of its folder. */
@@ -106,7 +107,7 @@ export class Instance {
    * @param allow throws why that may not be loaded, though it is valid
    */
   load(found: Found, anew = false, allow?: (manifest: Manifest) => void): Promise<Outcome> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       this.#found = found
       if (!this.enabled) return 'same'
       const before = this.#generation
@@ -131,7 +132,7 @@ export class Instance {
 
   /** A plugin that may have families of what it ships, or its own, came or went. @returns whether that has to do with it */
   refit(plugin: string): Promise<boolean> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       const loaded = this.#generation
       if (!loaded) return false
       try {
@@ -160,7 +161,7 @@ export class Instance {
    * @returns whether it was off before
    */
   enable(commit: () => Promise<void>): Promise<boolean> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       if (this.enabled) return false
       await commit()
       this.#become('enable')
@@ -174,7 +175,7 @@ export class Instance {
    * @returns whether it was on before
    */
   disable(commit: () => Promise<void>): Promise<boolean> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       if (!this.enabled) return false
       await commit()
       await this.#release()
@@ -186,7 +187,7 @@ export class Instance {
 
   /** Ends what runs of it: another one has what there can be only once. */
   giveWay(why: Fault): Promise<void> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       if (!this.#generation) return
       await this.#release()
       this.#problem = why
@@ -197,7 +198,7 @@ export class Instance {
 
   /** Ends what runs of it: its folder is gone. */
   unload(): Promise<void> {
-    return this.#inLine(async () => {
+    return this.#line.run(async () => {
       if (this.#status === 'disabled' || this.#status === 'enabled') return
       await this.#release()
       this.#become('unload')
@@ -289,11 +290,5 @@ export class Instance {
     const fault = faultOf(error)
     if (fault.code !== 'internal') return fault
     return ExtensionErrors.extension_load_failed(`${this.name} did not load: ${messageOf(error)}`, { cause: error })
-  }
-
-  #inLine<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#line.then(work)
-    this.#line = done.catch(() => {})
-    return done
   }
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { secretRef } from '../../../kernel/kit/secret-ref.js'
+import { text } from '../../../kernel/kit/text.js'
 import { operator } from '../../../kernel/plugin.js'
 import { hostMethods } from './permissions.js'
 
@@ -22,19 +24,18 @@ export type Provision = keyof typeof provisions
 /** Families of records that an extension may publish, with the kind of each. */
 export const publishFamilies = { window_layouts: 'window_layout' } as const
 
-const text = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))
-const line = (max: number) => v.pipe(text(max), v.minLength(1), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
+const line = (max: number) => v.pipe(text(max), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
 const list = <T>(of: v.GenericSchema<unknown, T>, max = 256) => v.optional(v.pipe(v.array(of), v.maxLength(max)), [])
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?)?$/
 /** Semantic version: what is compared are the three numbers and whether it is a pre-release. */
 const SEMVER = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/
-const version = v.pipe(text(160), v.regex(SEMVER, 'a version is written 1.2.3'))
+const version = v.pipe(text(160, 0), v.regex(SEMVER, 'a version is written 1.2.3'))
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const envName = v.pipe(v.string(), v.regex(ENV_NAME, 'a name of an environment variable'))
 const duration = v.pipe(v.string(), v.regex(/^(?:\d{1,6}(?:ms|s|m|h))+$/, 'a duration is written 30s or 1h30m'))
 const key = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'a name of letters, digits, _ and -'))
 const env = (value: v.GenericSchema<unknown, string>) => v.optional(v.record(envName, value), {})
-const reference = v.pipe(v.string(), v.regex(/^(env|vault):\S{1,256}$/, 'env:NAME or vault:REFERENCE'))
+export const Reference = secretRef({ env: '', vault: '' })
 
 /** A path below the extension's folder, with `/`; symlinks are judged where it is opened, see `resolveInside`. */
 export const RelativePath = v.pipe(
@@ -56,13 +57,13 @@ const jsonText = v.pipe(
 
 const McpServer = v.strictObject({
   command: v.optional(program),
-  args: list(text(8192)),
-  env: env(text(8192)),
-  secret_env: env(reference),
+  args: list(text(8192, 0)),
+  env: env(text(8192, 0)),
+  secret_env: env(Reference),
   transport: v.optional(v.picklist(['stdio', 'http', 'sse'])),
   url: v.optional(line(2048)),
-  headers: v.optional(v.record(line(128), text(8192)), {}),
-  secret_headers: v.optional(v.record(line(128), reference), {}),
+  headers: v.optional(v.record(line(128), text(8192, 0)), {}),
+  secret_headers: v.optional(v.record(line(128), Reference), {}),
 })
 
 const Hook = v.strictObject({
@@ -74,16 +75,16 @@ const Hook = v.strictObject({
   timeout: v.optional(duration),
   matcher: v.optional(v.record(line(128), v.unknown())),
   command: program,
-  args: list(text(8192)),
-  env: env(text(8192)),
-  secret_env: env(reference),
+  args: list(text(8192, 0)),
+  env: env(text(8192, 0)),
+  secret_env: env(Reference),
 })
 
 const Tool = v.strictObject({
   id: line(128),
   handler: line(128),
   backend: v.optional(v.strictObject({ kind: v.literal('extension_host') })),
-  description: v.optional(text(4096)),
+  description: v.optional(text(4096, 0)),
   input_schema: v.optional(jsonText),
   output_schema: v.optional(jsonText),
   risk: v.optional(v.picklist(['read', 'mutating', 'open_world', 'destructive'])),
@@ -107,7 +108,7 @@ const Fields = {
     v.regex(NAME, 'a name of lower-case letters, digits and -, with at most one dot: things or vendor.things'),
   ),
   version,
-  description: v.optional(text(2000)),
+  description: v.optional(text(2000, 0)),
   min_svc_version: v.optional(version),
   requires_env: list(envName),
   apiVersion: v.optional(v.literal(API_VERSION)),
@@ -128,11 +129,11 @@ const Fields = {
   subprocess: v.optional(
     v.strictObject({
       command: program,
-      args: list(text(8192)),
+      args: list(text(8192, 0)),
       health_check_interval: v.optional(duration),
       shutdown_timeout: v.optional(duration),
-      env: env(text(8192)),
-      secret_env: env(reference),
+      env: env(text(8192, 0)),
+      secret_env: env(Reference),
     }),
   ),
   resources: v.optional(
@@ -152,7 +153,9 @@ const Fields = {
     {},
   ),
   tools: list(Tool),
-  bridge: v.optional(v.strictObject({ platform: key, display_name: line(128), description: v.optional(text(2000)) })),
+  bridge: v.optional(
+    v.strictObject({ platform: key, display_name: line(128), description: v.optional(text(2000, 0)) }),
+  ),
   network_participation: v.optional(
     v.strictObject({
       required: v.boolean(),

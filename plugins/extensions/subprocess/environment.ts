@@ -1,10 +1,10 @@
 import path from 'node:path'
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { ISOLATED, looksSecret, searchPath } from '../../providers/api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { resolveInside } from '../manifest/paths.js'
-
-type Env = Readonly<Record<string, string | undefined>>
 
 /** What a process is started with. */
 export interface Launch {
@@ -21,11 +21,12 @@ export interface Launch {
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */
 export async function launchOf(
+  host: Pick<PluginKernel, 'collect' | 'env' | 'name'>,
   manifest: Manifest,
   root: string,
-  env: Env,
   bound: Readonly<Record<string, string>> = {},
 ): Promise<Launch> {
+  const { env } = host
   const { subprocess } = manifest
   if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
   const secrets: string[] = []
@@ -49,19 +50,16 @@ export async function launchOf(
     (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined,
   )
   const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
-  const secret = Object.entries(subprocess.secret_env).map(([name, declared]) => {
-    const reference = bound[name] ?? declared
-    const where = `[subprocess.secret_env] ${name}`
-    const [scheme, rest = ''] = reference.split(/:(.*)/s)
-    if (scheme !== 'env') {
-      throw ExtensionErrors.extension_launch_invalid(`${where} is ${scheme}:${rest}, and there is no vault yet`, {
-        next: 'use env:NAME and set it in the environment of the daemon',
-      })
-    }
-    const value = named(rest, where)
+  const secret: [name: string, value: string][] = []
+  for (const [name, declared] of Object.entries(subprocess.secret_env)) {
+    const what = `[subprocess.secret_env] ${name}`
+    const value = await resolveSecret(host, bound[name] ?? declared, what).catch(error => {
+      const { next } = faultOf(error)
+      throw ExtensionErrors.extension_launch_invalid(messageOf(error), { next, cause: error })
+    })
     secrets.push(value)
-    return [name, value]
-  })
+    secret.push([name, value])
+  }
   return {
     argv: [
       await programOf(expand(subprocess.command, '[subprocess] command'), root),

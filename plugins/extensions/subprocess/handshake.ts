@@ -10,7 +10,8 @@ const BASIC = ['health_check', 'shutdown']
 
 const names = v.pipe(v.array(v.pipe(v.string(), v.maxLength(256))), v.maxLength(1024))
 
-const Reply = v.object({
+/** What a process answers to `initialize`. */
+export const Answer = v.object({
   protocol_version: v.string(),
   extension_info: v.object({
     name: v.string(),
@@ -26,7 +27,7 @@ const Reply = v.object({
 })
 
 /** What a process said of itself, checked. */
-export type Handshake = v.InferOutput<typeof Reply>
+export type Handshake = v.InferOutput<typeof Answer>
 
 /** Intervals and timeouts of a process, in milliseconds. */
 export interface Times {
@@ -77,7 +78,7 @@ export function checkReply(
   answer: unknown,
   offered: { provides: readonly string[]; permissions: readonly string[] },
 ): Handshake {
-  const parsed = v.safeParse(Reply, answer)
+  const parsed = v.safeParse(Answer, answer)
   if (!parsed.success) {
     const [issue] = parsed.issues
     throw new Error(`the answer to initialize: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`)

@@ -27,7 +27,8 @@ export interface HostCaller {
   readonly signal: AbortSignal
 }
 
-const SnapshotParams = v.strictObject({
+/** Parameters of `resources/snapshot`. */
+export const SnapshotParams = v.strictObject({
   source_version: v.pipe(v.number(), v.integer(), v.minValue(1)),
   session_nonce: v.optional(v.string()),
   records: v.array(

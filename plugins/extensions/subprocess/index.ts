@@ -8,23 +8,13 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
 /** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
 export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
-  const { clock, ids, log, db, records, needs, env, request } = kernel
+  const { clock, ids, log, db, records, needs, env, request, collect, name } = kernel
   const limits = {
-    allowedKinds: kernel.setting(SubprocessSettings.allowedKinds),
-    maxScope: kernel.setting(SubprocessSettings.maxScope),
-    snapshotRate: kernel.setting(SubprocessSettings.snapshotRate),
-    escalation: kernel.setting(SubprocessSettings.escalation),
+    allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
+    maxScope: kernel.config.get(SubprocessSettings.maxScope),
+    snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
+    escalation: kernel.config.get(SubprocessSettings.escalation),
   }
-  return {
-    clock,
-    ids,
-    log,
-    db,
-    records,
-    needs,
-    env,
-    request,
-    version: kernel.host.version,
-    limits,
-  }
+  const own = { clock, ids, log, db, records, needs, env, request, collect, name }
+  return { ...own, version: kernel.host.version, limits }
 }

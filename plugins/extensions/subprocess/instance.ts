@@ -70,7 +70,7 @@ export class Instance {
    */
   static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
-    const launch = await launchOf(extension.manifest, extension.root, host.env, start.place.bound?.())
+    const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.())
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
     await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.key), nonce))

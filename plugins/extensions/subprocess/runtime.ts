@@ -19,7 +19,10 @@ export type SubprocessKernel = PluginKernel<{ events: typeof Events; processes: 
 
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
-  extends Pick<SubprocessKernel, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'request' | 'needs'> {
+  extends Pick<
+    SubprocessKernel,
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'request' | 'needs' | 'collect' | 'name'
+  > {
   /** Of the daemon. */
   readonly version: string
   readonly limits: SubprocessLimits

@@ -85,7 +85,7 @@ export async function launch(
   const start: SessionStart = await context.prepare.run(
     {
       env: { ...base, ...ownVariables(context, row) },
-      mcpServers: startableServers(plan.definition, kernel.env),
+      mcpServers: await startableServers(plan.definition, kernel),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
     },
     info,

@@ -1,3 +1,5 @@
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../../agents/api.js'
 import { AgentFailure } from './failure.js'
 
@@ -12,28 +14,23 @@ export interface AcpMcpServer {
 /**
  * The MCP servers of a definition that the agent starts itself; those over HTTP are left to a plugin that taps `prepare`.
  * Throws {@link AgentFailure} naming a secret that is not there: a server without it would fail later, and say less.
- * @param env the daemon's, for references `env:NAME`
  */
-export function startableServers(
+export async function startableServers(
   { mcpServers }: AgentDefinition,
-  env: Readonly<Record<string, string | undefined>>,
-): AcpMcpServer[] {
-  return mcpServers.flatMap(({ name, command, args, env: plain, secret_env: secrets }) => {
-    if (command === undefined) return []
-    const resolved = Object.entries(secrets ?? {}).map(([variable, reference]) => {
-      return [variable, resolve(reference, `${variable} of the MCP server ${name}`, env)] as const
-    })
-    const variables = [...Object.entries(plain ?? {}), ...resolved]
-    return [{ name, command, args: args ?? [], env: variables.map(([variable, value]) => ({ name: variable, value })) }]
-  })
-}
-
-function resolve(reference: string, what: string, env: Readonly<Record<string, string | undefined>>): string {
-  const [, kind, variable = ''] = /^(vault|env):(.+)$/.exec(reference) ?? []
-  const value = kind === 'env' ? env[variable] : undefined
-  if (value) return value
-  // What is no reference may be the secret itself: it is not repeated.
-  if (!kind) throw new AgentFailure('startup_failure', `${what} is no reference: vault:… or env:NAME`)
-  const why = kind === 'vault' ? 'this daemon has no vault' : `the daemon has no variable ${variable}`
-  throw new AgentFailure('startup_failure', `${what} is to come from ${reference}: ${why}`)
+  kernel: Pick<PluginKernel, 'collect' | 'name'>,
+): Promise<AcpMcpServer[]> {
+  const started: AcpMcpServer[] = []
+  for (const { name, command, args = [], env: plain = {}, secret_env: secrets = {} } of mcpServers) {
+    if (command === undefined) continue
+    const env = Object.entries(plain).map(([variable, value]) => ({ name: variable, value }))
+    for (const [variable, reference] of Object.entries(secrets)) {
+      const what = `${variable} of the MCP server ${name}`
+      const value = await resolveSecret(kernel, reference, what).catch(error => {
+        throw new AgentFailure('startup_failure', messageOf(error), error)
+      })
+      env.push({ name: variable, value })
+    }
+    started.push({ name, command, args, env })
+  }
+  return started
 }

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import * as v from 'valibot'
+import { Paging } from '../../../kernel/kit/page.js'
 import type { Actor } from '../../../kernel/plugin.js'
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../schemas/sessions.js'
 import { WorkspaceErrors } from '../../workspaces/api.js'
@@ -15,6 +16,10 @@ import { NOT_STOPPED } from './stopping.js'
 
 const DEFAULT_PAGE = 50
 const MAX_PAGE = 200
+const paging = new Paging({
+  place: v.tuple([v.number(), v.string()]),
+  invalid: SessionErrors.session_cursor_invalid,
+})
 /** Folders on their way out: their rows are gone, or about to be. */
 const TRASH = '.removed-'
 
@@ -25,7 +30,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const workspace = kernel.needs.workspaces.get(request.workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
   const name = request.name === undefined ? '' : checkedName(request.name)
-  const agentName = request.agentName || workspace.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = request.agentName || workspace.defaultAgent || kernel.config.get(DefaultAgent)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
   slots.check()
   const now = kernel.clock.now()
@@ -94,7 +99,7 @@ export async function createFromBody(
   if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
   await daemon.admit('session')
   const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
-  const agentName = body.agent_name || found.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = body.agent_name || found.defaultAgent || kernel.config.get(DefaultAgent)
   if (body.provider) {
     const { provider } = await agents.plan(agentName, found)
     if (provider !== body.provider) throw SessionErrors.provider_fixed(`the agent ${agentName} runs with ${provider}`)
@@ -166,10 +171,11 @@ export async function emptyTrash({ kernel, table }: SessionsContext): Promise<vo
   }
 }
 
-/** One page of the catalog; the cursor belongs to the filter that it was given with. */
+/** One page of the catalog. @throws Fault `session_cursor_invalid` */
 export async function listSessions(
   { kernel, table }: SessionsContext,
   query: ListSessionsQuery,
+  actor: Actor,
   live: (id: string) => LiveSession | undefined,
 ): Promise<ListSessionsReply> {
   const workspace = query.workspace ? await kernel.needs.workspaces.find(query.workspace) : undefined
@@ -183,16 +189,12 @@ export async function listSessions(
     sort: query.sort === 'last_activity' ? 'last_activity_at' : 'created_at',
   }
   const limit = Math.min(query.limit || DEFAULT_PAGE, MAX_PAGE)
-  const digest = createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16)
-  const after = query.cursor === undefined ? undefined : readCursor(query.cursor, digest)
-  const rows = table.list({ ...filter, after }, limit + 1)
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  const more = rows.length > limit && last !== undefined
-  const next = more ? { next_cursor: writeCursor(last[filter.sort], last.id, digest) } : {}
+  const of = { actor, query: { ...filter } }
+  const found = table.list({ ...filter, after: paging.after(of, query.cursor) }, limit + 1)
+  const { rows, ...more } = paging.cut(of, found, limit, row => [row[filter.sort], row.id])
   return {
-    sessions: shown.map(row => sessionToWire(row, live(row.id), kernel.clock.now(), query.include_health)),
-    page: { limit, has_more: more, total: table.count(filter), ...next },
+    sessions: rows.map(row => sessionToWire(row, live(row.id), kernel.clock.now(), query.include_health)),
+    page: { limit, total: table.count(filter), ...more },
   }
 }
 
@@ -204,20 +206,4 @@ function checkedName(name: string): string {
     throw SessionErrors.session_name_invalid()
   }
   return trimmed
-}
-
-function writeCursor(value: number, id: string, digest: string): string {
-  return Buffer.from(JSON.stringify([digest, value, id])).toString('base64url')
-}
-
-function readCursor(cursor: string, digest: string): readonly [number, string] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    throw SessionErrors.session_cursor_invalid()
-  }
-  const [of, value, id] = Array.isArray(parsed) ? parsed : []
-  if (of !== digest || typeof value !== 'number' || typeof id !== 'string') throw SessionErrors.session_cursor_invalid()
-  return [value, id]
 }

@@ -1,3 +1,4 @@
+import { SerialBy } from '../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors, type SessionPrompt, type TurnOutcome } from '../api.js'
@@ -26,7 +27,8 @@ type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
 
 /** Prompts of all sessions: one at a time per session; the others wait in a durable queue. */
 export class Prompting {
-  readonly #tails = new Map<string, Promise<unknown>>()
+  /** What is decided about one session is decided one after the other. */
+  readonly #decisions = new SerialBy()
   readonly #following = new Set<Promise<void>>()
   /** Of sessions whose turn is being steered: the prompt that takes over. */
   readonly #steering = new Map<string, string>()
@@ -45,7 +47,7 @@ export class Prompting {
     const mode: Mode = body.mode ?? 'queue'
     const digest = digestOf(text, mode, body.runtime)
     const messageId = body.message_id ?? body.messageId
-    return this.#serial(id, async () => {
+    return this.#decisions.run(id, async () => {
       const replay = prompts.replay(id, body.idempotency_key, messageId, digest)
       if (replay) return { status: 202, prompt: replay }
       await kernel.needs.daemon.admit('prompt')
@@ -89,7 +91,7 @@ export class Prompting {
   /** A prompt of another plugin: it does not wait in the queue. Resolves when its turn has begun. */
   async begin(id: string, prompt: SessionPrompt): Promise<{ turnId: string; outcome: Promise<TurnOutcome> }> {
     const { kernel, prompts } = this.context
-    const begun = await this.#serial(id, async () => {
+    const begun = await this.#decisions.run(id, async () => {
       this.#checkOpen()
       if (prompts.queued(id).length > 0) throw SessionErrors.session_busy('prompts are waiting in this session')
       const live = await this.sessions.open(id)
@@ -100,7 +102,7 @@ export class Prompting {
 
   /** Does something while no turn of a session runs. Throws 404, 409 `session_busy`, `session_stopped`. */
   whileIdle<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#serial(id, async () => {
+    return this.#decisions.run(id, async () => {
       const row = this.context.table.get(id)
       if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
       if (row.state !== 'active' && !isRestartable(row.state, row.stop_reason ?? undefined)) {
@@ -116,12 +118,12 @@ export class Prompting {
   /** Ends the wait for the ends of turns; resolves when all are written down. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled([...this.#following, ...this.#tails.values()])
+    await Promise.allSettled([...this.#following, this.#decisions.idle()])
   }
 
   async #resume(id: string): Promise<PromptAnswer> {
     const { kernel, table } = this.context
-    return this.#serial(id, async () => {
+    return this.#decisions.run(id, async () => {
       const row = table.get(id)
       if (row && !isRestartable(row.state, row.stop_reason ?? undefined)) {
         if (row.state === 'stopped') {
@@ -214,7 +216,7 @@ export class Prompting {
   /** Begins the next prompt that waits, if the session is free. */
   #continue(id: string): void {
     if (this.#closed) return
-    const next = this.#serial(id, async () => {
+    const next = this.#decisions.run(id, async () => {
       const { prompts, kernel } = this.context
       const first = this.#steering.get(id)
       this.#steering.delete(id)
@@ -258,22 +260,6 @@ export class Prompting {
   #checkOpen(): void {
     if (this.#closed)
       throw SessionErrors.session_stopped('the daemon is stopping', { next: 'send it when the daemon is back' })
-  }
-
-  /** What is decided about one session is decided one after the other. */
-  async #serial<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#tails.get(id)
-    const result = (before ?? Promise.resolve()).then(work, work)
-    const tail = result.then(
-      () => {},
-      () => {},
-    )
-    this.#tails.set(id, tail)
-    try {
-      return await result
-    } finally {
-      if (this.#tails.get(id) === tail) this.#tails.delete(id)
-    }
   }
 }
 

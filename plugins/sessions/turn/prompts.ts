@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { History } from '../../../kernel/kit/history.js'
 import type { Db, Tx } from '../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
@@ -70,7 +71,11 @@ export function droppedEvent(turnId: string): NewEvent {
 
 /** The prompts of all sessions: waiting, running, and answered ones by their idempotency key. */
 export class PromptTable {
-  constructor(private readonly db: Db) {}
+  readonly #history: History<PromptRow>
+
+  constructor(private readonly db: Db) {
+    this.#history = new History(db, { table: 'sessions_prompt', ended: `status NOT IN ${ALIVE}` })
+  }
 
   /** Waiting ones, first in first out. */
   queued(sessionId: string): PromptRow[] {
@@ -119,9 +124,7 @@ export class PromptTable {
   }
 
   insert(t: Tx, row: Omit<PromptRow, 'seq'>): void {
-    const names = Object.keys(row)
-    const values = names.map(name => row[name as keyof typeof row])
-    t.run(`INSERT INTO sessions_prompt (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
+    this.#history.append(t, row)
   }
 
   setStatus(t: Tx, id: string, status: PromptStatus): void {
@@ -132,12 +135,7 @@ export class PromptTable {
   finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
     this.setStatus(t, id, status)
     t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id])
-    t.run(
-      `DELETE FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ${ALIVE} AND seq <=
-        (SELECT seq FROM sessions_prompt WHERE session_id = ?1 AND status NOT IN ${ALIVE}
-          ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
-      [session_id, KEPT],
-    )
+    this.#history.prune(t, { session_id }, { newest: KEPT })
   }
 
   /** Is one of these identities another prompt's. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shown } from '../../../kernel/kit/text.js'
 import { issueText, kind, type RecordScope } from '../../../kernel/plugin.js'
 import { type WindowDiagnostic, WindowLayoutSpec } from '../../../schemas/window-manager.js'
 import { windowOf } from '../document/document.js'
@@ -65,7 +66,7 @@ export const LayoutKind = kind<WindowLayoutSpec>({
   maxBytes: MAX_LAYOUT_BYTES,
   onDemand: true,
   check({ id, scope, spec }) {
-    if (spec.id !== id) return `id: ${JSON.stringify(spec.id.slice(0, 80))} is not the id of the record`
+    if (spec.id !== id) return `id: ${shown(spec.id)} is not the id of the record`
     const problems = layoutProblems(spec, scope)
     if (problems.length === 0) return undefined
     const lines = problems.slice(0, SHOWN).map(({ code, path, message }) => `${path}: ${message} (${code})`)

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import { text } from '../../../kernel/kit/text.js'
 import { LayoutDocument, Rect, WindowRoute } from '../../../schemas/window-manager.js'
 
-const Id = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64))
-const Name = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))
-const App = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(512))
+const Id = text(64)
+const Name = text(200)
+const App = text(512)
 const Purpose = v.picklist(['standard', 'focus'])
 const Axis = v.picklist(['horizontal', 'vertical'])
 const Edge = v.picklist(['left', 'right', 'top', 'bottom', 'center'])

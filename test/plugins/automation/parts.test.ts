@@ -1,44 +1,14 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { seededIds } from '../../../kernel/index.js'
 import { definePlugin, type PluginKernel, turn } from '../../../kernel/plugin.js'
 import type { RunStatus } from '../../../plugins/automation/api.js'
 import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/api.js'
-import { DueHeap } from '../../../plugins/automation/heap.js'
 import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.js'
 import { Pace } from '../../../plugins/automation/pace.js'
 import { deliveryColumns, isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
 import { Events } from '../../../plugins/events/api.js'
 import { boot } from '../../harness/kernel.js'
-
-test('the heap gives what a sorted list gives, whatever is set, moved and deleted', () => {
-  const ids = seededIds(7)
-  const heap = new DueHeap()
-  const model = new Map<string, number>()
-  const first = () => [...model].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))[0]
-  for (let step = 0; step < 20_000; step++) {
-    const key = `k${Math.floor(ids.random() * 60)}`
-    const what = ids.random()
-    if (what < 0.6) {
-      const at = Math.floor(ids.random() * 50)
-      heap.set(key, at)
-      model.set(key, at)
-    } else if (what < 0.8) {
-      heap.delete(key)
-      model.delete(key)
-    } else {
-      const now = Math.floor(ids.random() * 50)
-      const expected = first()
-      const taken = heap.take(now)
-      assert.equal(taken, expected && expected[1] <= now ? { key: expected[0], at: expected[1] } : undefined)
-      if (taken) model.delete(taken.key)
-    }
-    assert.is(heap.size, model.size)
-    assert.is(heap.peek()?.key, first()?.[0])
-    assert.is(heap.get(key), model.get(key))
-  }
-})
 
 const HOUR = 3_600_000
 const utc = (text: string) => Date.parse(text)

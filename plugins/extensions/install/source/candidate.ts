@@ -1,5 +1,6 @@
 import { Fault } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../../errors.js'
+import { leftOutOf } from '../../load/left-out.js'
 import { isAtLeast, type Manifest, manifestFileNames, readManifest } from '../../manifest/manifest.js'
 import { hostMethods } from '../../manifest/permissions.js'
 import { InstallErrors } from '../errors.js'
@@ -33,8 +34,6 @@ export interface Fetching {
 const MARKETPLACE_CONSENTS: ReadonlySet<string> = new Set(
   ['logs', 'memory', 'observe', 'session', 'skills', 'tool'].map(area => `${area}.read`),
 )
-/** Of a working copy, the history and the settings of git stay behind. */
-const LEFT_OUT = ['.git']
 const DIGEST = /^[0-9a-f]+$/i
 const isManifest = (path: string) => (manifestFileNames as readonly string[]).includes(path)
 
@@ -79,7 +78,7 @@ async function readContent(
   switch (source.kind) {
     case 'local_path':
       return source.form === 'folder'
-        ? { tree: await readFolder(source.path, LEFT_OUT) }
+        ? { tree: await readFolder(source.path, await leftOutOf(source.path)) }
         : archive(await readLocalArchive(source.path))
     case 'url':
       return archive(await download(host.clock, source.url))

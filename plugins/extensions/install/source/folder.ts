@@ -2,6 +2,7 @@ import { closeSync, fstatSync } from 'node:fs'
 import { lstat, opendir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf, openRegularFile, readBounded, readRegularFile } from '../../../../kernel/plugin.js'
+import type { LeftOut } from '../../load/left-out.js'
 import { InstallErrors, refused } from '../errors.js'
 import { limits } from './limits.js'
 import { partsOf, type Tree, TreeBuilder } from './tree.js'
@@ -9,22 +10,22 @@ import { partsOf, type Tree, TreeBuilder } from './tree.js'
 /**
  * The tree of a local folder. A link is refused and never followed, also one that takes a folder's place
  * while it is read.
- * @param leftOut names that are passed over wherever they stand
+ * @param leftOut judges what is passed over
  * @throws Fault `extension_source_unreachable`, `extension_content_refused`
  */
-export async function readFolder(folder: string, leftOut: readonly string[] = []): Promise<Tree> {
+export async function readFolder(folder: string, leftOut: LeftOut = () => false): Promise<Tree> {
   const root = await realpath(folder).catch(unreadable(folder))
   const tree = new TreeBuilder()
   await readInto(tree, root, '', leftOut)
   return tree.build(() => true)
 }
 
-async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut: readonly string[]): Promise<void> {
+async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut: LeftOut): Promise<void> {
   const folder = path.join(root, inner)
   const entries = await opendir(folder, { encoding: 'utf8' }).catch(unreadable(folder))
   for await (const { name } of entries) {
-    if (leftOut.includes(name)) continue
     const relative = inner === '' ? name : `${inner}/${name}`
+    if (leftOut(relative)) continue
     // Also a name that is not valid UTF-8 is refused here, for by it nothing is found.
     partsOf(relative)
     const found = await lstat(path.join(root, relative)).catch(unreadable(relative))

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import { shown } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { SourceTier } from '../../manifest/manifest.js'
 import { InstallErrors } from '../errors.js'
@@ -36,7 +37,7 @@ const ARCHIVE = /\.(tar\.gz|tgz)$/i
 export async function sourceOf(request: SourceRequest): Promise<Source> {
   const { source, path: given, slug, version: ref, asset } = request
   if (given !== undefined && slug !== undefined) throw invalid('give either path or slug')
-  if (ref !== undefined && !REF.test(ref)) throw invalid(`${shown(ref)} is no branch, tag or commit`)
+  if (ref !== undefined && !REF.test(ref)) throw invalid(`${safely(ref)} is no branch, tag or commit`)
   switch (source ?? guess(given, slug)) {
     case 'local_path':
       if (ref !== undefined) throw invalid('a folder or archive has no versions to choose from')
@@ -50,7 +51,7 @@ export async function sourceOf(request: SourceRequest): Promise<Source> {
     case 'curated':
       throw invalid('there is no curated catalog to install from', 'install it from its repository')
     default:
-      throw invalid(`${shown(source ?? '')} is no source; there are local_path, url, git and github`)
+      throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git and github`)
   }
 }
 
@@ -89,8 +90,8 @@ async function local(given: string): Promise<Source> {
 }
 
 function gitHub(slug: string, ref: string | undefined, asset: string | undefined): Source {
-  if (!SLUG.test(slug)) throw invalid(`${shown(slug)} is not written owner/repository`)
-  if (asset !== undefined && !ASSET.test(asset)) throw invalid(`the asset ${shown(asset)} is no .tar.gz`)
+  if (!SLUG.test(slug)) throw invalid(`${safely(slug)} is not written owner/repository`)
+  if (asset !== undefined && !ASSET.test(asset)) throw invalid(`the asset ${safely(asset)} is no .tar.gz`)
   if (asset !== undefined && ref === undefined) throw invalid('an asset belongs to a release: give its tag as version')
   return { kind: 'github', slug, ref, asset }
 }
@@ -107,15 +108,15 @@ async function repository(given: string): Promise<string> {
 
 function checkedPath(given: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no path may hold one
-  if (!path.isAbsolute(given) || /[\x00-\x1f]/.test(given)) throw invalid(`${shown(given)} is no absolute path`)
+  if (!path.isAbsolute(given) || /[\x00-\x1f]/.test(given)) throw invalid(`${safely(given)} is no absolute path`)
   return path.resolve(given)
 }
 
 function checkedUrl(given: string, protocols: readonly string[]): string {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (!url || !protocols.includes(url.protocol))
-    throw invalid(`${shown(given)} is no address of one of ${protocols.join(', ')}`)
-  if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${shown(given)} names no host`)
+    throw invalid(`${safely(given)} is no address of one of ${protocols.join(', ')}`)
+  if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${safely(given)} names no host`)
   if (url.password !== '' || (url.username !== '' && url.protocol !== 'ssh:') || url.username.startsWith('-'))
     throw invalid('an address with credentials would be kept: take it without, or use ssh')
   if (url.search !== '' || url.hash !== '')
@@ -128,9 +129,7 @@ export function withoutSecrets(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/s, '')
 }
 
-function shown(text: string): string {
-  return JSON.stringify(withoutSecrets(text).slice(0, 200))
-}
+const safely = (text: string) => shown(withoutSecrets(text))
 
 function invalid(text: string, next?: string) {
   return InstallErrors.extension_source_invalid(text, next === undefined ? {} : { next })

@@ -15,7 +15,7 @@ export class Holder {
     readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
     options: Partial<InstallerOptions> = {},
   ) {
-    const allowUnverified = () => kernel.setting(AllowUnverified)
+    const allowUnverified = () => kernel.config.get(AllowUnverified)
     this.installer = new Installer(kernel, { allowUnverified, ...options })
   }
 

@@ -1,6 +1,8 @@
+type Due = { readonly key: string; readonly at: number }
+
 /** What is due when, the earliest first; one time a key. Setting, deleting and taking the first cost O(log n). */
 export class DueHeap {
-  readonly #heap: { readonly key: string; readonly at: number }[] = []
+  readonly #heap: Due[] = []
   readonly #place = new Map<string, number>()
 
   get size(): number {
@@ -8,7 +10,7 @@ export class DueHeap {
   }
 
   /** The earliest entry; among equal times the smaller key. */
-  peek(): { readonly key: string; readonly at: number } | undefined {
+  peek(): Due | undefined {
     return this.#heap[0]
   }
 
@@ -35,43 +37,40 @@ export class DueHeap {
   }
 
   /** Takes the earliest entry out if it is due at `now`. */
-  take(now: number): { readonly key: string; readonly at: number } | undefined {
+  take(now: number): Due | undefined {
     const first = this.#heap[0]
     if (first === undefined || first.at > now) return undefined
     this.delete(first.key)
     return first
   }
 
-  #put(place: number, entry: { readonly key: string; readonly at: number }): void {
+  #put(place: number, entry: Due): void {
     this.#heap[place] = entry
     this.#place.set(entry.key, place)
   }
 
-  #before(a: number, b: number): boolean {
-    const [x, y] = [this.#heap[a], this.#heap[b]]
-    if (x === undefined || y === undefined) return false
-    return x.at < y.at || (x.at === y.at && x.key < y.key)
-  }
-
-  #swap(a: number, b: number): void {
-    const [x, y] = [this.#heap[a], this.#heap[b]]
-    if (x === undefined || y === undefined) return
-    this.#put(a, y)
-    this.#put(b, x)
-  }
-
   #settle(start: number): void {
+    const before = (a: number, b: number) => isBefore(this.#heap[a], this.#heap[b])
+    const swap = (a: number, b: number) => {
+      const [x, y] = [this.#heap[a], this.#heap[b]] as [Due, Due]
+      this.#put(a, y)
+      this.#put(b, x)
+    }
     let place = start
-    for (let parent = (place - 1) >> 1; place > 0 && this.#before(place, parent); parent = (place - 1) >> 1) {
-      this.#swap(place, parent)
+    for (let parent = (place - 1) >> 1; place > 0 && before(place, parent); parent = (place - 1) >> 1) {
+      swap(place, parent)
       place = parent
     }
     for (;;) {
       const [left, right] = [2 * place + 1, 2 * place + 2]
-      const child = this.#before(right, left) ? right : left
-      if (!this.#before(child, place)) return
-      this.#swap(child, place)
+      const child = before(right, left) ? right : left
+      if (!before(child, place)) return
+      swap(child, place)
       place = child
     }
   }
 }
+
+/** Nothing is before what is not there, nor the other way round. */
+const isBefore = (x: Due | undefined, y: Due | undefined) =>
+  x !== undefined && y !== undefined && (x.at < y.at || (x.at === y.at && x.key < y.key))

@@ -1,0 +1,91 @@
+import type { Db, SqlValue, Tx } from '../contract/db.js'
+import { sqlName } from './text.js'
+
+/** Columns and values that the rows of one history have in common. */
+type Of<R> = { readonly [C in keyof R & string]?: R[C] | undefined }
+
+/** What is to stay. With both, a row goes that is beyond the newest and older as well. */
+export interface Retention {
+  /** So many of the newest rows stay. */
+  readonly newest?: number
+  /** Rows of this time and later stay, in the unit of the time column. */
+  readonly since?: number
+}
+
+export interface HistoryOptions {
+  /** Table of the plugin with a column `seq INTEGER PRIMARY KEY`, the order of its rows. */
+  readonly table: string
+  /** SQL expression of the time of a row, for `since`; default `at`. */
+  readonly time?: string
+  /** SQL condition of the rows that have become history; others are neither counted nor pruned. Default: all. */
+  readonly ended?: string
+}
+
+/**
+ * Rows that are only added, read from the newest on, and pruned by count and age. One table holds many histories: the rows of
+ * one have the same values in the columns that a call names. Names and conditions are the author's, values are bound.
+ */
+export class History<R extends { readonly seq: number }> {
+  readonly #table: string
+
+  constructor(
+    private readonly db: Pick<Db, 'all'>,
+    private readonly options: HistoryOptions,
+  ) {
+    this.#table = sqlName(options.table)
+  }
+
+  /** Adds a row; it is the newest one now. */
+  append(t: Tx, row: Omit<R, 'seq'>): void {
+    const names = Object.keys(row).map(sqlName)
+    const marks = names.map(() => '?')
+    t.run(`INSERT INTO ${this.#table} (${names.join(', ')}) VALUES (${marks.join(', ')})`, Object.values(row))
+  }
+
+  /** The newest row of a history. */
+  newest(of: Of<R>): R | undefined {
+    return this.page(of, { limit: 1 })[0]
+  }
+
+  /** Newest first, at most `limit` (-1: all), of those that are older than the row at `behind`. */
+  page(of: Of<R>, { limit, behind }: { readonly limit: number; readonly behind?: number | undefined }): R[] {
+    const { where, params } = whereOf(of)
+    const sql = `SELECT * FROM ${this.#table} WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT ?`
+    return this.db.all<R>(sql, [...params, behind ?? Number.MAX_SAFE_INTEGER, limit])
+  }
+
+  /** Removes the newest row of a history. */
+  pop(t: Tx, of: Of<R>): void {
+    const { where, params } = whereOf(of)
+    t.run(`DELETE FROM ${this.#table} WHERE seq = (SELECT max(seq) FROM ${this.#table} WHERE ${where})`, params)
+  }
+
+  /** Removes what need not stay of a history; returns how many rows. */
+  prune(t: Tx, of: Of<R>, { newest, since }: Retention): number {
+    if (newest === undefined && since === undefined) return 0
+    const { where, params } = whereOf(of)
+    const { time = 'at', ended = 'true' } = this.options
+    const mine = `${where} AND (${ended})`
+    const conditions: [sql: string, ...params: SqlValue[]][] = [[mine, ...params]]
+    const oldest = `SELECT seq FROM ${this.#table} WHERE ${mine} ORDER BY seq DESC LIMIT 1 OFFSET ?`
+    if (newest !== undefined) conditions.push([`seq <= (${oldest})`, ...params, newest])
+    if (since !== undefined) conditions.push([`(${time}) < ?`, since])
+    const sql = `DELETE FROM ${this.#table} WHERE ${conditions.map(([text]) => text).join(' AND ')}`
+    return t.run(
+      sql,
+      conditions.flatMap(([, ...values]) => values),
+    ).changes
+  }
+
+  /** Removes a history. */
+  forget(t: Tx, of: Of<R>): void {
+    const { where, params } = whereOf(of)
+    t.run(`DELETE FROM ${this.#table} WHERE ${where}`, params)
+  }
+}
+
+function whereOf(of: object): { readonly where: string; readonly params: SqlValue[] } {
+  const given = Object.entries(of).filter(([, value]) => value !== undefined)
+  const where = given.map(([column]) => `${sqlName(column)} = ?`).join(' AND ')
+  return { where: where === '' ? 'true' : where, params: given.map(([, value]) => value as SqlValue) }
+}

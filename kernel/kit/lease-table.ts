@@ -1,0 +1,136 @@
+import { type Clock, iso } from '../contract/clock.js'
+import type { Migration, Reads, Tx } from '../contract/db.js'
+import { defineErrors } from '../contract/errors.js'
+import { shown, sqlName } from './text.js'
+
+/** A key that belongs to one holder until a time, in epoch milliseconds. */
+export interface Lease {
+  readonly key: string
+  readonly holder: string
+  /** Larger with every claim of the key, also after restarts: a resource that has seen a larger one refuses a smaller one. */
+  readonly token: number
+  readonly expiresAt: number
+}
+
+/** What its holder shows. */
+export type LeaseRef = Pick<Lease, 'key' | 'token'>
+
+export const LeaseErrors = defineErrors({
+  lease_held: { status: 409, message: 'somebody else has this lease; try again when it has expired' },
+  lease_lost: { status: 409, message: 'this lease expired or was given up; claim it anew' },
+})
+
+const LEASE = 'key, holder, token, expires_at AS expiresAt'
+
+/**
+ * Leases in a table of the plugin. Every change is part of the caller's transaction, so that what a lease protects is written
+ * together with the proof that it is still held ({@link fence}). A lease that has expired is lost, whether or not somebody has
+ * noticed. When the clock is set back, leases do not live longer: they are counted from the new time on.
+ */
+export class LeaseTable {
+  readonly #table: string
+
+  /** @param table `acme_things_lease`, with the prefix of the plugin */
+  constructor(
+    table: string,
+    private readonly clock: Pick<Clock, 'now'>,
+  ) {
+    this.#table = sqlName(table)
+  }
+
+  /** The migration that makes the table, for the surface of the plugin. */
+  static migration(id: string, table: string): Migration {
+    const name = sqlName(table)
+    // AUTOINCREMENT never gives a number twice, so rows of leases that ended need not be kept for the order of tokens.
+    const sql = `CREATE TABLE ${name} (
+        token INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
+        renewed_at INTEGER NOT NULL, expires_at INTEGER NOT NULL
+      ) STRICT;
+      CREATE INDEX ${name}_expires ON ${name} (expires_at);
+      CREATE INDEX ${name}_renewed ON ${name} (renewed_at);`
+    return { id, sql }
+  }
+
+  /**
+   * Gives a key to a holder for so many milliseconds. Whoever holds it already is refused as well: it cannot be known whether
+   * that is the same process.
+   * @throws Fault `lease_held`, with Retry-After
+   */
+  claim(t: Tx, key: string, holder: string, ttlMs: number): Lease {
+    const now = this.clock.now()
+    const expiresAt = now + checkedTtl(ttlMs)
+    const held = this.#live(t, key)
+    if (held) {
+      const details = { key, holder: held.holder, expires_at: iso(held.expiresAt) }
+      const retryAfter = Math.max(1, Math.ceil((held.expiresAt - now) / 1000))
+      const text = `${shown(key)} is held by ${shown(held.holder)} until ${details.expires_at}`
+      throw LeaseErrors.lease_held(text, { details, retryAfter })
+    }
+    t.run(`DELETE FROM ${this.#table} WHERE key = ?`, [key])
+    const sql = `INSERT INTO ${this.#table} (key, holder, renewed_at, expires_at) VALUES (?, ?, ?, ?) RETURNING ${LEASE}`
+    return t.get<Lease>(sql, [key, holder, now, expiresAt]) as Lease
+  }
+
+  /** The holder's heartbeat: the lease lasts so many milliseconds from now on. @throws Fault `lease_lost` */
+  renew(t: Tx, { key, token }: LeaseRef, ttlMs: number): Lease {
+    const now = this.clock.now()
+    const lease = { ...this.fence(t, { key, token }), expiresAt: now + checkedTtl(ttlMs) }
+    const sql = `UPDATE ${this.#table} SET renewed_at = ?, expires_at = ? WHERE token = ?`
+    t.run(sql, [now, lease.expiresAt, token])
+    return lease
+  }
+
+  /** Proves that a lease is held: called in the transaction of what may be done with it only. @throws Fault `lease_lost` */
+  fence(t: Tx, { key, token }: LeaseRef): Lease {
+    const held = this.#live(t, key)
+    if (held?.token === token) return held
+    throw LeaseErrors.lease_lost(`the lease ${token} of ${shown(key)} is not held any more`, { details: { key } })
+  }
+
+  /** Gives a lease back; false when it was lost before. */
+  release(t: Tx, { key, token }: LeaseRef): boolean {
+    if (this.#live(t, key)?.token !== token) return false
+    return t.run(`DELETE FROM ${this.#table} WHERE token = ?`, [token]).changes > 0
+  }
+
+  /** Takes away what has expired, the oldest first, at most `limit`; for who tells of it. */
+  expire(t: Tx, limit = 100): Lease[] {
+    const now = this.clock.now()
+    this.#correct(t, now)
+    const sql = `SELECT ${LEASE} FROM ${this.#table} WHERE expires_at <= ? ORDER BY expires_at, token LIMIT ?`
+    const expired = t.all<Lease>(sql, [now, limit])
+    for (const { token } of expired) t.run(`DELETE FROM ${this.#table} WHERE token = ?`, [token])
+    return expired
+  }
+
+  /** Who holds a key now. */
+  get(reads: Reads, key: string): Lease | undefined {
+    const sql = `SELECT ${LEASE} FROM ${this.#table} WHERE key = ? AND expires_at > ?`
+    return reads.get<Lease>(sql, [key, this.clock.now()])
+  }
+
+  /** When the next lease expires, in epoch milliseconds: what an alarm is set to. */
+  nextExpiry(reads: Reads): number | undefined {
+    const at = reads.row(`SELECT min(expires_at) FROM ${this.#table}`)?.[0]
+    return typeof at === 'number' ? at : undefined
+  }
+
+  #live(t: Tx, key: string): Lease | undefined {
+    this.#correct(t, this.clock.now(), key)
+    return this.get(t, key)
+  }
+
+  /** Leases that were renewed later than it is now were so before the clock was set back. */
+  #correct(t: Tx, now: number, key?: string): void {
+    t.run(
+      `UPDATE ${this.#table} SET expires_at = expires_at - (renewed_at - ?1), renewed_at = ?1
+       WHERE renewed_at > ?1 AND ifnull(?2, key) = key`,
+      [now, key ?? null],
+    )
+  }
+}
+
+function checkedTtl(ttlMs: number): number {
+  if (Number.isSafeInteger(ttlMs) && ttlMs > 0) return ttlMs
+  throw new RangeError(`a lease lasts a whole number of milliseconds above 0, not ${ttlMs}`)
+}

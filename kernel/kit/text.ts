@@ -1,0 +1,21 @@
+import * as v from 'valibot'
+
+/**
+ * The schema of a text that somebody wrote: trimmed, then `min` to `max` UTF-16 code units long.
+ * @param min 0 admits the empty text
+ */
+export const text = (max: number, min = 1) => v.pipe(v.string(), v.trim(), v.minLength(min), v.maxLength(max))
+
+/**
+ * A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`.
+ */
+export function shown(value: string, max = 200): string {
+  return JSON.stringify(value.length > max ? `${value.slice(0, max)}…` : value)
+}
+
+/** A name that goes into SQL as it is. Throws TypeError for anything but lower-case words. */
+export function sqlName(name: string): string {
+  if (!/^[a-z][a-z0-9_]{0,127}$/.test(name))
+    throw new TypeError(`${JSON.stringify(name)} is no name of a table or column`)
+  return name
+}

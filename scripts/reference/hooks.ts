@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { familyOf, matcherFields, maySync, participationFields } from '../../plugins/hooks/events.js'
+import { inTree } from '../../plugins/index.js'
+import { HookEvent } from '../../schemas/hooks.js'
+import { byName, code, page, table } from './markdown.js'
+import { apis, bracketed, commentBefore } from './sources.js'
+
+export interface PluginHook {
+  readonly plugin: string
+  readonly name: string
+  readonly kind: 'notify' | 'pipeline' | 'gate' | 'guard'
+  readonly type: string
+  readonly comment: string
+}
+
+/** The hooks that plugins show in their `api.ts`. */
+export const pluginHooks = (): PluginHook[] =>
+  apis().flatMap(({ plugin, text }) =>
+    [...text.matchAll(/readonly (\w+): Hook(?=<)/g)].map(match => {
+      const type = bracketed(text, match.index + match[0].length)
+      const comment = commentBefore(text, match.index)
+      return { plugin, name: match[1] as string, kind: kindOf(type), type, comment }
+    }),
+  )
+
+/** What its taps answer is what tells the kinds apart. */
+function kindOf(type: string): PluginHook['kind'] {
+  if (type.endsWith('=> unknown')) return 'notify'
+  if (type.endsWith('=> Promise<Fault | undefined>')) return 'gate'
+  return type.endsWith('=> Fault | undefined') ? 'guard' : 'pipeline'
+}
+
+/** The hooks of the kernel, with what their comments say. */
+function kernelHooks(): string[][] {
+  const file = path.join(import.meta.dirname, '../../kernel/contract/kernel-hooks.ts')
+  const text = readFileSync(file, 'utf8')
+  const taps = text.slice(text.indexOf('export interface KernelTaps'))
+  return [...taps.matchAll(/^ {2}readonly (\w+)\?: (.+)$/gm)].map(({ 1: name = '', 2: type = '', index }) => [
+    code(name),
+    code(type),
+    commentBefore(taps, index),
+  ])
+}
+
+export function hooksPage(): string {
+  const hooks = pluginHooks().map(({ plugin, name, kind, type, comment }) => [
+    plugin,
+    code(name),
+    kind,
+    code(type),
+    comment,
+  ])
+  const programs = HookEvent.options.map(event => {
+    const isParticipation = event.startsWith('network.participation.')
+    const fields = isParticipation ? participationFields : matcherFields[familyOf(event)]
+    return [code(event), maySync(event) ? 'sync, async' : 'async', fields.map(code).join(', ')]
+  })
+  const events = inTree.flatMap(({ name, surface }) => (surface.events ?? []).map(event => [code(event.name), name]))
+  return page(
+    'Hooks and events',
+    `## Hooks of plugins
+
+A tap names the token of the plugin and the hook: ${code('tap(Workspaces, workspaces => workspaces.deleting, self => …)')}. What each kind
+does when a tap fails is in [plugins.md](../plugins.md#hooks).`,
+    table(['plugin', 'hook', 'kind', 'tap', 'meaning'], hooks),
+    `## Hooks of the kernel
+
+Tapped by the surface entry ${code('hooks')}.`,
+    table(['hook', 'tap', 'meaning'], kernelHooks()),
+    `## Events of the journal
+
+Declared on surfaces; ${code('kernel.events.on')} and durable cursors deliver them.`,
+    table(['event', 'plugin'], events.sort(byName(([name = '']) => name))),
+    `## Events that programs hook
+
+For ${code('[[resources.hooks]]')} of a manifest and records of the kind ${code('hook.binding')}. A sync hook is waited for and may refuse or
+change; an async hook is told. A matcher may test the fields of the last column. No plugin of this version fires them: declarations are
+checked and stored.`,
+    table(['event', 'modes', 'matcher fields'], programs),
+  )
+}

@@ -1,0 +1,18 @@
+import { errorsPage } from './errors.js'
+import { hooksPage } from './hooks.js'
+import { hostApiPage } from './host-api.js'
+import { manifestPage } from './manifest.js'
+import { registriesPage } from './registries.js'
+import { settingsPage } from './settings.js'
+
+/** The pages of docs/reference, by the names of their files. */
+export async function pages(): Promise<Record<string, string>> {
+  return {
+    'errors.md': errorsPage(),
+    'hooks.md': hooksPage(),
+    'host-api.md': hostApiPage(),
+    'manifest.md': manifestPage(),
+    'registries.md': registriesPage(),
+    'settings.md': settingsPage(),
+  }
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import type * as v from 'valibot'
+import { KernelSettings } from '../../kernel/index.js'
+import type { Setting } from '../../kernel/plugin.js'
+import { inTree } from '../../plugins/index.js'
+import { durationText } from '../../schemas/duration.js'
+import { jsonOf, membersOf, typeOf } from './json-schema.js'
+import { byName, code, page, table } from './markdown.js'
+import { settingTexts } from './settings-text.js'
+
+export interface SettingRow {
+  readonly path: string
+  readonly type: string
+  readonly fallback: string
+  readonly apply: Setting['apply']
+  readonly owner: string
+  readonly description: string
+}
+
+/** Every path of `config.json`; of a setting that is a table, its members. */
+export const settingRows = (): SettingRow[] => {
+  const kernel = Object.values(KernelSettings).map(setting => ({ owner: 'kernel', setting: setting as Setting }))
+  const plugins = inTree.flatMap(({ name, surface }) =>
+    (surface.settings ?? []).map(setting => ({ owner: name, setting: setting as Setting })),
+  )
+  return [...kernel, ...plugins]
+    .flatMap(({ owner, setting }) => rowsOf(setting).map(row => ({ ...row, owner, apply: setting.apply })))
+    .sort(byName(({ path: at }) => at))
+}
+
+function rowsOf({ path: at, schema, default: value }: Setting): Omit<SettingRow, 'owner' | 'apply'>[] {
+  const json = jsonOf(schema as v.GenericSchema)
+  const text = (key: string, own = '') => own || (settingTexts[key] ?? '')
+  const members = membersOf(json, `${at}.`).filter(({ path: key }) => !/[[<]/.test(key))
+  // A table whose members are one value, a rate limit say, is told of as one.
+  if (members.length === 0 || settingTexts[at] !== undefined)
+    return [
+      { path: at, type: typeOf(json), fallback: shown(value, typeOf(json)), description: text(at, json.description) },
+    ]
+  return members.map(({ path: key, type, description }) => {
+    const member = (value as Record<string, unknown>)[key.slice(at.length + 1)]
+    return { path: key, type, fallback: shown(member, type), description: text(key, description) }
+  })
+}
+
+/** A duration is kept as milliseconds and written as text. */
+function shown(value: unknown, type: string): string {
+  if (typeof value === 'number' && type.startsWith('text'))
+    return code(JSON.stringify(value === 0 ? '0' : durationText(value)))
+  return code(JSON.stringify(value))
+}
+
+const WHEN: Readonly<Record<Setting['apply'], string>> = {
+  live: 'at once',
+  'restart-required': 'at the next start',
+  'session-rebind': 'when it is bound anew',
+}
+
+export function settingsPage(): string {
+  const example = readFileSync(path.join(import.meta.dirname, '../../examples/config.jsonc'), 'utf8').trimEnd()
+  const rows = settingRows().map(({ path: at, type, fallback, apply, owner, description }) => [
+    code(at),
+    type.startsWith('text') && /^`"(0|\d+(ms|s|m|h))"`$/.test(fallback) ? 'duration' : type,
+    fallback,
+    WHEN[apply],
+    owner,
+    description,
+  ])
+  return page(
+    'Settings',
+    `Paths of ${code('config.json')} in the home, JSON with comments; a dot is a level. Durations are written ${code('30s')}, ${code('5m')} or ${code('1h30m')}.
+${code('svc doctor')} lists settings that nobody owns. Settings of an extension stand below ${code('plugins.<vendor>.<name>')}.`,
+    `## Example
+
+A copy of [examples/config.jsonc](../../examples/config.jsonc):
+
+${'```'}json
+${example}
+${'```'}`,
+    '## Paths',
+    table(['path', 'type', 'default', 'a change counts', 'owner', 'meaning'], rows),
+  )
+}

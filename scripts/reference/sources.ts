@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+const folder = path.join(import.meta.dirname, '../../plugins')
+const kit = path.join(import.meta.dirname, '../../kernel/kit')
+
+/** Every source of every plugin. */
+export const pluginSources = (): { readonly plugin: string; readonly file: string; readonly text: string }[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts') && file.includes(path.sep))
+    .sort()
+    .map(file => {
+      const [plugin = '', ...inner] = file.split(path.sep)
+      return { plugin, file: inner.join('/'), text: readFileSync(path.join(folder, file), 'utf8') }
+    })
+
+/** The sources of `svc/kit`. */
+export const kitSources = (): { readonly file: string; readonly text: string }[] =>
+  readdirSync(kit)
+    .sort()
+    .map(file => ({ file, text: readFileSync(path.join(kit, file), 'utf8') }))
+
+/** The `api.ts` of each plugin that has one: what others may import, and the only place where types of hooks are. */
+export const apis = () => pluginSources().filter(({ file }) => file === 'api.ts')
+
+/** The documentation comment that ends where a declaration begins, on one line. */
+export function commentBefore(text: string, at: number): string {
+  const [, inner = ''] = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*$/.exec(text.slice(0, at)) ?? []
+  return inner
+    .replace(/^\s*\*\s?/gm, '')
+    .replace(/\s+/g, ' ')
+    .replace(/\{@link (\w+)\}/g, '`$1`')
+    .trim()
+}
+
+/** The text between a bracket and the one that closes it; `=>` closes none. */
+export function bracketed(text: string, open: number): string {
+  let depth = 0
+  for (let at = open; at < text.length; at++) {
+    if ('<({['.includes(text[at] as string)) depth++
+    if (')}]'.includes(text[at] as string) || (text[at] === '>' && text[at - 1] !== '=')) depth--
+    if (depth === 0)
+      return text
+        .slice(open + 1, at)
+        .replace(/\s+/g, ' ')
+        .trim()
+  }
+  throw new Error('a bracket is not closed')
+}

@@ -1,0 +1,165 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { VirtualClock } from '../../../kernel/index.js'
+import { Alarm, type AlarmWork } from '../../../kernel/kit/alarm.js'
+
+const MINUTE = 60_000
+
+/** An alarm that runs; `fired` has the times, from the start on, and the keys. */
+function scene(options: { batch?: number; setBack?: (ms: number) => void; fails?: number } = {}) {
+  const clock = new VirtualClock()
+  const start = clock.now()
+  const alarm = new Alarm(clock, {
+    retryMs: 5000,
+    ...(options.batch === undefined ? {} : { batch: options.batch }),
+  })
+  const fired: [number, ...string[]][] = []
+  const failed: string[] = []
+  let left = options.fails ?? 0
+  const work: AlarmWork = {
+    fire: async keys => {
+      fired.push([clock.now() - start, ...keys])
+      if (left-- > 0) throw new Error('no')
+    },
+    failed: (error, keys) => failed.push(`${(error as Error).message} ${keys}`),
+    ...(options.setBack ? { setBack: async ms => options.setBack?.(ms) } : {}),
+  }
+  const stop = new AbortController()
+  const done = alarm.run(stop.signal, work)
+  const end = async () => {
+    stop.abort()
+    await done
+    assert.is(clock.pending, 0, 'timers are left')
+  }
+  return { clock, start, alarm, fired, failed, end }
+}
+
+test('keys fire at their times, the earliest first, once', async () => {
+  const { clock, start, alarm, fired, end } = scene()
+  alarm.set('b', start + 2000)
+  alarm.set('a', start + 2000)
+  alarm.set('c', start + 1000)
+  alarm.set('never', start + 500)
+  alarm.set('never', undefined)
+  assert.is(alarm.size, 3)
+  assert.is(alarm.next, start + 1000)
+  await clock.advance(10_000)
+  assert.equal(fired, [
+    [1000, 'c'],
+    [2000, 'a', 'b'],
+  ])
+  assert.is(alarm.next, undefined)
+  await end()
+})
+
+test('what is set while the alarm sleeps is noticed, earlier or later', async () => {
+  const { clock, start, alarm, fired, end } = scene()
+  alarm.set('a', start + 30_000)
+  await clock.advance(1000)
+  alarm.set('b', start + 2000)
+  await clock.advance(1500)
+  alarm.set('a', start + 40_000)
+  await clock.advance(MINUTE)
+  assert.equal(fired, [
+    [2000, 'b'],
+    [40_000, 'a'],
+  ])
+  await end()
+})
+
+test('a batch fires so many together, and the rest right behind it', async () => {
+  const { clock, start, alarm, fired, end } = scene({ batch: 2 })
+  for (const key of ['a', 'b', 'c', 'd', 'e']) alarm.set(key, start + 1000)
+  await clock.advance(1000)
+  assert.equal(fired, [
+    [1000, 'a', 'b'],
+    [1000, 'c', 'd'],
+    [1000, 'e'],
+  ])
+  await end()
+})
+
+test('with nothing set there is no timer', async () => {
+  const { clock, start, alarm, end } = scene()
+  await clock.advance(0)
+  assert.is(clock.pending, 0)
+  alarm.set('a', start + 1000)
+  await clock.advance(0)
+  assert.is(clock.pending, 1)
+  alarm.set('a', undefined)
+  await clock.advance(0)
+  assert.is(clock.pending, 0)
+  await end()
+})
+
+test('a clock that is set forward is noticed within a minute', async () => {
+  const { clock, start, alarm, fired, end } = scene()
+  alarm.set('a', start + 600 * MINUTE)
+  await clock.advance(1000)
+  clock.jump(700 * MINUTE)
+  await clock.advance(MINUTE)
+  assert.equal(
+    fired.map(([, key]) => key),
+    ['a'],
+  )
+  await end()
+})
+
+test('a clock that is set back does not fire anything early, and is told of before anything fires', async () => {
+  const told: number[] = []
+  const { clock, start, alarm, fired, end } = scene({ setBack: ms => told.push(ms) })
+  alarm.set('a', start + 2 * MINUTE)
+  await clock.advance(1000)
+  clock.jump(-10 * MINUTE)
+  await clock.advance(5 * MINUTE)
+  assert.equal(fired, [])
+  assert.is(told.length, 1)
+  assert.ok((told[0] ?? 0) > 8 * MINUTE && (told[0] ?? 0) <= 10 * MINUTE, String(told[0]))
+  await clock.advance(8 * MINUTE)
+  assert.equal(fired, [[2 * MINUTE, 'a']])
+  await end()
+})
+
+test('who wants to know of a clock set back learns it also while nothing is set', async () => {
+  const told: number[] = []
+  const { clock, end } = scene({ setBack: ms => told.push(ms) })
+  await clock.advance(MINUTE)
+  clock.jump(-10 * MINUTE)
+  await clock.advance(MINUTE)
+  assert.is(told.length, 1)
+  await end()
+})
+
+test('keys whose work failed come again later, but for those that were set meanwhile', async () => {
+  const { clock, start, alarm, fired, failed, end } = scene({ fails: 1 })
+  alarm.set('a', start + 1000)
+  alarm.set('b', start + 1000)
+  await clock.advance(2000)
+  alarm.set('b', start + 20_000)
+  await clock.advance(30_000)
+  assert.equal(failed, ['no a,b'])
+  assert.equal(fired, [
+    [1000, 'a', 'b'],
+    [6000, 'a'],
+    [20_000, 'b'],
+  ])
+  await end()
+})
+
+test('an alarm whose signal aborts while it is told of the clock ends at once', async () => {
+  const stop = new AbortController()
+  const clock = new VirtualClock()
+  const alarm = new Alarm(clock, { retryMs: 1000 })
+  const done = alarm.run(stop.signal, {
+    fire: async () => {},
+    failed: () => {},
+    setBack: async () => stop.abort(),
+  })
+  await clock.advance(1000)
+  clock.jump(-10 * MINUTE)
+  await clock.advance(MINUTE)
+  await done
+  assert.is(clock.pending, 0)
+})
+
+test.run()

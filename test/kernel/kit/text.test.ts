@@ -1,0 +1,35 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { settingsSection } from '../../../kernel/kit/settings.js'
+import { shown, text } from '../../../kernel/kit/text.js'
+
+test('a text is trimmed before it is measured', () => {
+  assert.is(v.parse(text(3), '  abc\n'), 'abc')
+  assert.not.ok(v.is(text(3), 'abcd'))
+  assert.not.ok(v.is(text(3), '   '))
+  assert.is(v.parse(text(3, 0), '   '), '')
+  assert.not.ok(v.is(text(3), 3))
+})
+
+test('a foreign text is shown in quotation marks, escaped and cut', () => {
+  assert.is(shown('a "b"\n'), '"a \\"b\\"\\n"')
+  assert.is(shown('x'.repeat(200)), JSON.stringify('x'.repeat(200)))
+  assert.is(shown('x'.repeat(201)), JSON.stringify(`${'x'.repeat(200)}…`))
+  assert.is(shown('abcdef', 3), '"abc…"')
+  assert.is(shown('\u001b[31m'), '"\\u001b[31m"')
+})
+
+test('the settings of a section share its path and the moment at which they take effect', () => {
+  const setting = settingsSection({ path: 'limits', section: 'general', apply: 'live' })
+  const schema = v.number()
+  assert.equal(setting('max_open', schema, 5), {
+    path: 'limits.max_open',
+    section: 'general',
+    schema,
+    default: 5,
+    apply: 'live',
+  })
+})
+
+test.run()

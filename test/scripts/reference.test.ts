@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { inTree } from '../../plugins/index.js'
+import { pluginHooks } from '../../scripts/reference/hooks.js'
+import { manifestKeys } from '../../scripts/reference/manifest.js'
+import { manifestTexts } from '../../scripts/reference/manifest-text.js'
+import { pages } from '../../scripts/reference/pages.js'
+import { registries } from '../../scripts/reference/registries.js'
+import { settingRows } from '../../scripts/reference/settings.js'
+import { settingTexts } from '../../scripts/reference/settings-text.js'
+import { pluginSources } from '../../scripts/reference/sources.js'
+import { boot, temporaryFolder } from '../harness/kernel.js'
+
+const root = path.join(import.meta.dirname, '../..')
+const folder = path.join(root, 'docs/reference')
+
+test('the committed pages are those that the code gives', async () => {
+  const made = await pages()
+  assert.equal(readdirSync(folder).sort(), Object.keys(made).sort())
+  for (const [name, text] of Object.entries(made)) {
+    const committed = readFileSync(path.join(folder, name), 'utf8')
+    assert.ok(committed === text, `docs/reference/${name} is out of date; run: npm run docs:reference`)
+  }
+})
+
+test('every key of the manifest and every setting says what it means', () => {
+  const silent = [...manifestKeys(), ...settingRows()].filter(({ description }) => description === '')
+  assert.equal(
+    silent.map(({ path: at }) => at),
+    [],
+  )
+  const paths = new Set([...manifestKeys(), ...settingRows()].map(({ path: at }) => at))
+  assert.equal(
+    Object.keys({ ...manifestTexts, ...settingTexts }).filter(at => !paths.has(at)),
+    [],
+    'a text for what is not there',
+  )
+})
+
+test('every registry and every hook of a plugin is told of', () => {
+  const declared = inTree.flatMap(({ surface }) => (surface.declares ?? []).map(({ registry }) => registry))
+  assert.equal(
+    registries()
+      .map(({ id }) => id)
+      .sort(),
+    declared.sort(),
+  )
+  // Each hook that a plugin makes is shown in its `api.ts`, or nobody could tap it.
+  const made = pluginSources().flatMap(({ plugin, text }) =>
+    [...text.matchAll(/hooks\s*\.(?:notify|pipeline|gate|guard)\s*(?:<[^(]*>)?\(\s*'(\w+)'/g)].map(
+      ([, name]) => `${plugin} ${name}`,
+    ),
+  )
+  const shown = pluginHooks().map(({ plugin, name }) => `${plugin} ${name}`)
+  assert.ok(made.length >= 7, `${made.length} hooks are made`)
+  assert.equal(
+    made.filter(name => !shown.includes(name)),
+    [],
+  )
+})
+
+test('a daemon takes the example of a configuration', async () => {
+  const home = await temporaryFolder('home')
+  await writeFile(path.join(home, 'config.json'), readFileSync(path.join(root, 'examples/config.jsonc')))
+  const { kernel, close } = await boot({ home, plugins: [...inTree] })
+  try {
+    const values = kernel.host.settings().map(({ entry }) => entry.path)
+    assert.ok(values.includes('automation.timezone'))
+  } finally {
+    await close()
+  }
+})
+
+test.run()

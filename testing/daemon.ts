@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { exchange, readText } from '../client/exchange.js'
+import { readManifest } from '../plugins/extensions/api.js'
+import type { Extension } from '../schemas/extensions.js'
+import type { Reply } from './extension.js'
+import { EventReader, type StreamOptions } from './stream.js'
+
+/** Milliseconds until a daemon has to answer, and to have ended; many times what it takes, for the machine may be busy. */
+const READY_MS = 60_000
+const END_MS = 20_000
+const LOOK_MS = 25
+/** Characters of output that are kept for messages. */
+const KEPT = 64 * 1024
+/** Signals that do not end a process. */
+const STAYS: readonly string[] = ['SIGSTOP', 'SIGCONT']
+
+export interface DaemonOptions {
+  /** Absolute; it is kept. Default: a temporary folder, which is removed. */
+  readonly home?: string
+  /** `config.json`: its text, or its value, in which `http.port` is 0 unless it says otherwise. */
+  readonly config?: string | Readonly<Record<string, unknown>>
+  /** Variables beside PATH, HOME and SVC_HOME. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Folders of extensions that are linked into the home before the start; they run before `startDaemon` resolves. */
+  readonly extensions?: readonly string[]
+}
+
+/** What a command of `svc` printed, and its exit code; null when a signal ended it. */
+export interface Ran {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A daemon in a process of its own, for what a kernel in the test's process cannot show: `kill -9`, a restart, the command line. */
+export class StartedDaemon {
+  #child: ChildProcess | undefined
+  #output = ''
+  /** The daemon before did not end by itself: what it started may still run, and only the next daemon knows of it. */
+  #wasKilled = false
+  readonly #extensions: string[] = []
+  readonly #streams = new Set<EventReader>()
+  readonly #removeAtExit = () => {
+    this.#child?.kill('SIGKILL')
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  private constructor(
+    readonly home: string,
+    /** Temporary: the folder of the user lies in it, and the home unless it was given. */
+    private readonly folder: string,
+    private readonly env: Readonly<Record<string, string>>,
+  ) {
+    process.once('exit', this.#removeAtExit)
+  }
+
+  static async start(options: DaemonOptions = {}): Promise<StartedDaemon> {
+    const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-daemon-')))
+    const home = options.home ?? path.join(folder, 'home')
+    const user = path.join(folder, 'user')
+    const env = { PATH: process.env.PATH ?? '', HOME: user, SVC_HOME: home, ...options.env }
+    const self = new StartedDaemon(home, folder, env)
+    try {
+      for (const each of [user, path.join(home, 'extensions')]) await mkdir(each, { recursive: true, mode: 0o700 })
+      if (options.config !== undefined || options.home === undefined)
+        await writeFile(path.join(home, 'config.json'), configText(options.config))
+      for (const extension of options.extensions ?? []) {
+        const { name } = await readManifest(extension)
+        await symlink(path.resolve(extension), path.join(home, 'extensions', name), 'dir')
+        self.#extensions.push(name)
+      }
+      await self.#start()
+      await self.#untilExtensionsRun()
+      return self
+    } catch (error) {
+      await self.stop().catch(() => {})
+      throw error
+    }
+  }
+
+  /** Of the process that runs now. @throws Error when none does */
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error('the daemon does not run')
+    return this.#child.pid
+  }
+
+  /** What it wrote last: the log, on standard output. */
+  get output(): string {
+    return this.#output
+  }
+
+  /** A request over its Unix socket. @throws Error of the connection, when nobody answers */
+  readonly request = async (method: string, url: string, body?: unknown): Promise<Reply> => {
+    const response = await exchange({ socket: this.#socket }, { method, path: url, body })
+    const text = await readText(response)
+    const isJson = text !== '' && /\bjson\b/.test(response.headers['content-type'] ?? '')
+    const { statusCode: status = 0, headers } = response
+    return { status, headers, body: isJson ? JSON.parse(text) : text === '' ? undefined : text }
+  }
+
+  /** Opens a stream of server-sent events; closed with the daemon at the latest. */
+  readonly stream = async (url: string, options: StreamOptions = {}): Promise<EventReader> => {
+    const reader = await EventReader.open({ socket: this.#socket }, url, options)
+    this.#streams.add(reader)
+    return reader
+  }
+
+  /** Runs `svc` with these arguments on this home; it does not have to succeed. */
+  readonly cli = (...args: string[]): Promise<Ran> => {
+    const child = spawn(process.execPath, [program(), ...args], {
+      cwd: this.folder,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const out = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', text => {
+        out[name] += text
+      })
+    }
+    return new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', code => resolve({ code, ...out }))
+    })
+  }
+
+  /** Sends a signal, and waits for the end of the process where that signal ends it. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const child = this.#child
+    if (!child) throw new Error('the daemon does not run')
+    child.kill(signal)
+    if (!STAYS.includes(signal)) await ended(child)
+  }
+
+  /** Starts it again on the same home; one that runs is stopped before. */
+  async restart(): Promise<void> {
+    await this.#end()
+    await this.#start()
+    await this.#untilExtensionsRun()
+  }
+
+  /**
+   * Ends it, and whatever it started, and removes what `startDaemon` made. After a `kill` it is started once more, for only a
+   * daemon of this home knows which processes are left of the one before.
+   */
+  async stop(): Promise<void> {
+    for (const stream of this.#streams) stream.close()
+    try {
+      if (this.#wasKilled) await this.#start().catch(() => {})
+      await this.#end()
+    } finally {
+      this.#child?.kill('SIGKILL')
+      process.removeListener('exit', this.#removeAtExit)
+      await rm(this.folder, { recursive: true, force: true })
+    }
+  }
+
+  get #socket(): string {
+    return path.join(this.home, 'daemon.sock')
+  }
+
+  async #start(): Promise<void> {
+    this.#output = ''
+    const child = spawn(process.execPath, [program(), 'daemon', 'start', '--foreground'], {
+      cwd: this.home,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', text => {
+        this.#output = (this.#output + text).slice(-KEPT)
+      })
+    }
+    child.once('exit', (_code, signal) => {
+      if (this.#child === child) this.#child = undefined
+      this.#wasKilled = signal !== null
+    })
+    const end = performance.now() + READY_MS
+    while (!(await this.#answers())) {
+      if (this.#child !== child) throw new Error(`the daemon ended before it was ready:\n${this.#output}`)
+      if (performance.now() > end)
+        throw new Error(`the daemon is not ready after ${READY_MS / 1000} s:\n${this.#output}`)
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+    }
+  }
+
+  async #answers(): Promise<boolean> {
+    const reply = await this.request('GET', '/api/status/identity').catch(() => undefined)
+    // Another process of this home is not this daemon.
+    return reply?.status === 200 && reply.body.daemon.pid === this.#child?.pid
+  }
+
+  /** A daemon is ready before it has loaded its extensions. */
+  async #untilExtensionsRun(): Promise<void> {
+    const end = performance.now() + READY_MS
+    for (const name of this.#extensions) {
+      for (;;) {
+        const { status, body } = await this.request('GET', `/api/extensions/${name}`)
+        const { state, last_error } = (status === 200 ? body.extension : {}) as Partial<Extension>
+        if (state === 'active' || state === 'disabled') break
+        if (state === 'error' || performance.now() > end)
+          throw new Error(`${name} does not run: ${last_error ?? state ?? body.error}`)
+        await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+      }
+    }
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child
+    if (!child) return
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    await ended(child)
+  }
+}
+
+/** Waits for the end of a process; one that does not end is killed, and that is an error. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>(resolve => {
+    timer = setTimeout(() => resolve('late'), END_MS)
+  })
+  const exit = new Promise(resolve => child.once('exit', resolve))
+  const how = await Promise.race([exit, late]).finally(() => clearTimeout(timer))
+  if (how !== 'late') return
+  child.kill('SIGKILL')
+  throw new Error(`the daemon (pid ${child.pid}) did not end within ${END_MS / 1000} s`)
+}
+
+function configText(config: DaemonOptions['config'] = {}): string {
+  if (typeof config === 'string') return config
+  return JSON.stringify({ ...config, http: { port: 0, ...(config.http as object | undefined) } })
+}
+
+/** `svc` of the package that this code is part of. */
+function program(): string {
+  let folder = path.dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)
+    folder = path.dirname(folder)
+  const file = path.join(folder, 'dist', 'bin', 'svc')
+  if (!existsSync(file)) throw new Error(`${file} is missing; npm run build makes it`)
+  return file
+}
