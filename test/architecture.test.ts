@@ -27,10 +27,11 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
   'kernel/disk-guard.ts': 'makes a new file with O_EXCL',
   'kernel/verify.ts': 'copies what was opened as a regular file before',
-  'kernel/spawn/inspect.ts': 'reads /proc',
+  'kernel/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
   'kernel/http/peers.ts': 'reads /proc',
-  'kernel/spawn/cgroup.ts': 'reads /proc and writes the files of a cgroup',
+  'plugins/processes/inspect.ts': 'reads /proc',
+  'plugins/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
   'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
   'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
@@ -300,20 +301,23 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'pid, kill and platform only in kernel/spawn and kernel/lock',
+    says: 'pid, kill and platform only in plugins/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
-        ? /^kernel\/(spawn\.ts|spawn\/|lock\.ts)/.test(s.file)
+        ? /^(plugins\/processes\/|kernel\/lock\.ts$)/.test(s.file)
           ? []
           : used(s, /\bprocess\.(pid|kill|platform)\b/g)
         : [],
-    mutants: [['kernel/host/a.ts', 'process.kill(1)']],
+    mutants: [
+      ['kernel/host/a.ts', 'process.kill(1)'],
+      ['plugins/a/b.ts', 'process.pid'],
+    ],
   },
   {
-    says: 'time, chance and processes come from the kernel',
+    says: 'time and chance come from the kernel, processes from plugins/processes',
     broken: s =>
-      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|spawn|lock)\.ts|^kernel\/spawn\//.test(s.file)) ||
-      inside(s.file, 'plugins')
+      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock)\.ts$/.test(s.file)) ||
+      (inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes'))
         ? [
             ...used(
               s,
@@ -433,13 +437,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1164, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1133, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7143,
+    standsAt: 6247,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
