@@ -7,12 +7,16 @@ import { ErrorBody } from '../../schemas/kernel/error.js'
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
 
-/** A schema as JSON Schema. A body is what is sent; a query is what it stands for, since on the wire all of it is text. */
+/**
+ * A schema as JSON Schema. A body is what is sent; a query is what it stands for, since on the wire all of it is text. Rules that
+ * are code (`check`) and trimming have no counterpart and are left out.
+ */
 export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 'reply'): Record<string, unknown> {
   const { $schema: _, ...converted } = toJsonSchema(schema, {
     typeMode: part === 'body' ? 'input' : 'output',
     target: 'draft-2020-12',
     errorMode: 'throw',
+    ignoreActions: ['check', 'trim'],
   }) as Record<string, unknown>
   return converted
 }

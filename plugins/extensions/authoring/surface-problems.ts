@@ -1,9 +1,11 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import { isDropIn, isSchema, KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
 
-/** What a person writes, as far as a schema can say it: rules that are code are left out. */
-const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions: ['check', 'trim'] }
-const READ: ConversionConfig = { typeMode: 'output' }
+/** What a schema can say: rules that are code are left out, as in the OpenAPI document. */
+const ignoreActions = ['check', 'trim']
+/** What a person writes. */
+const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions }
+const READ: ConversionConfig = { typeMode: 'output', ignoreActions }
 
 /** What of a surface could not be told to others, or not be registered; nothing of it is run. */
 export function surfaceProblems({ name, requires, replaces, surface }: Plugin): string[] {

@@ -111,6 +111,21 @@ test('a drop-in whose schema no document can tell fails by name, and says which 
   await svc.close()
 })
 
+test('a text that is trimmed, or checked by code, is described without that', async () => {
+  const text = v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1),
+    v.check(value => value !== 'no'),
+  )
+  const svc = await boot({ plugins: [things, plugin('vendor.trims', [more('/api/ext/trims', text)])] })
+  const { body } = await svc.request('GET', '/api/openapi.json')
+  const { schema } =
+    (body as Document).paths['/api/ext/trims']?.get?.responses[200]?.content?.['application/json'] ?? {}
+  assert.equal(schema, { type: 'string', minLength: 1 })
+  await svc.close()
+})
+
 interface Branch {
   readonly leaf?: string | undefined
   readonly under?: readonly Branch[] | undefined

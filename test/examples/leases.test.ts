@@ -1,0 +1,15 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+
+const file = path.join(import.meta.dirname, '../../examples/extensions/acme.leases/main.test.mjs')
+
+test('the tests of acme.leases pass as its author runs them', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--test', file]).catch(error => error)
+  assert.match(stdout, /^# fail 0$/m, stdout)
+  assert.match(stdout, /^# pass 7$/m, stdout)
+})
+
+test.run()
