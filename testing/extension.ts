@@ -18,7 +18,7 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A reply as it came, its body from JSON. */
+/** A reply as it came, its body from JSON where it is JSON, else as text. */
 export interface Reply {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of any shape
@@ -97,10 +97,12 @@ export class StartedExtension {
   /** As the operator on the Unix socket. */
   readonly request = (method: string, url: string, body?: unknown): Promise<Reply> =>
     this.time.during(
-      this.kernel.inject({ method, url, ...(body === undefined ? {} : { body }) }).then(({ status, body: text }) => ({
-        status,
-        body: text === '' ? undefined : JSON.parse(text),
-      })),
+      this.kernel
+        .inject({ method, url, ...(body === undefined ? {} : { body }) })
+        .then(({ status, headers, body: text }) => ({
+          status,
+          body: text === '' ? undefined : /json/.test(String(headers['content-type'])) ? JSON.parse(text) : text,
+        })),
     )
 
   /** The extension as `svc extension info` shows it. */
