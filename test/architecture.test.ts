@@ -443,7 +443,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 6247,
+    standsAt: 6258,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
