@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
 import { JobKind, RunCreated } from '../plugins/automation/api.js'
+import { Events } from '../plugins/events/api.js'
 import { automation, base, daemon, resources, workspaces } from '../plugins/index.js'
 import { Reconcile } from '../plugins/reconcile/api.js'
 import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
@@ -63,7 +64,7 @@ const sessions = definePlugin({
   service: async () => NoSessions,
 }).surface({})
 
-const needs = { automation: { id: 'automation@1' }, reconcile: Reconcile }
+const needs = { automation: { id: 'automation@1' }, events: Events, reconcile: Reconcile }
 const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_job: string) => {} }
 const observer = definePlugin({
   name: 'observer',
@@ -73,7 +74,7 @@ const observer = definePlugin({
     class {
       constructor(kernel: PluginKernel<typeof needs>) {
         seen.kernel = kernel
-        kernel.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id))
+        kernel.needs.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id))
       }
     },
 }).surface({})

@@ -6,6 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createKernel, definePlugin, type PluginKernel } from '../kernel/index.js'
+import { Events } from '../plugins/events/api.js'
 import { LogRing } from '../plugins/extensions/load/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest/manifest.js'
 import { SubprocessRuntime, SubprocessSettings, subprocessHost } from '../plugins/extensions/subprocess/index.js'
@@ -41,13 +42,14 @@ createInterface({ input: bare.stdout }).on('line', line => waiting.shift()?.(lin
 const handlers = {
   /** @param root folder of an extension that answers `provide_tools` */
   async start(root: string): Promise<void> {
-    let own: PluginKernel | undefined
+    let own: PluginKernel<{ events: typeof Events }> | undefined
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
+      requires: { events: Events },
       service: async () =>
         class {
-          constructor(kernel: PluginKernel) {
+          constructor(kernel: PluginKernel<{ events: typeof Events }>) {
             own = kernel
           }
         },
@@ -67,9 +69,13 @@ const handlers = {
       tier: 'user',
       digest: '',
     } as const
-    runtime = new SubprocessRuntime(subprocessHost(own as unknown as PluginKernel), extension, {
-      logs: new LogRing('epoch', (own as unknown as PluginKernel).clock),
-    })
+    runtime = new SubprocessRuntime(
+      subprocessHost(own as unknown as PluginKernel<{ events: typeof Events }>),
+      extension,
+      {
+        logs: new LogRing('epoch', (own as unknown as PluginKernel<{ events: typeof Events }>).clock),
+      },
+    )
     await runtime.start()
   },
 

@@ -1,5 +1,5 @@
 import type { Tx } from '../kernel/contract/db.js'
-import { eventMigrations } from '../kernel/events/rows.js'
+import { eventMigrations } from '../plugins/events/rows.js'
 import type { NativeDatabase } from './native.js'
 
 /** What the daemon does most; the same statements on both sides. */

@@ -8,7 +8,6 @@ import type { DropIns, HostView } from './contract/host-view.js'
 import type { Ids } from './contract/ids.js'
 import type { Plugin } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
-import type { EventLog } from './events/log.js'
 import { hookFactory } from './hooks/index.js'
 import { collected, type KernelHooks } from './hooks/kernel-hooks.js'
 import type { PluginTables } from './host/tables.js'
@@ -28,7 +27,6 @@ export interface KernelParts {
   readonly db: Db
   readonly disk: DiskRoom
   readonly records: RecordStore
-  readonly events: EventLog
   readonly report: Report
   readonly spawner: Spawner
   readonly config: LiveConfig
@@ -48,6 +46,7 @@ export function bindKernel(
   const { home, env, clock, ids, disk, records, host, report, config } = parts
   const { name, version } = plugin
   const { scope, tables } = tapper
+  const settings = config.bind(scope, (hook, error) => report({ owner: name, hook, error }))
   return {
     name,
     version,
@@ -62,7 +61,6 @@ export function bindKernel(
     db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.flatMap(({ prefixes }) => prefixes) }),
     disk,
     records,
-    events: parts.events.bind(name, scope),
     host,
     request: parts.request,
     dropIns: parts.dropIns(name),
@@ -75,14 +73,9 @@ export function bindKernel(
     },
     report: (owner, hook, error) => report({ owner, hook, error }),
     file: (...path) => textFile(home.path(...path), { room: disk.room }),
-    setting: entry => config.get(entry),
-    onSetting: (entry, fn) => {
-      const hook = `setting ${entry.path}`
-      scope.defer(
-        hook,
-        config.onChange(entry, fn, error => report({ owner: name, hook, error })),
-      )
-    },
+    config: settings,
+    setting: settings.get,
+    onSetting: settings.onChange,
     collect: token => collected(parts.hooks, token),
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }

@@ -12,12 +12,9 @@ import type { Report } from './contract/hook.js'
 import type { HostView } from './contract/host-view.js'
 import type { InjectReply, InjectRequest } from './contract/inject.js'
 import { isDropIn } from './contract/plugin.js'
-import { PluginFailed, PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 import type { Home } from './contract/plugin-kernel.js'
 import type { Setting } from './contract/surface.js'
 import { DiskGuard } from './disk-guard.js'
-import { EventLog, eventLimits } from './events/log.js'
-import { tellOfRecords } from './events/record-events.js'
 import { checkSocketPath, discovery, prepareHome } from './home.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
 import { dropInsFor } from './host/drop-ins.js'
@@ -74,22 +71,24 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
-    const config = await LiveConfig.read(
-      { file: textFile(home.config), path: home.config, clock, log: (level, msg) => say(level, msg) },
-      [...Object.values(KernelSettings), ...surfaces] as Setting[],
-    )
-    undo.push(() => config.close())
-    const disabled = config.get(KernelSettings.disabled)
-    const { safeMode } = options
-    const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
-    const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
-    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
+    // None of them says anything before the configuration tells from which level on.
     const write = (line: LogLine) => {
       if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
     }
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const disk = new DiskGuard(home, clock, say, options.freeBytes)
     const { room } = disk
+    const file = textFile(home.config, { room })
+    const config = await LiveConfig.read({ file, path: home.config, env: options.env ?? {}, clock, log: say }, [
+      ...Object.values(KernelSettings),
+      ...surfaces,
+    ] as Setting[])
+    undo.push(() => config.close())
+    const disabled = config.get(KernelSettings.disabled)
+    const { safeMode } = options
+    const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
+    const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
+    for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
     options.locked?.()
@@ -106,7 +105,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     undo.push(() => store.close())
     store.share(inheritedBy(options.plugins))
-    store.migrate('kernel', [...processMigrations, ...EventLog.migrations, ...RecordStore.migrations])
+    store.migrate('kernel', [...processMigrations, ...RecordStore.migrations])
     const db = store.db
     const faults = new FaultLog(clock, write)
     const { report } = faults
@@ -134,9 +133,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const scope = new OwnedScope('kernel', clock)
     undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
     const hooks = kernelHooks(report, clock)
-    const events = new EventLog(db, clock, ids, report, { dir: home.path('events'), room }, eventLimits(config))
-    undo.push(() => events.close())
-    tellOfRecords(hooks, scope, events)
     const records = new RecordStore(db, clock, hooks, scope)
     runServices(hooks, scope, clock, ids, report)
     const [{ Transport }, { attachTransport }] = await http
@@ -153,7 +149,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       unrouted: () => collected(hooks, Collected.unrouted),
       failed: (owner, where, error) => report({ owner, hook: where, error }),
       checkReplies: options.checkReplies ?? false,
+      hooks,
       maxStreams: () => config.get(KernelSettings.maxStreams),
+      allowedHosts: () => config.get(KernelSettings.allowedHosts),
+      authenticator: config.get(KernelSettings.authenticator),
       warn: text => say('warn', text),
       ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })
@@ -183,7 +182,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
           version,
         )
       },
-      config: () => config.state(),
+      config: () => config.values.state(),
     }
     const parts = {
       home,
@@ -194,7 +193,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       db,
       disk,
       records,
-      events,
       report,
       spawner,
       request: transport.inject.bind(transport),
@@ -210,19 +208,14 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
-        config.adopt(name, settings)
-        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
+        config.values.adopt(name, settings)
+        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.values.disown(name))
       },
       consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
       kernelFor: (plugin, needs, tapper) =>
         bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
-      changed: (name, state) => {
-        const type =
-          state.status === 'active' ? PluginLoaded : state.status === 'failed' ? PluginFailed : PluginUnloaded
-        const payload = { name, status: state.status, ...(state.status === 'failed' ? { error: state.error } : {}) }
-        void db.tx(t => events.emit(t, type, payload, { subject: name })).catch(() => {})
-      },
+      changed: (name, state) => hooks.changed.call(name, state),
     })
     disk.onHealed(
       () =>
@@ -241,7 +234,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
     if (disk.writable) await host.startWaiting()
-    events.start()
 
     const doors = options.listen ?? []
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)

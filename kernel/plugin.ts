@@ -5,6 +5,8 @@ export type { Awaitable } from './contract/awaitable.js'
 export { type BoundReconciler, Collected } from './contract/bound.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
+export * from './contract/config.js'
+export type { ConfigState } from './contract/config-state.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
 export type { DiskRoom, Room } from './contract/disk.js'
 export {
@@ -16,18 +18,7 @@ export {
   KernelErrors,
   messageOf,
 } from './contract/errors.js'
-export {
-  type DayCount,
-  type DurableCursor,
-  type EmitOptions,
-  type EventFilter,
-  type Events,
-  type EventType,
-  event,
-  type GapEvent,
-  isGap,
-  type StoredEvent,
-} from './contract/event.js'
+export { type EventType, event } from './contract/event.js'
 export type {
   Contribution,
   Gate,
@@ -52,7 +43,7 @@ export {
 export type { Ids } from './contract/ids.js'
 export type { InjectReply, InjectRequest } from './contract/inject.js'
 export type { Journal, JournalRecord } from './contract/journal.js'
-export type { Change, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
+export type { Change, Exchange, Identified, Incoming, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
 export { KIND_NAME, type Kind, kind, type RecordScope } from './contract/kind.js'
 export {
   type Consumer,
@@ -64,7 +55,6 @@ export {
   perConsumer,
   type ServiceClass,
 } from './contract/plugin.js'
-export { PluginLoaded, PluginUnloaded } from './contract/plugin-events.js'
 export type {
   Home,
   KernelStart,
@@ -90,11 +80,13 @@ export type {
 export * from './contract/route.js'
 export type { Scope } from './contract/scope.js'
 export * from './contract/surface.js'
+export type { TextFile } from './contract/text-file.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { issueText } from './issue-text.js'
 export { openJournal } from './journal/index.js'
 export { backoff } from './kit/backoff.js'
+export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'
 export { type Rate, TokenBucket } from './kit/rate.js'
 export {
@@ -107,6 +99,5 @@ export {
 } from './kit/read-file.js'
 export { recordToWire } from './kit/resource-kind.js'
 export { onBehalfOf } from './on-behalf.js'
-export { canonicalJson } from './records/canonical.js'
 export { within } from './scope.js'
 export { mapInTurns, turn } from './turn.js'

@@ -5,6 +5,7 @@ import automation from './automation/index.js'
 import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
+import events from './events/index.js'
 import extensions from './extensions/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
@@ -26,6 +27,7 @@ export {
   bridges,
   bundles,
   daemon,
+  events,
   extensions,
   heartbeats,
   hooks,
@@ -43,7 +45,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [journals, reconcile]
+export const base: readonly Plugin[] = [events, journals, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -68,7 +70,7 @@ export const inTree: readonly Plugin[] = [
 ]
 
 /** Names of the plugins without which a boot stops. */
-export const critical = ['daemon', 'reconcile', 'resources'] as const
+export const critical = ['daemon', 'events', 'journals', 'reconcile', 'resources'] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {

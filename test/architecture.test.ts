@@ -378,7 +378,6 @@ for (const rule of rules) {
 const MOST_FILES = 20
 /** Folders with more, and why. */
 const CROWDED: Readonly<Record<string, string>> = {
-  kernel: 'its rooms are being cut',
   'kernel/contract': 'its rooms are being cut',
   bench: 'one file for each program that is measured',
 }
@@ -432,13 +431,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1097, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1165, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7575,
+    standsAt: 7262,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -1,5 +1,5 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
-import type { CliArgument, CliShorthand, Route } from '../../kernel/contract/route.js'
+import { type CliArgument, type CliShorthand, isSchema, type Route } from '../../kernel/contract/route.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
@@ -12,12 +12,16 @@ export function describeRoutes(routes: readonly Route[]): RouteCommand[] {
 
 function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteCommand {
   const where = `${route.method} ${route.path} (svc ${cli.path})`
+  if (route.body && !isSchema(route.body)) throw new Error(`${where}: a command sends JSON, and this route takes bytes`)
   const hidden = new Set(Object.keys(cli.find ?? {}))
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]): Parameter => {
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
-  const members = [...membersOf(route.query, 'query'), ...membersOf(route.body, 'body')].map(member => {
+  const members = [
+    ...membersOf(route.query, 'query'),
+    ...membersOf(isSchema(route.body) ? route.body : undefined, 'body'),
+  ].map(member => {
     return { ...member, option: cli.options?.[member.name] ?? member.option }
   })
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))

@@ -1,11 +1,17 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock, Timer } from '../contract/clock.js'
-import type { ConfigState } from '../contract/config-state.js'
-import { Fault, messageOf } from '../contract/errors.js'
-import { isDropIn } from '../contract/plugin.js'
+import {
+  type Config,
+  type ConfigChange,
+  ConfigErrors,
+  type ConfigWritten,
+  type WriteOptions,
+} from '../contract/config.js'
+import { messageOf } from '../contract/errors.js'
+import type { Scope } from '../contract/scope.js'
 import type { Setting } from '../contract/surface.js'
 import type { TextFile } from '../contract/text-file.js'
-import { Config } from './index.js'
+import { draftOf } from './draft.js'
+import { LayeredConfig, type Source, sourceOf } from './layered.js'
 
 /** A burst of writes, or a write by temporary file and rename, is one change. Milliseconds. */
 const SETTLE_MS = 100
@@ -17,95 +23,112 @@ const WATCH_AFTER_MS = 500
 export interface LiveConfigOptions {
   readonly file: TextFile
   readonly path: string
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
   readonly log: (level: 'info' | 'warn' | 'error', text: string) => void
 }
 
-/**
- * The configuration of a running kernel. A `live` value follows the file; any other stays what it was when its owner read it
- * first. A file that is not valid changes nothing.
- */
+/** The configuration of a running kernel: reads and writes its files. One that is not valid changes nothing. */
 export class LiveConfig {
-  #known: readonly Setting[] = []
-  #text = ''
-  #current: Config
-  #problem: string | undefined
-  readonly #fixed = new Map<string, unknown>()
-  readonly #taps = new Set<{ readonly entry: Setting; readonly tell: (value: never) => void }>()
   #timer: Timer | undefined
-  #reading: Promise<void> = Promise.resolve()
+  #wake: (() => void) | undefined
+  #busy: Promise<unknown> = Promise.resolve()
   #unwatch: (() => Promise<void>) | undefined
   #closed = false
 
-  private constructor(private readonly options: LiveConfigOptions) {
-    this.#current = Config.parse('', options.path, [])
-  }
+  private constructor(
+    private readonly options: LiveConfigOptions,
+    readonly values: LayeredConfig,
+  ) {}
 
   /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
   static async read(options: LiveConfigOptions, known: readonly Setting[]): Promise<LiveConfig> {
-    const config = new LiveConfig(options)
-    config.#text = (await options.file.read()) ?? ''
-    config.#own(known)
-    return config
+    const base = sourceOf(options.file, options.path)
+    base.text = (await options.file.read()) ?? ''
+    return new LiveConfig(options, new LayeredConfig(base, options.env, known))
   }
 
-  get<T>(entry: Setting<T>): T {
-    if (entry.apply === 'live') return this.#current.get(entry)
-    if (!this.#fixed.has(entry.path)) this.#fixed.set(entry.path, this.#current.get(entry))
-    return this.#fixed.get(entry.path) as T
+  get<T>(entry: Setting<T>, overlay?: string): T {
+    return this.values.get(entry, overlay)
   }
 
-  /** Calls `fn` with each later value of a `live` setting, until the returned function is called. */
-  onChange<T>(entry: Setting<T>, fn: (value: T) => void, failed: (error: unknown) => void): () => void {
-    const tell = (value: T): void => {
-      try {
-        fn(value)
-      } catch (error) {
-        failed(error)
+  /** Changes a layer, or nothing. See {@link Config.write}. */
+  write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
+    const { overlay } = options
+    return this.#alone(async () => {
+      const source = this.values.source(overlay)
+      const text = await this.#textOf(source)
+      this.values.take(source, text)
+      this.#checkUnchanged(options)
+      const draft = draftOf(this.values, changes, overlay)
+      const written = draft.plan.changes.length > 0
+      if (written) {
+        // What somebody saves between this look and the rename is lost: nothing can lock out an editor.
+        if (((await source.file.read()) ?? '') !== text)
+          throw this.#changed(`somebody else writes ${source.where}`, overlay)
+        await source.file.write(draft.text)
+        this.values.take(source, draft.text)
       }
+      const { active, desired: hash } = this.values.hashes(overlay)
+      return { ...draft.plan, written, generation: this.values.generation, active, hash }
+    })
+  }
+
+  /** Reads all files again. */
+  reload(): Promise<void> {
+    return this.#alone(async () => {
+      for (const source of this.values.sources) await this.#reread(source)
+    })
+  }
+
+  /** Adds an overlay until the returned function is called. */
+  async overlay(id: string, file: TextFile, where: string): Promise<() => void> {
+    const source = sourceOf(file, where, id)
+    this.values.add(id, source)
+    await this.#alone(() => this.#reread(source))
+    this.values.settle()
+    return () => this.values.remove(id)
+  }
+
+  /** The configuration as a plugin has it: what it taps or adds goes with its scope. */
+  bind(scope: Scope, failed: (where: string, error: unknown) => void): Config {
+    const { values } = this
+    return {
+      get generation() {
+        return values.generation
+      },
+      hashes: values.hashes.bind(values),
+      get: values.get.bind(values),
+      explain: values.explain.bind(values),
+      state: values.state.bind(values),
+      onChange: (entry, fn, overlay) => {
+        const where = `setting ${entry.path}`
+        const tell = (value: Parameters<typeof fn>[0]) => {
+          try {
+            fn(value)
+          } catch (error) {
+            failed(where, error)
+          }
+        }
+        scope.defer(where, values.onChange(entry, overlay, tell))
+      },
+      plan: (changes, overlay) => draftOf(values, changes, overlay).plan,
+      write: this.write.bind(this),
+      reload: this.reload.bind(this),
+      overlay: async (id, file, where) => scope.defer(`overlay ${id}`, await this.overlay(id, file, where)),
     }
-    const tap = { entry: entry as Setting, tell }
-    this.#taps.add(tap)
-    return () => this.#taps.delete(tap)
   }
 
-  state(): ConfigState {
-    const pending = this.#known
-      .filter(({ path }) => this.#fixed.has(path))
-      .filter(entry => !isDeepStrictEqual(this.#fixed.get(entry.path), this.#current.get(entry)))
-      .map(({ path }) => path)
-    return { unowned: this.#current.unowned, pending, ...(this.#problem ? { problem: this.#problem } : {}) }
-  }
-
-  /**
-   * Takes the paths of a plugin that starts, now or again; it reads them anew.
-   * @throws Fault `config_invalid`, `setting_misplaced` when a drop-in names a path that is not below `plugins.<name>`
-   */
-  adopt(plugin: string, entries: readonly Setting[]): void {
-    const below = `plugins.${plugin}.`
-    const astray = isDropIn(plugin) && entries.find(({ path }) => !path.startsWith(below))
-    if (astray) throw new Fault('setting_misplaced', 500, `${astray.path} is not below ${below}`)
-    for (const { path } of entries) this.#fixed.delete(path)
-    // Another version of a drop-in has its own.
-    const others = isDropIn(plugin) ? this.#known.filter(({ path }) => !path.startsWith(below)) : this.#known
-    const known = [...others, ...entries.filter(entry => !others.includes(entry))]
-    if (known.length !== this.#known.length || known.some(entry => !this.#known.includes(entry))) this.#own(known)
-  }
-
-  /** The paths of a drop-in that leaves are nobody's: what the file says there is kept for when it comes back. */
-  disown(plugin: string): void {
-    this.#own(this.#known.filter(({ path }) => !path.startsWith(`plugins.${plugin}.`)))
-  }
-
-  /** Follows the file from now on. */
+  /** Follows the file from now on. An overlay is read again by {@link reload}. */
   watch(): void {
     this.#later(WATCH_AFTER_MS, async () => {
       const { watch } = await import('chokidar')
       if (this.#closed) return
       const watcher = watch(this.options.path, { ignoreInitial: true, depth: 0 })
       this.#unwatch = () => watcher.close()
-      watcher.on('all', () => this.#later(SETTLE_MS, () => this.#reread()))
-      watcher.on('ready', () => this.#later(0, () => this.#reread()))
+      const look = () => this.#reread(this.values.source(undefined))
+      watcher.on('all', () => this.#later(SETTLE_MS, look))
+      watcher.on('ready', () => this.#later(0, look))
       watcher.on('error', error => this.options.log('warn', `config.json is not watched: ${messageOf(error)}`))
     })
   }
@@ -113,46 +136,67 @@ export class LiveConfig {
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
-    await this.#reading
+    this.#wake?.()
+    await this.#busy
     await this.#unwatch?.()
   }
 
-  #own(known: readonly Setting[]): void {
-    this.#current = Config.parse(this.#text, this.options.path, known)
-    this.#known = known
-  }
-
-  /** One look is planned at a time, the last one asked for, and one is under way at a time. */
+  /** One look is planned at a time, the last one asked for. */
   #later(ms: number, work: () => Promise<void>): void {
     this.#timer?.cancel()
     if (this.#closed) return
-    this.#timer = this.options.clock.timeout(ms, () => {
-      this.#reading = this.#reading.then(work).catch(error => this.#refuse(messageOf(error)))
-    })
+    this.#timer = this.options.clock.timeout(ms, () => void this.#alone(work).catch(() => {}))
   }
 
-  async #reread(believed = false): Promise<void> {
-    const text = (await this.options.file.read()) ?? ''
-    if (text.trim() === '' && this.#text.trim() !== '' && !believed) {
-      this.#later(EMPTY_MS, () => this.#reread(true))
+  /** One reads or writes at a time. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#busy.then(work)
+    this.#busy = result.catch(() => {})
+    return result
+  }
+
+  async #textOf({ file, text: known }: Source): Promise<string> {
+    const text = (await file.read()) ?? ''
+    if (text.trim() !== '' || known.trim() === '' || this.#closed) return text
+    await new Promise<void>(resolve => {
+      const timer = this.options.clock.timeout(EMPTY_MS, resolve)
+      this.#wake = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+    return this.#closed ? known : ((await file.read()) ?? '')
+  }
+
+  /** A refused text is not kept: with it a plugin that starts later could not be given its values. */
+  async #reread(source: Source): Promise<void> {
+    const { log } = this.options
+    const name = source.overlay === undefined ? 'config.json' : source.where
+    const before = source.problem
+    try {
+      this.values.take(source, await this.#textOf(source))
+    } catch (error) {
+      source.problem = messageOf(error)
+      if (source.problem !== before) log('error', `${name} changes nothing: ${source.problem}`)
       return
     }
-    const before = this.#current
-    // A refused text is not kept: with it a plugin that starts later could not be given its values.
-    this.#current = Config.parse(text, this.options.path, this.#known)
-    this.#text = text
-    if (this.#problem !== undefined) this.options.log('info', 'config.json is valid again')
-    this.#problem = undefined
-    const { pending } = this.state()
-    if (pending.length > 0) this.options.log('warn', `config.json: ${pending.join(', ')} wait for the next start`)
-    for (const { entry, tell } of [...this.#taps]) {
-      const value = this.#current.get(entry)
-      if (!isDeepStrictEqual(value, before.get(entry))) tell(value as never)
-    }
+    if (before !== undefined) log('info', `${name} is valid again`)
+    const { pending } = this.values.state(source.overlay)
+    if (pending.length > 0) log('warn', `${name}: ${pending.join(', ')} wait for the next start`)
   }
 
-  #refuse(problem: string): void {
-    if (problem !== this.#problem) this.options.log('error', `config.json changes nothing: ${problem}`)
-    this.#problem = problem
+  #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
+    const { generation } = this.values
+    if (ifGeneration !== undefined && ifGeneration !== generation)
+      throw this.#changed(`generation ${ifGeneration} is over, this is ${generation}`, overlay)
+    if (ifHash !== undefined && ifHash !== this.values.hashes(overlay).desired) throw this.#changed(undefined, overlay)
+  }
+
+  /** With what is true instead, for who tries again. */
+  #changed(message: string | undefined, overlay: string | undefined) {
+    const { active, desired: hash } = this.values.hashes(overlay)
+    return ConfigErrors.config_changed(message, {
+      details: { generation: String(this.values.generation), active, hash },
+    })
   }
 }

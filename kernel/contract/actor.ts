@@ -21,11 +21,13 @@ export interface Actor {
   /** Kinds and kinds of scope; empty or absent is everything for an operator or daemon and nothing for an extension. */
   readonly grantedKinds?: readonly string[]
   readonly grantedScopes?: readonly RecordScope['kind'][]
+  /** How a request of it came: `uds`, `http`, `web` (a page of this daemon), or what an authenticator calls its own way. */
+  readonly origin?: string
   /** Id of the request or event that led here; travels into events as their `cause`. */
   readonly cause?: string
 }
 
-/** The actor of both listeners and of `inject`. */
+/** Who owns the daemon: the actor of the Unix socket, of `inject`, and of the own user's connections over loopback TCP. */
 export const operator: Actor = {
   kind: 'daemon',
   id: 'daemon-control',
@@ -37,4 +39,24 @@ export const operator: Actor = {
 export function pluginActor(name: string): Actor {
   const party = { kind: 'daemon', id: name }
   return { kind: 'daemon', id: name, owner: party, source: party }
+}
+
+/** Whoever calls a public route and is known to nobody: reads and writes no record. */
+export const anonymous: Actor = {
+  kind: 'extension',
+  id: 'anonymous',
+  owner: { kind: 'extension', id: 'anonymous' },
+  source: { kind: 'extension', id: 'anonymous' },
+}
+
+/** Whether a value can be believed to be an actor; for what comes from code that nobody type-checked. */
+export function isActor(value: unknown): value is Actor {
+  const { kind, id, owner, source } = Object(value) as Partial<Actor>
+  const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
+  return (
+    ['operator', 'daemon', 'extension'].includes(kind ?? '') &&
+    typeof id === 'string' &&
+    isParty(owner) &&
+    isParty(source)
+  )
 }

@@ -82,6 +82,11 @@ export const KernelErrors = defineErrors({
     message: 'over TCP the daemon answers only to the user that it runs as',
     next: 'run svc as the user of the daemon, which uses its Unix socket',
   },
+  identity_required: {
+    status: 401,
+    message: 'the daemon does not know who makes this request',
+    next: 'send what the plugin that authenticates asks for, or use the Unix socket',
+  },
   forbidden: { status: 403, message: 'this actor may not do that' },
   cross_site: {
     status: 403,

@@ -31,12 +31,12 @@ export interface Pipeline<V, A extends readonly unknown[] = []> extends Hook<Pip
   run(value: V, ...args: A): Promise<V>
 }
 
-export type GateTap<A extends readonly unknown[]> = (...args: A) => Promise<Fault | undefined>
+export type GateTap<A extends readonly unknown[], R = never> = (...args: A) => Awaitable<Fault | R | undefined>
 
 /** Asks taps that may have to wait whether something may happen. A tap refuses with a fault; one that fails refuses too. */
-export interface Gate<A extends readonly unknown[]> extends Hook<GateTap<A>> {
-  /** The first refusal, or nothing. */
-  ask(...args: A): Promise<Fault | undefined>
+export interface Gate<A extends readonly unknown[], R = never> extends Hook<GateTap<A, R>> {
+  /** The first answer, or nothing. */
+  ask(...args: A): Promise<Fault | R | undefined>
 }
 
 export type GuardTap<A extends readonly unknown[]> = (t: Tx, ...args: A) => Fault | undefined

@@ -1,9 +1,12 @@
+import type { Actor } from './actor.js'
 import type { Awaitable } from './awaitable.js'
 import type { Tx } from './db.js'
 import type { Fault } from './errors.js'
+import type { PluginState } from './host-view.js'
 import type { RecordScope } from './kind.js'
 import type { Plugin } from './plugin.js'
 import type { RecordChange } from './record.js'
+import type { Door, Route } from './route.js'
 
 /** One change of what runs: a boot, or a plugin that is loaded, reloaded or unloaded. */
 export interface Change {
@@ -31,6 +34,38 @@ export interface Written {
   event?: string
 }
 
+/** A request at the door, before anything of it is believed. */
+export interface Incoming {
+  /** `req_` and 16 hex. */
+  readonly id: string
+  readonly door: Door
+  readonly method: string
+  /** Path and query as they were sent. */
+  readonly url: string
+  /** By lower-case names. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Of the other end of a TCP connection, which may be a proxy; trust goes by the door, never by this. */
+  readonly remoteAddress: string | undefined
+}
+
+/** A request whose caller is known. */
+export interface Identified extends Incoming {
+  readonly actor: Actor
+}
+
+/** A request that is over: answered, refused, or left by its caller. */
+export interface Exchange extends Incoming {
+  /** Path template of its route, and the plugin that serves it; absent where no route matched. */
+  readonly path?: string
+  readonly owner?: string
+  /** Absent where nobody was identified. */
+  readonly actor?: Actor
+  /** Absent where the caller went before the reply began. */
+  readonly status?: number
+  /** From its head to the end of the reply, for a stream as long as that was open. */
+  readonly milliseconds: number
+}
+
 /**
  * Functions of a plugin on the hooks of the kernel; `self` is its service. The host taps them in plan order, and they go with
  * the plugin. What a failure means stands at each.
@@ -46,8 +81,20 @@ export interface KernelTaps<S> {
   readonly projected?: (self: S, change: Change) => Awaitable<void>
   /** Background loops of a change are started. A throw is the plugin's fault; the change goes on. */
   readonly running?: (self: S, change: Change) => Awaitable<void>
+  /** A plugin changed state after the boot, or failed. A throw is reported. */
+  readonly changed?: (self: S, name: string, state: PluginState) => void
   /** Plugins are about to be released. A throw is the plugin's fault; they are released all the same. */
   readonly leaving?: (self: S, leaving: Leaving) => Awaitable<void>
+  /**
+   * Says who makes a request over TCP, or refuses it; `undefined` leaves that to the next, and nobody's answer is a 401. While a
+   * plugin taps this, the daemon's own user is not known by its user id any more. Not asked about the Unix socket. A throw
+   * refuses.
+   */
+  readonly authenticate?: (self: S, incoming: Incoming) => Awaitable<Actor | Fault | undefined>
+  /** Refuses a request for a route, before its body is read. A throw refuses. */
+  readonly admit?: (self: S, incoming: Identified, route: Route) => Awaitable<Fault | undefined>
+  /** A request is over. A throw is logged. */
+  readonly replied?: (self: S, exchange: Exchange) => void
   /** Refuses a record scope, inside the transaction. A throw refuses. */
   readonly scope?: (self: S, t: Tx, scope: RecordScope) => Fault | undefined
   /** Refuses a change of a record, inside the transaction, by the name of its kind; `*` is asked for every kind. A throw refuses. */

@@ -1,8 +1,8 @@
 import type { Actor } from './actor.js'
 import type { Clock } from './clock.js'
+import type { Config } from './config.js'
 import type { Db } from './db.js'
 import type { DiskRoom } from './disk.js'
-import type { Events } from './event.js'
 import type { Contribution, Hook, HookFactory } from './hook.js'
 import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
@@ -53,7 +53,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   /** Whether there is room to write; what works in the background asks it before it begins. */
   readonly disk: DiskRoom
   readonly records: Records
-  readonly events: Events
   readonly host: HostView
   readonly dropIns: DropIns
   readonly hooks: HookFactory
@@ -65,6 +64,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   report(owner: string, where: string, error: unknown): void
   /** A small text file below the home, written durably and atomically. */
   file(...path: string[]): TextFile
+  /** The configuration: values of settings, where they come from, what changes would come to, writing them. */
+  readonly config: Config
   /** Value of a setting that this plugin owns. */
   setting<T>(entry: Setting<T>): T
   /** Told of every later value of a `live` setting, while the plugin is loaded. */

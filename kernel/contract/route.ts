@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type * as v from 'valibot'
 import type { Actor } from './actor.js'
 import type { Awaitable } from './awaitable.js'
@@ -12,8 +13,36 @@ type Schema = v.GenericSchema
 type Input<S> = S extends Schema ? v.InferInput<S> : undefined
 type Output<S> = S extends Schema ? v.InferOutput<S> : undefined
 
-/** Replies by status: a schema, or `null` where the body is empty; 101 has that of the messages of a WebSocket. */
-export type Replies = { readonly [status: number]: Schema | null }
+/**
+ * A body that is not decoded: `raw` is handed over whole as a Buffer, `stream` as a Readable whose reading sets the pace of the
+ * sender. Content types without parameters; `image/*` and `*\/*` stand for many.
+ */
+export interface BytesBody {
+  readonly as: 'raw' | 'stream'
+  readonly types: readonly string[]
+}
+
+/** A reply that is not JSON. Its content type is the first of these, or what its headers say. */
+export interface BytesReply {
+  readonly as: 'bytes'
+  readonly types: readonly string[]
+}
+
+/** The body of such a reply; one that is iterated over is asked for more as fast as the caller reads. */
+export type Bytes = string | Uint8Array | AsyncIterable<string | Uint8Array>
+
+/** Replies by status: a schema, bytes, or `null` where the body is empty; 101 has that of the messages of a WebSocket. */
+export type Replies = { readonly [status: number]: Schema | BytesReply | null }
+
+/** JSON by its schema, or bytes as they came. */
+export type RouteBody = Schema | BytesBody
+
+type BodyOf<B> = B extends BytesBody ? (B['as'] extends 'raw' ? Buffer : Readable) : Output<B>
+type ReplyOf<R> = R extends BytesReply ? Bytes : R extends Schema ? Input<R> : undefined
+
+/** Whether a body or reply is JSON, decoded or checked by a schema. */
+export const isSchema = (declared: unknown): declared is Schema =>
+  typeof declared === 'object' && declared !== null && !('as' in declared)
 
 /** Which door a request came through; trust goes by it, never by an address. */
 export type Door = 'socket' | 'tcp' | 'inject'
@@ -22,7 +51,7 @@ export type Door = 'socket' | 'tcp' | 'inject'
 export interface RouteRequest<P extends string, Q, B> {
   readonly params: { readonly [N in PathNames<P>]: string }
   readonly query: Output<Q>
-  readonly body: Output<B>
+  readonly body: BodyOf<B>
   /** Lower-case names; only what the route declares. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly actor: Actor
@@ -65,7 +94,7 @@ export interface SocketReply {
 export type RouteReply<R extends Replies> = {
   [S in Exclude<keyof R & number, 101>]: {
     readonly status: S
-    readonly body: R[S] extends Schema ? Input<R[S]> : undefined
+    readonly body: ReplyOf<R[S]>
     readonly headers?: Readonly<Record<string, string>>
   }
 }[keyof R & number]
@@ -135,7 +164,7 @@ export interface RouteDefinition<
   S,
   P extends string,
   Q extends Schema | undefined,
-  B extends Schema | undefined,
+  B extends RouteBody | undefined,
   R extends Replies,
 > {
   readonly method: Method
@@ -155,6 +184,8 @@ export interface RouteDefinition<
   readonly errors?: readonly number[]
   /** Content type of the 2xx reply; default application/json. */
   readonly contentType?: string
+  /** How the route tells of faults where that is not `{ error, code, details }`. */
+  readonly faults?: { readonly reply: Schema | BytesReply; readonly body: (fault: Fault) => unknown }
   /**
    * Schema of each {@link Frame}; only a route that has it gives event streams: always when they are its content type,
    * else to those that accept them.
@@ -162,12 +193,16 @@ export interface RouteDefinition<
   readonly frames?: Schema
   /** Status of a query or body that does not match its schema; default 400. */
   readonly invalid?: 400 | 422
-  /** Bytes; default 1 MiB. */
+  /** Bytes of a body, of a stream counted as they arrive; default 1 MiB. */
   readonly bodyLimit?: number
   /** Doors that serve the route; default both. */
   readonly listeners?: 'both' | 'socket' | 'tcp'
   /** Refused over TCP when the listener is bound beyond loopback. */
   readonly privileged?: boolean
+  /** Also serves callers whom nobody knows, as {@link anonymous}: it tells by itself whom it serves, by a signature say. */
+  readonly public?: boolean
+  /** A GET that a link or redirect of another site may lead a browser to. It changes nothing that its caller has no secret for. */
+  readonly navigation?: boolean
   /** Goes on while the disk is full: it stops or frees something. Reading always does. */
   readonly essential?: boolean
   readonly cli?: RouteCli
@@ -181,7 +216,7 @@ export interface RouteDefinition<
 
 /** A route with its types erased, as the registry holds it. */
 export interface Route<S = unknown>
-  extends Omit<RouteDefinition<S, string, Schema | undefined, Schema | undefined, Replies>, 'handle' | 'before'> {
+  extends Omit<RouteDefinition<S, string, Schema | undefined, RouteBody | undefined, Replies>, 'handle' | 'before'> {
   readonly before?: (self: S, request: never) => Awaitable<void>
   readonly handle: (self: S, request: never) => Awaitable<unknown>
 }
@@ -192,14 +227,18 @@ export function routeOf<S>() {
     const P extends string,
     R extends Replies,
     Q extends Schema | undefined = undefined,
-    B extends Schema | undefined = undefined,
+    B extends RouteBody | undefined = undefined,
   >(
     definition: RouteDefinition<S, P, Q, B, R>,
   ): Route<S> => definition as unknown as Route<S>
 }
 
 /** Replies of the usual shapes. */
-export const ok = <B>(body: B) => ({ status: 200 as const, body })
+export const ok = <B>(body: B, headers: Readonly<Record<string, string>> = {}) => ({
+  status: 200 as const,
+  body,
+  headers,
+})
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
 export const noContent = () => ({ status: 204 as const, body: undefined })

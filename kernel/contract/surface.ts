@@ -31,6 +31,12 @@ export interface Setting<T = unknown> {
   readonly default: T
   /** When a change takes effect: at once, at the next start, or for what is started from then on. */
   readonly apply: 'live' | 'restart-required' | 'session-rebind'
+  /** Its value is a map of named things: layers are merged by name, each thing as a whole. Default: the strongest layer alone. */
+  readonly merge?: 'by-name'
+  /** An overlay may say it too. Overlays may come with what somebody else wrote: nothing that guards the daemon allows one. */
+  readonly overlay?: true
+  /** Variable that decides it for as long as the daemon runs: JSON, or a text as it is. */
+  readonly env?: string
 }
 
 /** A contribution to a registry that some plugin declares. */

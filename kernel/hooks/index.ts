@@ -11,7 +11,7 @@ import type { Tx } from '../contract/db.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
-import type { TapCell } from './tap-cell.js'
+import type { Guarding, TapCell } from './tap-cell.js'
 import { AsyncTapped, Tapped } from './tapped.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
@@ -181,24 +181,38 @@ export class Pipeline<V, A extends readonly unknown[] = []>
   }
 }
 
-/** See the contract. */
-export class Gate<A extends readonly unknown[]>
-  extends AsyncTapped<GateTap<A>, AsyncSeriesBailHook<[A], Fault, WithCell<GateTap<A>>>>
-  implements contract.Gate<A>
+/** See the contract. One that is made with `isAnswer` also takes answers which are no refusal. */
+export class Gate<A extends readonly unknown[], R = never>
+  extends AsyncTapped<GateTap<A, R>, AsyncSeriesBailHook<[A], Fault | R, WithCell<GateTap<A, R>>>>
+  implements contract.Gate<A, R>
 {
-  ask(...args: A): Promise<Fault | undefined> {
+  constructor(
+    name: string,
+    guarding: Guarding,
+    private readonly isAnswer: (value: unknown) => value is R = (_): _ is R => false,
+  ) {
+    super(name, guarding)
+  }
+
+  ask(...args: A): Promise<Fault | R | undefined> {
     return this.hook.promise(args)
   }
 
-  protected make() {
-    return new AsyncSeriesBailHook<[A], Fault, WithCell<GateTap<A>>>(['args'])
+  /** The same; `done` is called at once when no tap has to wait. */
+  askNow(args: A, done: (answer: Fault | R | undefined) => void): void {
+    this.hook.callAsync(args, (_, answer) => done(answer))
   }
 
-  protected guarded(cell: TapCell<GateTap<A>>) {
-    return (args: A, done: Done<Fault>) =>
-      this.bounded(cell, args, (failed, value) =>
-        done(null, decided(failed, value, cell.owner, this.name, this.report)),
-      )
+  protected make() {
+    return new AsyncSeriesBailHook<[A], Fault | R, WithCell<GateTap<A, R>>>(['args'])
+  }
+
+  protected guarded(cell: TapCell<GateTap<A, R>>) {
+    return (args: A, done: Done<Fault | R>) =>
+      this.bounded(cell, args, (failed, value) => {
+        const isAnswer = !failed && this.isAnswer(value)
+        done(null, isAnswer ? value : decided(failed, value, cell.owner, this.name, this.report))
+      })
   }
 }
 
@@ -236,7 +250,9 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   if (!failed && (value === undefined || value instanceof Fault)) return value
   // Nobody waits for it any more.
   if (value instanceof Promise) value.catch(() => {})
-  const error = failed ? value : new TypeError('a gate or guard answers with a fault or undefined, a guard at once')
+  const error = failed
+    ? value
+    : new TypeError('a gate or guard answers with what it declares, a fault or undefined, a guard at once')
   report({ owner, hook, error })
   if (error instanceof Fault) return error
   return new Fault('hook_failed', 500, `${owner} failed to decide ${hook}: ${messageOf(error)}`, { cause: error })

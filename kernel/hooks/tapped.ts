@@ -42,6 +42,10 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
     return this.#cells.length
   }
 
+  has(owner: string): boolean {
+    return this.#cells.some(cell => cell.owner === owner)
+  }
+
   /** An empty hook of tapable. */
   protected abstract make(): H
 

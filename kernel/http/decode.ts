@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../contract/errors.js'
-import type { Route } from '../contract/route.js'
+import { isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../issue-text.js'
 
 /** Decodes the query; parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
@@ -19,9 +20,10 @@ export function decodeQuery(route: Route, query: unknown): unknown {
   return decode(route, 'query', route.query, query)
 }
 
-/** Decodes the body; `undefined` for a route without one. */
+/** Decodes the body; `undefined` for a route without one. Bytes stay what they are. */
 export function decodeBody(route: Route, body: unknown): unknown {
   if (!route.body) return undefined
+  if (!isSchema(route.body)) return body ?? (route.body.as === 'raw' ? Buffer.alloc(0) : Readable.from([]))
   if (body === undefined) {
     if (route.bodyOptional) return undefined
     throw refusal({ ...route, invalid: 400 }, 'body', { body: 'missing; send JSON with content-type application/json' })

@@ -1,22 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { type Actor, operator } from '../contract/actor.js'
-import type { Awaitable } from '../contract/awaitable.js'
+import { type Actor, anonymous } from '../contract/actor.js'
 import type { BoundRoute } from '../contract/bound.js'
-import { type Fault, faultOf, KernelErrors } from '../contract/errors.js'
+import type { Clock } from '../contract/clock.js'
+import { Fault, KernelErrors } from '../contract/errors.js'
 import type { Ids } from '../contract/ids.js'
 import type { InjectReply, InjectRequest } from '../contract/inject.js'
-import type { Door, Route, SocketReply, StreamReply } from '../contract/route.js'
+import type { Route } from '../contract/route.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { Admission, Call } from './admission.js'
-import { checked, checkReply, type PlainReply } from './check-reply.js'
-import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
-import { errorBody, translated } from './fault-reply.js'
-import { readJson } from './json-body.js'
-import { jsonPayload } from './json-payload.js'
-import { EVENT_STREAM, eventWire, type StreamHub, type Wire } from './streams.js'
+import type { Arrival } from './arrival.js'
+import { AUTHENTICATOR } from './authentication.js'
+import { bodyOf, readBodies } from './body.js'
+import { sendFault, translated } from './fault-reply.js'
+import { headRefusal } from './guards.js'
+import { serveRoute } from './serve-route.js'
+import type { StreamHub } from './streams.js'
 import { routeLater, type Unrouted } from './unrouted.js'
-import { channelWire, refuseHandshake } from './web-socket.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext {
@@ -25,15 +26,17 @@ export interface GenerationContext {
   readonly admission: Admission
   /** Serves a request that waited, by what is the current generation then. */
   readonly again: (request: IncomingMessage, response: ServerResponse) => void
-  readonly doorOf: (request: IncomingMessage) => Door
-  /** What came behind a request for a WebSocket; undefined for any other. */
-  readonly headOf: (request: IncomingMessage) => Buffer | undefined
+  /** Undefined for a request that came through no door. */
+  readonly arrivalOf: (request: IncomingMessage) => Arrival | undefined
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
-  readonly acting: Map<string, Actor>
-  readonly guard: (request: IncomingMessage, door: Door) => Fault | undefined
+  readonly acting: Map<string, Actor | undefined>
+  /** What is refused by looking at the request. */
+  readonly guard: (arrival: Arrival, route: Route | undefined) => Fault | undefined
+  readonly hooks: KernelHooks
+  readonly clock: Clock
   readonly unrouted: Unrouted['ask']
-  /** Privileged routes are refused over TCP beyond loopback. */
-  readonly privilegedOverTcp: () => boolean
+  /** Whether a Host header over TCP names this machine, and nobody else can reach it; privileged routes are refused elsewhere. */
+  readonly isLocal: (host: string | undefined) => boolean
   /** What is read goes out on a full disk as well; what is done does not. */
   readonly durable: (reading: boolean) => Promise<void>
   /** Why nothing new is written now, when the disk is full. */
@@ -44,7 +47,7 @@ export interface GenerationContext {
 }
 
 /** Names the actor of an injected request; what comes through a listener is never looked at for it. */
-const ACTING = 'x-svc-acting'
+export const ACTING = 'x-svc-acting'
 
 /**
  * One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. It
@@ -74,12 +77,12 @@ export class Generation {
     })
     // The only thing that crosses the scopes of the plugins: errors, the guards of the door, how JSON is read.
     await app.register(plugin(async instance => crossScopes(instance, context), { name: 'kernel' }))
-    const owners = new Map<string, BoundRoute[]>()
-    for (const bound of routes) owners.set(bound.owner, [...(owners.get(bound.owner) ?? []), bound])
-    for (const [owner, bounds] of owners) {
+    for (const kind of ['json', 'raw', 'stream'] as const) {
+      const mine = routes.filter(({ route }) => bodyOf(route) === kind)
+      if (mine.length === 0) continue
       await app.register(async scope => {
-        admit(scope, owner, context)
-        for (const bound of bounds) addRoute(scope, bound, context)
+        if (kind !== 'json') readBodies[kind](scope)
+        for (const bound of mine) serveRoute(scope, bound, context, onRequest(bound, context))
       })
     }
     await app.ready()
@@ -90,19 +93,21 @@ export class Generation {
     this.app.routing(request, response)
   }
 
-  async inject(request: InjectRequest, as: Actor = operator): Promise<InjectReply> {
+  async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
     const { ids, acting } = this.context
     const key = ids.id('act')
-    const typed = request.body === undefined ? {} : { 'content-type': 'application/json' }
+    const { body } = request
+    const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
+    const typed = body === undefined ? {} : { 'content-type': 'application/json' }
     acting.set(key, as)
     try {
       const reply = await this.app.inject({
         method: request.method as 'GET',
         url: request.url,
         headers: { ...typed, ...request.headers, [ACTING]: key },
-        ...(request.body === undefined ? {} : { payload: JSON.stringify(request.body) }),
+        ...(payload === undefined ? {} : { payload: payload as Buffer }),
       })
-      return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+      return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
     } finally {
       acting.delete(key)
     }
@@ -113,13 +118,15 @@ function noCompiler(): never {
   throw new Error('a route has a schema of Fastify; schemas here are valibot, in the route definition')
 }
 
+/** Who calls a public route and is known to nobody. */
+const PUBLIC: Actor = { ...anonymous, origin: 'http' }
+
 function crossScopes(app: FastifyInstance, context: GenerationContext): void {
-  readJson(app)
-  // Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
-  app.addHook('onRequest', (request, reply, done) => {
-    const refused = context.guard(request.raw, context.doorOf(request.raw))
-    refused || !request.is404 ? done(refused) : routeLater(request, reply, context, done)
-  })
+  readBodies.json(app)
+  app.decorateRequest('arrival')
+  app.decorateRequest('call', null)
+  const onUnrouted = onRequest(undefined, context)
+  app.addHook('onRequest', (request, reply, done) => (request.is404 ? onUnrouted(request, reply, done) : done()))
   app.setErrorHandler((error, request, reply) => {
     // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
     const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
@@ -135,154 +142,76 @@ function crossScopes(app: FastifyInstance, context: GenerationContext): void {
   )
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Of a request for a route of a plugin, once it is let in. */
-    call: Call | null
-  }
-}
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (refused?: Error) => void) => void
 
-/** What stands before the routes of one plugin: requests wait here while it is being replaced, and are counted. */
-function admit(scope: FastifyInstance, owner: string, { admission, again }: GenerationContext): void {
-  scope.decorateRequest('call', null)
-  scope.addHook('onRequest', (request, reply, done) => {
-    if (admission.mustWait(owner)) {
-      const goOn = () => {
-        reply.hijack()
-        again(request.raw, reply.raw)
+/**
+ * What stands before a route: the door, who asks, the guards, and then the plugin's own door, where requests are counted. Callbacks
+ * where nothing waits: what is async costs a few turns of the queue in every request.
+ */
+function onRequest(bound: BoundRoute | undefined, context: GenerationContext): OnRequest {
+  const { hooks, admission } = context
+  return (request, reply, done) => {
+    const arrival = context.arrivalOf(request.raw)
+    if (!arrival) return done(KernelErrors.identity_required('this request came through no door of the daemon'))
+    arrival.id = request.id
+    arrival.bound = bound
+    request.arrival = arrival
+    watch(arrival, reply, context)
+    const cut = headRefusal(request.raw)
+    if (cut) return done(cut)
+    if (arrival.door === 'tcp' && waits(AUTHENTICATOR, request, reply, context, done)) return
+    hooks.authenticate.askNow([arrival], answer => {
+      if (answer instanceof Fault) return done(answer)
+      const refused = context.guard(arrival, bound?.route)
+      if (refused) return done(refused)
+      const actor = answer ?? (bound?.route.public ? PUBLIC : undefined)
+      if (actor) arrival.identify(actor)
+      const unknown = actor ? undefined : KernelErrors.identity_required()
+      // Also for somebody unknown: the route that may come can be a public one.
+      if (!bound) routeLater(request, reply, context, late => done(unknown ?? late))
+      else if (unknown) done(unknown)
+      else if (!waits(bound.owner, request, reply, context, done)) {
+        request.call = enter(bound.owner, reply, admission)
+        if (hooks.admit.size === 0) done()
+        else hooks.admit.askNow([arrival, bound.route], done)
       }
-      admission.wait(owner, reply.raw).then(goOn, done)
-      return
-    }
-    const call = admission.enter(owner)
-    request.call = call
-    reply.raw.once('close', () => {
-      // After the reply nobody is left to be told.
-      if (!reply.raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
-      call.leave()
     })
-    done()
-  })
-}
-
-function addRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
-  const { owner, route, self } = bound
-  app.route({
-    method: route.method,
-    url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
-    ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
-    config: { owner },
-    preParsing: async (request, reply) => {
-      refuseDoor(route, context.doorOf(request.raw), context)
-      const asksForSocket = context.headOf(request.raw) !== undefined
-      if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
-      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
-      // Also asked for what goes on then, for it makes the reserve available.
-      const full = route.method === 'GET' ? undefined : await context.full()
-      if (full && !route.essential) throw full
-      await route.before?.(self, { params: request.params, actor: actorOf(request, context) } as never)
-    },
-    handler: async (request, reply) => {
-      const call = request.call ?? context.admission.enter(owner)
-      let leaveStreams: (() => void) | undefined
-      try {
-        if (call.reason) throw call.reason
-        if (mayStream(route, request)) {
-          leaveStreams = context.streams.enter(context.doorOf(request.raw))
-          reply.raw.once('close', leaveStreams)
-        }
-        const handled = route.handle(self, {
-          params: request.params,
-          query: decodeQuery(route, request.query),
-          body: decodeBody(route, request.body),
-          headers: decodeHeaders(route, request.headers),
-          actor: actorOf(request, context),
-          door: context.doorOf(request.raw),
-          id: request.id,
-          get signal() {
-            return call.signal
-          },
-        } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
-        const result = await call.orLeaving(handled)
-        if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
-        if (context.checkReplies) checkReply(route, result)
-        await context.durable(route.method === 'GET')
-        reply.code(result.status)
-        for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
-        if (route.contentType && result.status < 300) return reply.type(route.contentType).send(result.body)
-        if (result.body === undefined) return reply.send()
-        return reply.type(JSON_TYPE).send(jsonPayload(result.body))
-      } catch (error) {
-        // What a handler throws because it was told to stop is nobody's failure.
-        const fault = faultOf(call.reason ?? error)
-        call.abort(fault)
-        throw fault
-      } finally {
-        call.leave()
-      }
-    },
-  })
-}
-
-/** A route of streams alone, or one that gives a stream to those that accept one. */
-function mayStream({ replies, frames, contentType }: Route, { headers }: FastifyRequest): boolean {
-  if (101 in replies) return true
-  return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
-}
-
-async function openStream(
-  { owner, route }: BoundRoute,
-  result: StreamReply | SocketReply,
-  call: Call,
-  leaveStreams: (() => void) | undefined,
-  { raw, routeOptions }: FastifyRequest,
-  reply: FastifyReply,
-  context: GenerationContext,
-) {
-  if (!leaveStreams) throw KernelErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
-  await context.durable(true)
-  const isSocket = result.status === 101
-  const wire: Wire<unknown> = isSocket
-    ? await channelWire(raw, reply.raw, context.headOf(raw))
-    : eventWire(reply.raw, result.headers)
-  reply.hijack()
-  const failed = (error: unknown): unknown => {
-    const fault = faultOf(error)
-    if (fault.status >= 500) context.failed(owner, `stream ${routeOptions.url}`, fault.cause ?? fault)
-    return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
   }
-  const source = context.checkReplies ? checked(route, result) : result.stream
-  // Not awaited: the stream belongs to the hub from here on, the handler is over.
-  void context.streams.serve({ owner, door: context.doorOf(raw) }, wire, source, failed).finally(() => {
-    leaveStreams()
-    call.abort(KernelErrors.unavailable('the stream is over'))
+}
+
+/** Lets a request in, until its handler is done or its caller is gone. */
+function enter(owner: string, { raw }: FastifyReply, admission: Admission): Call {
+  const call = admission.enter(owner)
+  raw.once('close', () => {
+    // After the reply nobody is left to be told.
+    if (!raw.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
+    call.leave()
   })
-  return reply
+  return call
 }
 
-function actorOf({ id: cause, raw, headers }: FastifyRequest, { doorOf, acting }: GenerationContext): Actor {
-  const as = doorOf(raw) === 'inject' ? acting.get(String(headers[ACTING])) : undefined
-  if (as) return { ...as, cause }
-  return { kind: operator.kind, id: operator.id, owner: operator.owner, source: operator.source, cause }
+/** While the plugin is being replaced the request waits, and is then routed anew. */
+function waits(
+  owner: string,
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  { admission, again }: GenerationContext,
+  done: (fault?: Error) => void,
+): boolean {
+  if (!admission.mustWait(owner)) return false
+  const goOn = () => {
+    reply.hijack()
+    again(raw, reply.raw)
+  }
+  admission.wait(owner, reply.raw).then(goOn, done)
+  return true
 }
 
-function refuseDoor(route: Route, door: Door, context: GenerationContext): void {
-  if (door === 'inject') return
-  if (route.listeners && route.listeners !== 'both' && route.listeners !== door) throw KernelErrors.route_not_found()
-  if (route.privileged && door === 'tcp' && !context.privilegedOverTcp()) throw KernelErrors.privileged_only()
-}
-
-const JSON_TYPE = 'application/json; charset=utf-8'
-
-async function sendFault(fault: Fault, request: FastifyRequest, reply: FastifyReply, context: GenerationContext) {
-  const owner = (request.routeOptions.config as { owner?: string } | undefined)?.owner ?? 'kernel'
-  if (fault.status >= 500 && fault.cause !== undefined)
-    context.failed(owner, `${request.method} ${request.routeOptions.url}`, fault.cause)
-  // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
-  await context.durable(true).catch(() => {})
-  if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
-  return reply
-    .code(fault.status)
-    .type(JSON_TYPE)
-    .send(JSON.stringify(errorBody(fault)))
+/** Tells of the request when it is over, to those who want to know. */
+function watch(arrival: Arrival, { raw }: FastifyReply, { hooks, clock }: GenerationContext): void {
+  if (arrival.isWatched || hooks.replied.size === 0) return
+  arrival.isWatched = true
+  const began = clock.monotonic()
+  const over = arrival.head ? arrival.request.socket : raw
+  over.once('close', () => hooks.replied.call(arrival.exchange(raw, clock.monotonic() - began)))
 }

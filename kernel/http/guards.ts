@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Fault, KernelErrors } from '../contract/errors.js'
+import { isSchema, type RouteBody } from '../contract/route.js'
 import type { Peer } from './peers.js'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
@@ -23,23 +24,27 @@ export function peerRefusal(peer: Peer): Fault | undefined {
   )
 }
 
+/** Where TCP is served, and the other names, lower case, under which it is. */
+export interface Site {
+  readonly host: string
+  readonly port: number
+  readonly allowed: readonly string[]
+}
+
 /**
  * What stands before every request over TCP, where a web page in the operator's browser can knock too: the Host must be one
  * of ours (no DNS rebinding), the Origin and Sec-Fetch-Site must not be another site's.
+ * @param navigable another site may lead the browser there
  */
-export function tcpRefusal(
-  request: IncomingMessage,
-  bound: { readonly host: string; readonly port: number },
-): Fault | undefined {
-  const { host = '' } = request.headers
-  if (!allowedHost(host, bound)) {
+export function tcpRefusal({ method, headers }: IncomingMessage, site: Site, navigable = false): Fault | undefined {
+  const { host = '', origin, 'sec-fetch-site': from } = headers
+  if (!isOwnHost(host, site) && !isAllowedHost(host, site)) {
     return KernelErrors.misdirected(`this daemon does not answer for the host ${JSON.stringify(host.slice(0, 100))}`)
   }
-  const { origin } = request.headers
-  if (origin !== undefined && !sameOrigin(origin, bound)) return KernelErrors.cross_site()
-  const site = request.headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return KernelErrors.cross_site()
-  return undefined
+  if (origin !== undefined && !isSameOrigin(origin, host, site)) return KernelErrors.cross_site()
+  if (from === undefined || from === 'same-origin' || from === 'none') return undefined
+  const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  return navigable && method === 'GET' && isNavigation ? undefined : KernelErrors.cross_site()
 }
 
 /** Header fields of one request; a browser sends about 20. */
@@ -75,28 +80,52 @@ const SINGLE_FIELDS = new Set([
   'sec-websocket-version',
 ])
 
-/** What stands before every request: an address that is a path, and a body, if any, that is JSON in plain UTF-8. */
-export function requestRefusal({ url = '', headers }: IncomingMessage): Fault | undefined {
+/** What stands before every request: an address that is a path, and a body, if any, of a type that the route takes. */
+export function requestRefusal({ url = '', headers }: IncomingMessage, body?: RouteBody): Fault | undefined {
   if (!url.startsWith('/')) return KernelErrors.invalid_request('the request target is not a path')
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) return KernelErrors.unsupported_media_type()
+  const type = headers['content-type'] ?? ''
+  if (!body || isSchema(body)) {
+    if (!JSON_TYPE.test(type)) return KernelErrors.unsupported_media_type()
+  } else if (!isOneOf(body.types, type)) {
+    return KernelErrors.unsupported_media_type(`send one of these content types: ${body.types.join(', ')}`)
+  }
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() === 'identity') return undefined
-  return KernelErrors.unsupported_media_type('compressed bodies are not taken; send plain JSON')
+  return KernelErrors.unsupported_media_type('bodies with a content-encoding are not taken; send it as it is')
 }
 
-function allowedHost(host: string, bound: { host: string; port: number }): boolean {
-  const match = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(host.toLowerCase())
-  if (!match) return false
-  const [, name = '', port] = match
-  if (Number(port ?? 80) !== bound.port) return false
-  return LOOPBACK.includes(name) || name === bound.host.toLowerCase()
+/** Whether a content type, its parameters aside, is among those declared. */
+export function isOneOf(types: readonly string[], given: string): boolean {
+  const [type = ''] = given.toLowerCase().split(';')
+  const [main, sub] = type.trim().split('/')
+  return types.some(declared => {
+    const [wantedMain, wantedSub] = (declared.toLowerCase().split(';')[0] as string).trim().split('/')
+    return (
+      (wantedMain === '*' || wantedMain === main) && (wantedSub === '*' || (sub !== undefined && wantedSub === sub))
+    )
+  })
 }
 
-function sameOrigin(origin: string, bound: { host: string; port: number }): boolean {
+const HOST = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/
+
+/** Whether a Host header names this machine, or where TCP is bound; what it names is nobody else's. */
+export function isOwnHost(host: string, site: Site): boolean {
+  const [, name = '', port = 80] = HOST.exec(host.toLowerCase()) ?? []
+  return Number(port) === site.port && (LOOPBACK.includes(name) || name === site.host.toLowerCase())
+}
+
+function isAllowedHost(host: string, { allowed }: Site): boolean {
+  const name = HOST.exec(host.toLowerCase())?.[1]
+  return name !== undefined && (allowed.includes(name) || allowed.includes(host.toLowerCase()))
+}
+
+/** Behind a proxy a page is of the very host that it asks, over HTTPS as a rule. */
+function isSameOrigin(origin: string, asked: string, site: Site): boolean {
   if (!URL.canParse(origin)) return false
-  const url = new URL(origin)
-  return url.protocol === 'http:' && allowedHost(url.host, bound)
+  const { protocol, host } = new URL(origin)
+  if (protocol === 'http:' && isOwnHost(host, site)) return true
+  return /^https?:$/.test(protocol) && isAllowedHost(host, site) && host === asked.toLowerCase()
 }
 
 /** JSON is UTF-8 (RFC 8259); a type that says otherwise would be read wrongly. */

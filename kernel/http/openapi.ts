@@ -3,8 +3,7 @@ import fastify from 'fastify'
 import type * as v from 'valibot'
 import { ErrorBody } from '../../schemas/kernel/error.js'
 import { messageOf } from '../contract/errors.js'
-import type { Route } from '../contract/route.js'
-import { operationId } from '../contract/route.js'
+import { type BytesBody, type BytesReply, isSchema, operationId, type Route } from '../contract/route.js'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
@@ -92,7 +91,7 @@ function describe(route: Route): Record<string, unknown> {
           ),
         }
       : {}),
-    ...(route.body ? { body: jsonSchema(route.body, 'body') } : {}),
+    ...(route.body ? { body: isSchema(route.body) ? jsonSchema(route.body, 'body') : bytes(route.body) } : {}),
     response: responses(route),
   }
 }
@@ -101,19 +100,24 @@ function responses(route: Route): Record<string, unknown> {
   const all: Record<string, unknown> = {}
   for (const [status, schema] of Object.entries(route.replies)) {
     if (schema === null) all[status] = { description: 'Done, no body', type: 'null' }
-    else {
-      const body = jsonSchema(schema, 'reply')
-      const type = route.contentType ?? 'application/json'
-      all[status] = { description: 'Success', content: { [type]: { schema: body } } }
-    }
+    else all[status] = { description: 'Success', ...content(schema, route.contentType) }
   }
+  const refused = route.faults ? content(route.faults.reply) : content({ $ref: 'Error#' })
   for (const status of new Set([...COMMON, ...(101 in route.replies ? [426] : []), ...(route.errors ?? [])])) {
-    all[status] ??= {
-      description: 'Refused or failed',
-      content: { 'application/json': { schema: { $ref: 'Error#' } } },
-    }
+    all[status] ??= { description: 'Refused or failed', ...refused }
   }
   return all
+}
+
+/** A body in the document: JSON by its schema, or bytes of several types. */
+function content(declared: v.GenericSchema | BytesReply | { readonly $ref: string }, type = 'application/json') {
+  if ('as' in declared) return bytes(declared)
+  return { content: { [type]: { schema: '$ref' in declared ? declared : jsonSchema(declared, 'reply') } } }
+}
+
+function bytes({ types }: BytesBody | BytesReply) {
+  const schemaOf = (type: string) => ({ type: 'string', ...(type.startsWith('text/') ? {} : { format: 'binary' }) })
+  return { content: Object.fromEntries(types.map(type => [type.split(';')[0], { schema: schemaOf(type) }])) }
 }
 
 type Definitions = Readonly<Record<string, { readonly title?: string }>>

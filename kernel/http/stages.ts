@@ -18,6 +18,7 @@ const DOORS = [
 /** Taps the stages of the kernel's life at which routes, requests, streams and doors change. */
 export function attachTransport(transport: Transport, hooks: KernelHooks, scope: Scope): void {
   const tapper = kernelTapper(scope)
+  transport.authenticate(scope)
   /** What lets in the requests that wait for plugins which left in a change. */
   const held = new WeakMap<Change, (() => Promise<void>)[]>()
   hooks.check.tap(tapper, plugin => transport.check(plugin.name, plugin.surface.routes))

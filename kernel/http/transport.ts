@@ -7,10 +7,14 @@ import type { ListenerInfo, TcpState } from '../contract/host-view.js'
 import type { Ids } from '../contract/ids.js'
 import type { InjectReply, InjectRequest } from '../contract/inject.js'
 import type { Door, Route } from '../contract/route.js'
+import type { Scope } from '../contract/scope.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import { Admission } from './admission.js'
+import { Arrival, arrivalOf } from './arrival.js'
+import { Authentication } from './authentication.js'
 import { errorBody } from './fault-reply.js'
-import { Generation, type GenerationContext } from './generation.js'
-import { headRefusal, isLoopback, peerRefusal, requestRefusal, tcpRefusal } from './guards.js'
+import { ACTING, Generation, type GenerationContext } from './generation.js'
+import { isLoopback, isOwnHost, requestRefusal, type Site, tcpRefusal } from './guards.js'
 import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
 import { PeerTable } from './peers.js'
 import { StreamHub } from './streams.js'
@@ -22,12 +26,17 @@ const GATHER_MS = 50
 export interface TransportOptions extends UnroutedOptions {
   /** Everything that is to be routed now. */
   readonly routes: () => readonly BoundRoute[]
+  readonly hooks: KernelHooks
   readonly ids: Ids
   readonly durable: (reading: boolean) => Promise<void>
   readonly full: () => Promise<Fault | undefined>
   readonly checkReplies: boolean
   /** Streams of one door. */
   readonly maxStreams: () => number
+  /** Names beside those of loopback under which the daemon is reached, lower case. */
+  readonly allowedHosts: () => readonly string[]
+  /** The plugin without which TCP is not served; empty where any may authenticate, or none. */
+  readonly authenticator: string
   readonly warn: (text: string) => void
   /** The folder of the system's connection tables; tests name one that is not there. */
   readonly connectionTables?: string
@@ -37,10 +46,9 @@ export interface TransportOptions extends UnroutedOptions {
 export class Transport {
   readonly streams: StreamHub
   readonly #admission: Admission
+  readonly #authentication: Authentication
   readonly #listeners: Listener[] = []
-  readonly #doors = new WeakMap<IncomingMessage, Door>()
-  readonly #heads = new WeakMap<IncomingMessage, Buffer>()
-  readonly #acting = new Map<string, Actor>()
+  readonly #acting = new Map<string, Actor | undefined>()
   readonly #unrouted: Unrouted
   readonly #ended = new AbortController()
   /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
@@ -59,6 +67,7 @@ export class Transport {
     const most = () => Math.min(options.maxStreams(), this.#connections / 2)
     this.streams = new StreamHub(options.clock, () => options.durable(true), most)
     this.#admission = new Admission(options.clock)
+    this.#authentication = new Authentication(options.hooks.authenticate, this.#admission, options.authenticator)
     this.#unrouted = new Unrouted(options)
   }
 
@@ -97,12 +106,21 @@ export class Transport {
     }
   }
 
+  /** The kernel's own answers to who makes a request. */
+  authenticate(scope: Scope): void {
+    this.#authentication.tap(scope, {
+      isLocal: host => this.#isLocal(host),
+      peerOf: socket => this.#peers?.of(socket),
+    })
+  }
+
   /**
    * From now on requests for routes of these plugins wait for what comes after, at most five seconds, then 503. To be
    * called back when that is there, or when nothing comes: it publishes, and the requests are served by that generation.
+   * While one of them authenticates, all requests over TCP wait.
    */
   hold(owners: readonly string[]): () => Promise<void> {
-    const release = this.#admission.hold(owners)
+    const release = this.#admission.hold(this.#authentication.heldWith(owners))
     return () => {
       release()
       return this.publish()
@@ -127,15 +145,14 @@ export class Transport {
       this.#tcpState = { status: 'disabled', why: 'http.enabled is false in config.json' }
       return
     }
-    if (!isLoopback(host)) {
+    if (!isLoopback(host) && !this.#authentication.isByPlugin) {
       throw KernelErrors.forbidden(
-        `http.host ${host} is reachable from other machines, which needs tokens; use localhost`,
-        {
-          next: 'set http.host in config.json to localhost',
-        },
+        `http.host ${host} is reachable from other machines, which needs a plugin that authenticates them; use localhost`,
+        { next: 'set http.host in config.json to localhost, or http.authenticator to the name of such a plugin' },
       )
     }
-    const peers = await PeerTable.open(this.options.connectionTables)
+    this.#authentication.holdForNamed()
+    const peers = isLoopback(host) ? await PeerTable.open(this.options.connectionTables) : undefined
     if (typeof peers === 'string') {
       this.#tcpState = { status: enabled === 'auto' ? 'unsupported' : 'unchecked', why: peers }
       this.options.warn(`TCP ${enabled === 'auto' ? 'is off' : 'serves every local user'}: ${peers}`)
@@ -189,6 +206,7 @@ export class Transport {
   async #build(): Promise<void> {
     this.#ended.signal.throwIfAborted()
     const routes = this.options.routes()
+    this.#authentication.holdForNamed()
     const { held, over } = this.#admission.holds()
     for (const { owner } of routes) held.delete(owner)
     // What is held and not there now is being replaced: its routes stay, for requests to wait at.
@@ -203,15 +221,16 @@ export class Transport {
       streams: this.streams,
       admission: this.#admission,
       again: (request, response) => this.#serve(request, response),
-      doorOf: request => this.#doors.get(request) ?? 'inject',
-      headOf: request => this.#heads.get(request),
+      arrivalOf: request => arrivalOf(request) ?? this.#injected(request),
       acting: this.#acting,
-      guard: (request, door) => {
-        const site = () => (door === 'tcp' ? tcpRefusal(request, this.#bound) : undefined)
-        return this.#peerRefusal(request, door) ?? headRefusal(request) ?? site() ?? requestRefusal(request)
+      guard: ({ door, request }, route) => {
+        const site = door === 'tcp' ? tcpRefusal(request, this.#site(), route?.navigation) : undefined
+        return site ?? requestRefusal(request, route?.body)
       },
+      hooks: this.options.hooks,
+      clock: this.options.clock,
       unrouted: request => this.#unrouted.ask(request),
-      privilegedOverTcp: () => isLoopback(this.#bound.host),
+      isLocal: host => this.#isLocal(host),
       durable: this.options.durable,
       full: this.options.full,
       failed: this.options.failed,
@@ -224,23 +243,24 @@ export class Transport {
     return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn }
   }
 
-  /** Refuses another user's request; asked only when the connection's lookup is over. */
-  #peerRefusal({ socket }: IncomingMessage, door: Door): Fault | undefined {
-    const peer = door === 'tcp' ? this.#peers?.of(socket) : undefined
-    return peer && peerRefusal(peer instanceof Promise ? { status: 'unknown' } : peer)
+  #site(): Site {
+    return { ...this.#bound, allowed: this.options.allowedHosts() }
+  }
+
+  #isLocal(host = ''): boolean {
+    return isLoopback(this.#bound.host) && isOwnHost(host, this.#site())
+  }
+
+  /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
+  #injected(request: IncomingMessage): Arrival | undefined {
+    const key = String(request.headers[ACTING])
+    if (!this.#acting.has(key)) return undefined
+    return new Arrival(request, 'inject', undefined, this.#acting.get(key))
   }
 
   readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => {
-    this.#doors.set(request, door)
-    if (head) this.#heads.set(request, head)
-    const peer = door === 'tcp' ? this.#peers?.of(request.socket) : undefined
-    const serve = () => {
-      // The connection is not kept: the next one is looked up anew.
-      if (this.#peerRefusal(request, door)) response.shouldKeepAlive = false
-      this.#serve(request, response)
-    }
-    if (peer instanceof Promise) void peer.then(serve)
-    else serve()
+    new Arrival(request, door, head)
+    this.#serve(request, response)
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {

@@ -4,8 +4,8 @@ import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
 import type { RecordWrite, StoredRecord } from '../contract/record.js'
 import { issueText } from '../issue-text.js'
+import { canonicalJson } from '../kit/canonical.js'
 import { checkSource, type Way } from './authority.js'
-import { canonicalJson } from './canonical.js'
 
 /** Largest spec, in bytes, of a kind without a codec and of every write that does not come from a service. */
 const RAW_LIMIT = 256 * 1024

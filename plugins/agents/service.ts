@@ -100,7 +100,7 @@ export class AgentsService implements AgentsApi {
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
-    return planOf(definition, this.kernel.needs.providers, this.kernel.setting(DefaultPermissions))
+    return planOf(definition, this.kernel.needs.providers, this.kernel.config.get(DefaultPermissions))
   }
 
   /** The workspace of a query; undefined without one. */

@@ -1,5 +1,6 @@
 import { iso, type PluginKernel, type SqlValue, type StoredRecord, type Tx } from '../../kernel/plugin.js'
 import type { Schedule, SchedulerState } from '../../schemas/automation.js'
+import type { Events } from '../events/api.js'
 import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { Occurrences, scheduleHash } from './schedule.js'
 
@@ -64,7 +65,7 @@ export const nameKey = (record: StoredRecord) =>
 /** One durable cursor a job, and the overlay of `enabled` for jobs that are read-only. */
 export class CursorStore {
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock' | 'records'>,
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'records' | 'needs'>,
     private readonly timezone: string,
   ) {}
 
@@ -122,7 +123,7 @@ export class CursorStore {
     const next =
       !enabled || !schedule ? null : fresh || before.enabled === 0 ? this.#first(schedule, now) : before.next_run_at
     const missed = enabled && next === null && schedule?.mode === 'at' && this.#missed(schedule, before, fresh)
-    const event = this.kernel.events.latest({ name: 'record.put', subject: `${JobKind.name}/${record.id}` })
+    const event = this.kernel.needs.events.latest({ name: 'record.put', subject: `${JobKind.name}/${record.id}` })
     const values: Record<string, SqlValue> = {
       job: record.id,
       enabled: enabled ? 1 : 0,

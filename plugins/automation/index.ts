@@ -20,6 +20,7 @@ import {
   RunReply,
 } from '../../schemas/automation.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { Reconcile } from '../reconcile/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
@@ -112,7 +113,7 @@ const runRows = {
 export default definePlugin({
   name: 'automation',
   version: '0.1.0',
-  requires: { daemon: Daemon, reconcile: Reconcile, sessions: Sessions, workspaces: Workspaces },
+  requires: { daemon: Daemon, events: Events, reconcile: Reconcile, sessions: Sessions, workspaces: Workspaces },
   provides: Automation,
   service: () => import('./service.js').then(m => m.AutomationService),
 }).surface({

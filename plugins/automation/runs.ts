@@ -1,14 +1,7 @@
 import { History } from '../../kernel/kit/history.js'
-import {
-  type EmitOptions,
-  type EventType,
-  iso,
-  type PluginKernel,
-  type SqlValue,
-  type StoredEvent,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { type EventType, iso, type PluginKernel, type SqlValue, type Tx } from '../../kernel/plugin.js'
 import type { LastRun, Run } from '../../schemas/automation.js'
+import type { EmitOptions, Events, StoredEvent } from '../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from './api.js'
 
 /** The transitions of a run. States without successors are final. */
@@ -96,7 +89,7 @@ export interface RunFilter {
 export class RunStore {
   readonly #history: History<RunRow>
 
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>) {
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
   }
 
@@ -239,7 +232,7 @@ export class RunStore {
       ...(what.sessionId === undefined ? {} : { session_id: what.sessionId }),
       ...(what.error === undefined ? {} : { error: what.error }),
     }
-    return this.kernel.events.emit(t, type, payload, {
+    return this.kernel.needs.events.emit(t, type, payload, {
       cause,
       scope: what.scope,
       subject: id,

@@ -4,6 +4,7 @@ import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../sch
 import type { StatusAutomation } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { type Daemon, finding } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
@@ -32,6 +33,7 @@ const SHOWN_JOBS = 50
 
 type Needs = {
   daemon: typeof Daemon
+  events: typeof Events
   reconcile: typeof Reconcile
   sessions: typeof Sessions
   workspaces: typeof Workspaces
@@ -50,16 +52,16 @@ export class AutomationService implements AutomationApi {
   readonly #stopping = new AbortController()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
-    const timezone = kernel.setting(AutomationSettings.timezone)
-    const fireLimit = kernel.setting(AutomationSettings.fireLimit)
-    this.#enabled = kernel.setting(AutomationSettings.enabled)
+    const timezone = kernel.config.get(AutomationSettings.timezone)
+    const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
+    this.#enabled = kernel.config.get(AutomationSettings.enabled)
     this.preFire = kernel.hooks.gate('preFire')
     this.#runs = new RunStore(kernel)
     this.#cursors = new CursorStore(kernel, timezone)
     this.#claims = new Claims(kernel, this.#runs, this.#cursors, {
       timezone,
       fireLimit,
-      maxConcurrent: kernel.setting(AutomationSettings.maxConcurrentJobs),
+      maxConcurrent: kernel.config.get(AutomationSettings.maxConcurrentJobs),
       startedAt: startOf(kernel.clock),
     })
     const pace = new Pace(STEPS_A_TURN)

@@ -14,6 +14,7 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import { Events } from '../events/api.js'
 import { Reconcile } from '../reconcile/api.js'
 import {
   Checks,
@@ -34,7 +35,7 @@ const area = 'Daemon status and control'
 export default definePlugin({
   name: 'daemon',
   version: '0.1.0',
-  requires: { reconcile: Reconcile },
+  requires: { events: Events, reconcile: Reconcile },
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({

@@ -23,6 +23,7 @@ import type {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import {
   type Check,
@@ -59,7 +60,7 @@ const MEMBER_DEADLINE_MS = 2000
 /** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
-export type DaemonNeeds = { readonly reconcile: typeof Reconcile }
+export type DaemonNeeds = { readonly events: typeof Events; readonly reconcile: typeof Reconcile }
 
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
@@ -89,7 +90,9 @@ export class DaemonService implements DaemonApi {
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
     if (this.draining === draining) return
     this.#admission = draining ? 'draining' : 'active'
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }))
+    await this.kernel.db.tx(t =>
+      this.kernel.needs.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }),
+    )
   }
 
   /** First step of a shutdown: nothing new begins. */
@@ -101,7 +104,7 @@ export class DaemonService implements DaemonApi {
   async announce(signal: AbortSignal): Promise<void> {
     const { version, pid } = this.kernel.host
     await this.kernel.db.tx(t =>
-      this.kernel.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
+      this.kernel.needs.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
     )
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }

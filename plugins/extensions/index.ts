@@ -18,6 +18,7 @@ import {
   ReloadExtensionBody,
 } from '../../schemas/extensions.js'
 import { Checks, Daemon, KnownNames } from '../daemon/api.js'
+import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
@@ -44,7 +45,7 @@ import { migrations } from './tables.js'
 import { inventoryOf } from './wire.js'
 
 const route = routeOf<ExtensionsService>()
-const { contribute } = surfaceOf<ExtensionsService>()
+const { contribute, tap } = surfaceOf<ExtensionsService>()
 const area = 'Extensions'
 
 const item = {
@@ -86,7 +87,7 @@ const reloaded = {
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
-  requires: { daemon: Daemon, workspaces: maybe(Workspaces) },
+  requires: { daemon: Daemon, events: Events, workspaces: maybe(Workspaces) },
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
@@ -106,6 +107,15 @@ export default definePlugin({
   ],
   settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  taps: [PluginLoaded, PluginUnloaded].map(type =>
+    tap(
+      Events,
+      events => events.of(type),
+      self =>
+        ({ payload }) =>
+          self.refit(payload.name),
+    ),
+  ),
   unrouted: [(self, path) => self.unrouted(path)],
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [contribute(Checks, self => self.checks()), contribute(KnownNames, self => [() => self.names()])],

@@ -1,14 +1,4 @@
-import {
-  type Actor,
-  type EventType,
-  type Fault,
-  type Gate,
-  type Notify,
-  type PluginKernel,
-  PluginLoaded,
-  PluginUnloaded,
-  type StoredEvent,
-} from '../../kernel/plugin.js'
+import type { Actor, EventType, Fault, Gate, Notify, PluginKernel } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
   ExtensionDisabled,
@@ -128,8 +118,6 @@ export class ExtensionsService implements ExtensionsApi {
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
   async start(): Promise<void> {
     await honourDisableNotes(this.kernel, this.#flags)
-    const refit = ({ payload: { name } }: StoredEvent<{ name: string }>) => this.#refit(name)
-    for (const type of [PluginLoaded, PluginUnloaded]) this.kernel.events.on(type, refit)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
     await this.#installer.start()
     this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
@@ -279,13 +267,17 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
-  async #refit(plugin: string): Promise<void> {
+  async refit(plugin: string): Promise<void> {
     for (const instance of this.all()) if (await instance.refit(plugin)) this.#news.note(instance.name)
     await this.#news.tell()
   }
 
   async #setFlag({ name, key, link, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
-    const { db, clock, events } = this.kernel
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
     await db.tx(t => {
       this.#flags.set(t, key, on, clock.now())
       const payload = { name, version: installed?.version, ...(link ? { workspace: link.workspace } : {}) }
@@ -294,6 +286,6 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   async #emit<T extends { name: string }>(type: EventType<T>, payload: T): Promise<void> {
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { subject: payload.name }))
+    await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, type, payload, { subject: payload.name }))
   }
 }

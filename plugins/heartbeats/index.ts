@@ -1,7 +1,8 @@
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/sidecars.js'
 import { Checks, Daemon } from '../daemon/api.js'
-import { Sessions, WakeSources } from '../sessions/api.js'
+import { Events } from '../events/api.js'
+import { SessionCreated, Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
@@ -23,7 +24,7 @@ const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home,
 export default definePlugin({
   name: 'heartbeats',
   version: '0.1.0',
-  requires: { daemon: Daemon, workspaces: Workspaces, sessions: Sessions, sidecars: Sidecars },
+  requires: { daemon: Daemon, events: Events, workspaces: Workspaces, sessions: Sessions, sidecars: Sidecars },
   provides: Heartbeats,
   service: () => import('./service.js').then(module => module.HeartbeatsService),
 }).surface({
@@ -38,6 +39,13 @@ export default definePlugin({
   // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
   reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
   taps: [
+    tap(
+      Events,
+      events => events.of(SessionCreated),
+      self =>
+        ({ payload }) =>
+          self.plan(payload),
+    ),
     tap(
       Sessions,
       sessions => sessions.prepare,

@@ -3,6 +3,7 @@ import { durationMs } from '../../schemas/duration.js'
 import type { PolicyDiagnostic, WakeReason } from '../../schemas/sessions.js'
 import type { Heartbeat, WakeDecision, WakeSource } from '../../schemas/sidecars.js'
 import type { Daemon } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
 import type { SessionInfo, Sessions, TurnOutcome } from '../sessions/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import type { Workspaces } from '../workspaces/api.js'
@@ -14,6 +15,7 @@ import { Schedule, ZoneClocks } from './windows.js'
 
 export type HeartbeatsKernel = PluginKernel<{
   daemon: typeof Daemon
+  events: typeof Events
   workspaces: typeof Workspaces
   sessions: typeof Sessions
   sidecars: typeof Sidecars
@@ -179,7 +181,10 @@ export class WakeSender {
   }
 
   async #record(request: WakeRequest, { reason, turn }: Sent): Promise<WakeRow> {
-    const { db, events } = this.kernel
+    const {
+      db,
+      needs: { events },
+    } = this.kernel
     const { agent, policy, session } = request
     const row = this.#row(request, reason, turn?.turnId)
     const next = turn && this.#schedule(policy).nextOpen(row.created_at + intervalOf(policy) - LATE_MS)

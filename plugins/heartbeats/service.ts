@@ -8,7 +8,7 @@ import type {
   WakeBody,
   WakeDecision,
 } from '../../schemas/sidecars.js'
-import { SessionCreated, type SessionInfo } from '../sessions/api.js'
+import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
 import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js'
@@ -53,10 +53,6 @@ export class HeartbeatsService implements HeartbeatsApi {
 
   get nextDue(): number | undefined {
     return this.#scheduler.nextDue
-  }
-
-  start(): void {
-    this.kernel.events.on(SessionCreated, ({ payload }) => this.plan(payload))
   }
 
   /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */

@@ -36,7 +36,7 @@ export class ProvidersService implements ProvidersApi {
   }
 
   get preferred(): Provider | undefined {
-    return this.get(this.kernel.setting(DefaultProvider))
+    return this.get(this.kernel.config.get(DefaultProvider))
   }
 
   async detected(provider: Provider): Promise<boolean> {
@@ -205,7 +205,7 @@ export class ProvidersService implements ProvidersApi {
         evidence: { command, used_by: names },
       })
     }
-    const wanted = this.kernel.setting(DefaultProvider)
+    const wanted = this.kernel.config.get(DefaultProvider)
     if (wanted !== '' && !this.preferred) {
       items.push({
         id: 'runtime.providers:default',

@@ -35,7 +35,7 @@ export class ResourcesService {
   readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
-    this.#limiter = new RateLimiter(kernel.setting(OperatorWriteLimit), kernel.clock)
+    this.#limiter = new RateLimiter(kernel.config.get(OperatorWriteLimit), kernel.clock)
   }
 
   /** Throws `invalid_kind`. */

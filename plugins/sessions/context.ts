@@ -1,6 +1,7 @@
 import type { Gate, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
 import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
 import type { Journals } from '../journals/api.js'
 import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
@@ -15,6 +16,7 @@ import type { PromptTable } from './turn/prompts.js'
 
 export type SessionsKernel = PluginKernel<{
   daemon: typeof Daemon
+  events: typeof Events
   agents: typeof Agents
   providers: typeof Providers
   workspaces: typeof Workspaces

@@ -1,9 +1,10 @@
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { Journals } from '../journals/api.js'
 import { Providers } from '../providers/api.js'
-import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
+import { WorkspaceDeleted, WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
   HealthTimings,
   SessionBriefings,
@@ -29,7 +30,14 @@ const session = { name: 'session_id', summary: 'id of a session' }
 export default definePlugin({
   name: 'sessions',
   version: '0.1.0',
-  requires: { daemon: Daemon, agents: Agents, providers: Providers, workspaces: Workspaces, journals: Journals },
+  requires: {
+    daemon: Daemon,
+    events: Events,
+    agents: Agents,
+    providers: Providers,
+    workspaces: Workspaces,
+    journals: Journals,
+  },
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
@@ -50,6 +58,13 @@ export default definePlugin({
     ]),
   ],
   taps: [
+    tap(
+      Events,
+      events => events.of(WorkspaceDeleted),
+      self =>
+        ({ payload }) =>
+          self.forgetWorkspace(payload.id),
+    ),
     tap(
       Workspaces,
       service => service.deleting,

@@ -9,7 +9,7 @@ import type {
   SessionStreamQuery,
   TranscriptQuery,
 } from '../../schemas/sessions.js'
-import { type Workspace, WorkspaceDeleted, WorkspaceErrors } from '../workspaces/api.js'
+import { type Workspace, WorkspaceErrors } from '../workspaces/api.js'
 import { BriefingTable } from './agent/briefing.js'
 import { ProcessWatch } from './agent/process-watch.js'
 import {
@@ -64,7 +64,7 @@ export class SessionsService implements SessionsApi {
     this.prepare = kernel.hooks.pipeline<SessionStart, [SessionInfo]>('sessions.prepare')
     this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('sessions.health.updated')
     const limits = Object.fromEntries(
-      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.setting(entry)]),
+      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.config.get(entry)]),
     ) as SessionLimits
     this.context = {
       kernel,
@@ -98,10 +98,9 @@ export class SessionsService implements SessionsApi {
     kernel.scope.defer('sessions', () => this.stopAll())
     await emptyTrash(context)
     await repairSessions(context)
-    kernel.events.on(WorkspaceDeleted, event => this.#forgetWorkspace(event.payload.id))
     const known = new Set(kernel.needs.workspaces.list().map(({ id }) => id))
     const used = kernel.db.all<{ id: string }>('SELECT DISTINCT workspace_id AS id FROM sessions_session')
-    for (const { id } of used) if (!known.has(id)) await this.#forgetWorkspace(id)
+    for (const { id } of used) if (!known.has(id)) await this.forgetWorkspace(id)
   }
 
   // The interface for other plugins.
@@ -280,7 +279,7 @@ export class SessionsService implements SessionsApi {
     return row && healthToWire(row, this.#open.peek(id))
   }
 
-  async #forgetWorkspace(id: string): Promise<void> {
+  async forgetWorkspace(id: string): Promise<void> {
     for (const row of this.context.table.list({ workspaceId: id, sort: 'created_at' }, 1_000_000)) {
       await this.remove(row).catch(error =>
         this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),

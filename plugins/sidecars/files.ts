@@ -2,6 +2,7 @@ import path from 'node:path'
 import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
+import type { Events } from '../events/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'
 import { type Place, type Places, SIDECARS, type Which } from './places.js'
@@ -52,7 +53,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   /** @param judge makes a snapshot of a text; it never throws */
   constructor(
     private readonly which: Which,
-    private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'ids' | 'events'>,
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'ids' | 'needs'>,
     private readonly places: Places,
     private readonly revisions: Revisions,
     private readonly judge: (source: SidecarSource) => S,
@@ -187,7 +188,12 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     key: string | undefined,
     request: string,
   ): Promise<RevisionRow> {
-    const { db, clock, ids, events } = this.kernel
+    const {
+      db,
+      clock,
+      ids,
+      needs: { events },
+    } = this.kernel
     const { source, before, after, text } = change
     const { kind, ref } = actorOf(actor)
     const about = { which: this.which, path, agent_name: agent }

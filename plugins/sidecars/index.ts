@@ -1,6 +1,7 @@
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
@@ -86,7 +87,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
 export default definePlugin({
   name: 'sidecars',
   version: '0.1.0',
-  requires: { agents: Agents, sessions: Sessions, workspaces: Workspaces },
+  requires: { agents: Agents, events: Events, sessions: Sessions, workspaces: Workspaces },
   provides: Sidecars,
   service: () => import('./service.js').then(module => module.SidecarsService),
 }).surface({

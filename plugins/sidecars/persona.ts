@@ -50,7 +50,8 @@ export class Personas implements Briefing {
    * `sidecar_changed`, `sidecar_idempotency_conflict` (409).
    */
   async refresh(at: { workspace_id: string; session_id: string }, body: RefreshSoulBody, actor: Actor) {
-    const { needs, db, events } = this.kernel
+    const { needs, db } = this.kernel
+    const { events } = needs
     const workspace = await needs.workspaces.find(at.workspace_id)
     const session = needs.sessions.get(at.session_id)
     if (session?.workspaceId !== workspace.id) {
@@ -79,7 +80,7 @@ export class Personas implements Briefing {
 
   /** What an agent is told of a persona; empty when it has none or it is off, undefined when it is not valid. */
   #textOf({ active, body = '', frontmatter, validation_status }: Soul): string | undefined {
-    const config = this.kernel.setting(SoulSetting)
+    const config = this.kernel.config.get(SoulSetting)
     if (validation_status === 'invalid' && config.enabled) return undefined
     return active ? personaOf(body, frontmatter, config).text : ''
   }

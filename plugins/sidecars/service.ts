@@ -41,14 +41,14 @@ export class SidecarsService implements SidecarsApi {
     this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
     this.soulResolved = kernel.hooks.notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>('soul.snapshot.resolved')
     this.configured = kernel.hooks.notify<[HeartbeatConfig]>('heartbeat.configured')
-    kernel.onSetting(HeartbeatSetting, config => void this.configured.call(config))
+    kernel.config.onChange(HeartbeatSetting, config => void this.configured.call(config))
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
     const revisions = new Revisions(kernel.db)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
-      soulOf(source, kernel.setting(SoulSetting)),
+      soulOf(source, kernel.config.get(SoulSetting)),
     )
     this.heartbeats = new SidecarFiles('heartbeat', kernel, places, revisions, source =>
-      heartbeatOf(source, kernel.setting(HeartbeatSetting)),
+      heartbeatOf(source, kernel.config.get(HeartbeatSetting)),
     )
     const find = (reference: string) => kernel.needs.workspaces.find(reference)
     this.soulDesk = new SidecarDesk(this.souls, {
@@ -74,7 +74,7 @@ export class SidecarsService implements SidecarsApi {
   // The interface for other plugins.
 
   get heartbeatConfig(): HeartbeatConfig {
-    return this.kernel.setting(HeartbeatSetting)
+    return this.kernel.config.get(HeartbeatSetting)
   }
 
   soul(agent: string, workspace?: Workspace): Promise<Soul> {

@@ -3,11 +3,13 @@ import type { PluginKernel, Setting } from '../../kernel/plugin.js'
 import { Duration, durationText } from '../../schemas/duration.js'
 import type { HeartbeatConfigSubset } from '../../schemas/sidecars.js'
 import type { Agents } from '../agents/api.js'
+import type { Events } from '../events/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 
 export type SidecarsKernel = PluginKernel<{
   agents: typeof Agents
+  events: typeof Events
   sessions: typeof Sessions
   workspaces: typeof Workspaces
 }>

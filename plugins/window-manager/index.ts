@@ -1,4 +1,13 @@
-import { type CliColumn, created, definePlugin, noContent, ok, type Replies, routeOf } from '../../kernel/plugin.js'
+import {
+  type CliColumn,
+  created,
+  definePlugin,
+  noContent,
+  ok,
+  type Replies,
+  routeOf,
+  surfaceOf,
+} from '../../kernel/plugin.js'
 import {
   AttachClientBody,
   DeleteLayoutProfileBody,
@@ -19,7 +28,8 @@ import {
   WindowStreamFrame,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
-import { Workspaces } from '../workspaces/api.js'
+import { Events, isGap } from '../events/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
 import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
@@ -29,6 +39,7 @@ import { settingsIn, WindowManagerSettings } from './settings.js'
 import { migrations } from './store.js'
 
 const route = routeOf<WindowManagerService>()
+const { tap } = surfaceOf<WindowManagerService>()
 const area = 'Window manager'
 const BASE = '/api/workspaces/{workspace_id}/window-manager'
 /** Above the largest layout, so that it is the document that says what is too large. */
@@ -67,7 +78,7 @@ const workspaceArg = [
 export default definePlugin({
   name: 'window-manager',
   version: '0.1.0',
-  requires: { workspaces: Workspaces },
+  requires: { events: Events, workspaces: Workspaces },
   provides: WindowManager,
   service: () => import('./service.js').then(module => module.WindowManagerService),
 }).surface({
@@ -76,6 +87,22 @@ export default definePlugin({
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
   commands: cliCommands,
   settings: settingsIn(WindowManagerSettings),
+  taps: [
+    tap(
+      Events,
+      events => events.of(CommandApplied),
+      self =>
+        ({ payload }) =>
+          self.applied(payload),
+    ),
+    tap(
+      Events,
+      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
+      self => async event => {
+        if (!isGap(event)) await self.forget(event.payload.id)
+      },
+    ),
+  ],
   routes: [
     route({
       method: 'GET',

@@ -14,8 +14,9 @@ import type {
   WindowPreviewReply,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
-import { type Workspace, WorkspaceDeleted, type Workspaces } from '../workspaces/api.js'
-import { CommandApplied, type WindowManagerApi } from './api.js'
+import type { Events } from '../events/api.js'
+import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { WindowManagerApi } from './api.js'
 import { changesBetween } from './document/changes.js'
 import type { WindowDocument } from './document/document.js'
 import { entryOf, stepped } from './document/history.js'
@@ -55,15 +56,17 @@ export class WindowManagerService implements WindowManagerApi {
   readonly #clients: Clients
   readonly #live = new Live()
 
-  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {
+  constructor(private readonly kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
-    for (const entry of settingsIn(WindowManagerSettings)) kernel.onSetting(entry, () => this.#live.settingsChanged())
-    kernel.events.on(CommandApplied, ({ payload }) => this.#live.publish(payload))
-    kernel.events.on({ cursor: 'workspace-deleted', type: WorkspaceDeleted }, async ({ name, payload }) => {
-      if (name !== 'gap') await this.#forget((payload as { id: string }).id)
-    })
+    for (const entry of settingsIn(WindowManagerSettings))
+      kernel.config.onChange(entry, () => this.#live.settingsChanged())
+  }
+
+  /** A command was done; readers of the stream are told. */
+  applied(payload: Parameters<Live['publish']>[0]): void {
+    this.#live.publish(payload)
   }
 
   state(workspaceId: string): WindowManagerState | undefined {
@@ -116,7 +119,7 @@ export class WindowManagerService implements WindowManagerApi {
       step.record(t)
       const { command_id, origin } = body
       const told = { actor: actorOf(body.actor, actor), changes: step.changes, command_id, ...(origin && { origin }) }
-      tell(this.kernel.events, t, actor, current.document, stored, told)
+      tell(this.kernel.needs.events, t, actor, current.document, stored, told)
       return { step, stored }
     })
     const { step, stored } = done
@@ -276,14 +279,14 @@ export class WindowManagerService implements WindowManagerApi {
   }
 
   #settings(): WindowPreferences {
-    return preferences(entry => this.kernel.setting(entry))
+    return preferences(entry => this.kernel.config.get(entry))
   }
 
   #historyLimit({ overrides }: WindowDocument): number {
-    return overrides.history_limit ?? this.kernel.setting(WindowManagerSettings.history_limit)
+    return overrides.history_limit ?? this.kernel.config.get(WindowManagerSettings.history_limit)
   }
 
-  async #forget(workspaceId: string): Promise<void> {
+  async forget(workspaceId: string): Promise<void> {
     await this.kernel.db.tx(t => this.#store.delete(t, workspaceId))
     this.#clients.forget(workspaceId)
     this.#live.forget(workspaceId)

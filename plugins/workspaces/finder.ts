@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { shown } from '../../kernel/kit/text.js'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
+import type { Events } from '../events/api.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
@@ -9,7 +10,7 @@ import type { StoredWorkspace, WorkspaceTable } from './table.js'
 /** Finds workspaces by reference: id, then unique name, then absolute path. */
 export class WorkspaceFinder {
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'events' | 'clock'>,
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
     private readonly table: WorkspaceTable,
   ) {}
 
@@ -44,7 +45,11 @@ export class WorkspaceFinder {
       })
     }
     if (found.real === rootDir) return workspace
-    const { db, events, clock } = this.kernel
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
     return db.tx(t => {
       const current = this.table.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found(`the workspace ${name} was removed`)

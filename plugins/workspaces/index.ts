@@ -8,6 +8,7 @@ import {
   WorkspaceReply,
 } from '../../schemas/workspaces.js'
 import { Checks, Daemon } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import {
   WorkspaceCreated,
   WorkspaceDeleted,
@@ -37,7 +38,7 @@ const fields = [
 export default definePlugin({
   name: 'workspaces',
   version: '0.1.0',
-  requires: { daemon: Daemon },
+  requires: { daemon: Daemon, events: Events },
   provides: Workspaces,
   service: () => import('./service.js').then(module => module.WorkspacesService),
 }).surface({

@@ -21,6 +21,7 @@ import type {
   Workspace as WorkspaceWire,
 } from '../../schemas/workspaces.js'
 import type { Check, Daemon } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
 import {
   type DetailMember,
   type Workspace,
@@ -49,7 +50,7 @@ export class WorkspacesService implements WorkspacesApi {
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
 
-  constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+  constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon; events: typeof Events }>) {
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
@@ -136,7 +137,7 @@ export class WorkspacesService implements WorkspacesApi {
         this.kernel.records.delete(t, own, { kind: record.kind, id: record.id })
       }
       this.#table.delete(t, id)
-      this.kernel.events.emit(t, WorkspaceDeleted, payloadOf(workspace), { actor, scope: id, subject: id })
+      this.kernel.needs.events.emit(t, WorkspaceDeleted, payloadOf(workspace), { actor, scope: id, subject: id })
     })
   }
 
@@ -212,7 +213,11 @@ export class WorkspacesService implements WorkspacesApi {
         { ...given, name: given.name ?? null },
       )
       this.#table.insert(t, named)
-      this.kernel.events.emit(t, WorkspaceCreated, payloadOf(named), { actor, scope: named.id, subject: named.id })
+      this.kernel.needs.events.emit(t, WorkspaceCreated, payloadOf(named), {
+        actor,
+        scope: named.id,
+        subject: named.id,
+      })
       return named
     })
   }
@@ -254,7 +259,7 @@ export class WorkspacesService implements WorkspacesApi {
 
   #store(t: Tx, workspace: StoredWorkspace, actor: Actor): StoredWorkspace {
     this.#table.update(t, workspace)
-    this.kernel.events.emit(t, WorkspaceUpdated, payloadOf(workspace), {
+    this.kernel.needs.events.emit(t, WorkspaceUpdated, payloadOf(workspace), {
       actor,
       scope: workspace.id,
       subject: workspace.id,

@@ -28,15 +28,15 @@ function sizes(settings: readonly Setting<number>[] = [size, depth]) {
       class {
         constructor(kernel: PluginKernel) {
           seen.kernel = kernel
-          kernel.setting(depth)
-          kernel.onSetting(size, value => {
+          kernel.config.get(depth)
+          kernel.config.onChange(size, value => {
             if (value === 13) throw new Error('not 13')
             told.push(value)
           })
         }
       },
   }).surface({ settings })
-  return { plugin, told, value: (entry: Setting<number>) => seen.kernel?.setting(entry) }
+  return { plugin, told, value: (entry: Setting<number>) => seen.kernel?.config.get(entry) }
 }
 
 const own = (values: unknown) => JSON.stringify({ plugins: { 'acme.sizes': values } })

@@ -4,10 +4,12 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { VirtualClock } from '../../kernel/clock.js'
-import { event, type StoredEvent } from '../../kernel/contract/event.js'
+import { event } from '../../kernel/contract/event.js'
 import { openJournal } from '../../kernel/journal/index.js'
 import { createKernel } from '../../kernel/kernel.js'
 import { type Disk, systemDisk } from '../../kernel/store/disk.js'
+import type { StoredEvent } from '../../plugins/events/api.js'
+import { base } from '../../plugins/index.js'
 import { DAY, inFolder, Lost, Made, openLog, range, readAll } from './fixtures/event-log.js'
 
 const seqs = (events: readonly StoredEvent[]) => events.map(event => event.seq)
@@ -339,7 +341,7 @@ test('the kernel sweeps at its start and owns the settings of retention', () =>
   inFolder(async folder => {
     const start = async (text: string) => {
       await writeFile(path.join(folder, 'config.json'), text)
-      const kernel = await createKernel({ home: folder, plugins: [] })
+      const kernel = await createKernel({ home: folder, plugins: base })
       return kernel.close()
     }
     assert.equal(await start('{ "observability": { "retention_days": 30, "max_global_bytes": 16777216 } }'), [])

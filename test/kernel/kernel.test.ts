@@ -319,7 +319,7 @@ test('records: versions, source, codec, size, events and reconcile', async () =>
   )
   await kernel.needs.reconcile.settled([{ kind: 'test.thing', id: 'a' }])
   assert.not.ok(service!.projected.has('a'))
-  const names = (await kernel.events.list({})).filter(e => e.subject === 'test.thing/a').map(e => e.name)
+  const names = (await kernel.needs.events.list({})).filter(e => e.subject === 'test.thing/a').map(e => e.name)
   assert.equal(names, ['record.put', 'record.put', 'record.deleted'])
   await svc.close()
 })

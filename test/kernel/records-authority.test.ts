@@ -203,7 +203,8 @@ test('what is done in one transaction is done together or not at all, and makes 
       kernel.records.applySnapshot(t, ivy, { sourceVersion: 1, records: [leaf('b'), leaf('c'), leaf('d')] })
       kernel.records.put(t, operator, leaf('e'))
     })
-  const events = async () => (await kernel.events.list({})).filter(({ name }) => name.startsWith('record.')).length
+  const events = async () =>
+    (await kernel.needs.events.list({})).filter(({ name }) => name.startsWith('record.')).length
   const before = [kernel.records.list({}), await events()]
   assert.is(await outcomeOf(batch()), '500 hook_failed')
   assert.equal([kernel.records.list({}), await events()], before)

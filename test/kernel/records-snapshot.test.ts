@@ -42,7 +42,7 @@ test('a snapshot makes, changes, keeps and removes, and only what changed gets a
   const at = clock.now()
   await clock.advance(1000)
   passes.length = 0
-  const seq = (await scene.kernel.events.list({})).at(-1)?.seq ?? 0
+  const seq = (await scene.kernel.needs.events.list({})).at(-1)?.seq ?? 0
   const mark = { b: { ...leaf('b'), spec: { text: 'b', unknown: true } }, c: leaf('c', 'changed') }
   assert.equal(await publish(scene, 5, [mark.c, leaf('d'), mark.b]), {
     created: 1,
@@ -58,7 +58,7 @@ test('a snapshot makes, changes, keeps and removes, and only what changed gets a
     { id: 'mine', version: 1, createdAt: at, updatedAt: at },
   ])
   assert.equal(passes.sort(), ['-a', 'c', 'd'])
-  const told = (await scene.kernel.events.list({})).filter(event => event.seq > seq)
+  const told = (await scene.kernel.needs.events.list({})).filter(event => event.seq > seq)
   assert.equal(told.map(({ name, subject }) => `${name} ${subject}`).sort(), [
     'record.deleted leaf/a',
     'record.put leaf/c',

@@ -25,7 +25,7 @@ test('plugins are listed with their state and shown with what they hold and what
     ],
   )
   const shown = async () => (await svc.request('GET', '/api/plugins/guest')).body.plugin
-  assert.equal((await shown()).requires, ['daemon@1', 'reconcile@1'])
+  assert.equal((await shown()).requires, ['daemon@1', 'events@1', 'reconcile@1'])
   assert.ok((await shown()).holds.includes('tap daemon.admission'))
   assert.equal((await shown()).faults, [])
   const { body } = await svc.request('GET', '/api/plugins/daemon')

@@ -90,7 +90,7 @@ test('drain refuses new work, shows in status and doctor, is idempotent and told
   assert.is(report.status, 'ok')
   for (let i = 0; i < 2; i++) assert.is((await host.request('POST', '/api/undrain')).body.state, 'active')
   assert.is((await host.request('POST', '/api/guest/work')).status, 200)
-  const told = (await seen.kernel.events.list({})).map(event => event.name)
+  const told = (await seen.kernel.needs.events.list({})).map(event => event.name)
   assert.equal(
     told.filter(name => name.startsWith('daemon.')),
     ['daemon.started', 'daemon.draining', 'daemon.active'],

@@ -18,10 +18,11 @@ import {
   type StatusMember,
   StatusMembers,
 } from '../../plugins/daemon/api.js'
+import { Events } from '../../plugins/events/api.js'
 import { Reconcile } from '../../plugins/reconcile/api.js'
 import type { TestKernel } from '../harness/kernel.js'
 
-const needs = { daemon: Daemon, reconcile: Reconcile }
+const needs = { daemon: Daemon, events: Events, reconcile: Reconcile }
 type Probe = { kernel: PluginKernel<typeof needs>; daemon: DaemonApi }
 
 /** A plugin that contributes what a test wants and lets the test look at the kernel from a plugin's side. */

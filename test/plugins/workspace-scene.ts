@@ -3,6 +3,7 @@ import path from 'node:path'
 import * as assert from 'uvu/assert'
 import { definePlugin, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
 import daemon from '../../plugins/daemon/index.js'
+import { Events } from '../../plugins/events/api.js'
 import resources from '../../plugins/resources/index.js'
 import {
   type DetailMember,
@@ -16,15 +17,15 @@ import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../har
 
 /** A plugin above workspaces: contributes to the detail and may refuse a delete. */
 export function tenant(members: DetailMember[] = [], busy: string[] = []) {
-  const seen: { kernel?: PluginKernel<{ workspaces: typeof Workspaces }> } = {}
+  const seen: { kernel?: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }> } = {}
   const { contribute } = surfaceOf<object>()
   const plugin = definePlugin({
     name: 'tenant',
     version: '1.0.0',
-    requires: { workspaces: Workspaces },
+    requires: { events: Events, workspaces: Workspaces },
     service: async () =>
       class {
-        constructor(kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {
+        constructor(kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
           seen.kernel = kernel
           kernel.tap(kernel.needs.workspaces.deleting, (_, workspace) =>
             busy.includes(workspace.name) ? WorkspaceErrors.workspace_in_use('somebody is at home') : undefined,

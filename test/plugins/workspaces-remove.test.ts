@@ -28,7 +28,7 @@ test('removal takes the records of the scope along, whoever wrote them, and is t
     inside.records.list({}).map(record => record.id),
     ['elsewhere'],
   )
-  const told = (await inside.events.list({ subject: id })).map(event => event.name)
+  const told = (await inside.needs.events.list({ subject: id })).map(event => event.name)
   assert.equal(told, ['workspace.created', 'workspace.deleted'])
   assert.is(await outcome(host, 'DELETE', `/api/workspaces/${id}`), '404 workspace_not_found')
   await end()

@@ -1,5 +1,6 @@
 import { created, definePlugin, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Checks, Daemon } from 'svc/plugins/daemon'
+import { Events } from 'svc/plugins/events'
 import * as api from 'svc/plugins/workspaces'
 import * as wire from 'svc/schemas/workspaces'
 import * as v from 'valibot'
@@ -32,7 +33,7 @@ export default definePlugin({
   name: 'acme.workspaces',
   version: '1.0.0',
   replaces: 'workspaces',
-  requires: { daemon: Daemon },
+  requires: { daemon: Daemon, events: Events },
   provides: api.Workspaces,
   service: async () => Registered,
 }).surface({

@@ -271,7 +271,7 @@ export class Registered {
   }
 
   #tell(t, event, { id, name, rootDir }, actor) {
-    this.kernel.events.emit(t, event, { id, name, root_dir: rootDir }, { actor, scope: id, subject: id })
+    this.kernel.needs.events.emit(t, event, { id, name, root_dir: rootDir }, { actor, scope: id, subject: id })
   }
 
   /** A folder that cannot be written is a workspace all the same. */

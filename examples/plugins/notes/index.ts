@@ -1,4 +1,5 @@
 import { definePlugin, ok, routeOf, surfaceOf } from 'svc/plugin'
+import { Events } from 'svc/plugins/events'
 import * as v from 'valibot'
 import { Note, NoteErrors, NotePublished, Notes } from './api.js'
 import type { NotesService } from './service.js'
@@ -10,6 +11,7 @@ const { reconciler } = surfaceOf<NotesService>()
 export default definePlugin({
   name: 'acme.notes',
   version: '1.0.0',
+  requires: { events: Events },
   provides: Notes,
   service: () => import('./service.js').then(module => module.NotesService),
 }).surface({

@@ -1,4 +1,5 @@
 import type { Actor, Batch, Gate, Pipeline, PluginKernel } from 'svc/plugin'
+import type { Events } from 'svc/plugins/events'
 import { Note, NoteErrors, NotePublished, type NoteSpec, type NotesApi } from './api.js'
 import { Signature } from './settings.js'
 
@@ -8,7 +9,7 @@ export class NotesService implements NotesApi {
   readonly rendering: Pipeline<string, [id: string]>
   readonly publishing: Gate<[id: string]>
 
-  constructor(private readonly kernel: PluginKernel) {
+  constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
     this.rendering = kernel.hooks.pipeline('rendering')
     this.publishing = kernel.hooks.gate('publishing')
   }
@@ -32,7 +33,10 @@ export class NotesService implements NotesApi {
     if (!note) throw NoteErrors.note_not_found(`there is no note ${id}`)
     const refusal = await this.publishing.ask(id)
     if (refusal) throw refusal
-    const text = await this.rendering.run(`${note.spec.title}\n${note.spec.text}${this.kernel.setting(Signature)}`, id)
+    const text = await this.rendering.run(
+      `${note.spec.title}\n${note.spec.text}${this.kernel.config.get(Signature)}`,
+      id,
+    )
     const times = await this.kernel.db.tx(t => {
       const row = t.get<{ times: number }>(
         `INSERT INTO acme_notes_published (id, times) VALUES (?, 1)
@@ -40,7 +44,7 @@ export class NotesService implements NotesApi {
         [id],
       )
       const count = row?.times ?? 0
-      this.kernel.events.emit(t, NotePublished, { id, times: count }, { actor, subject: id })
+      this.kernel.needs.events.emit(t, NotePublished, { id, times: count }, { actor, subject: id })
       return count
     })
     return { text, times }

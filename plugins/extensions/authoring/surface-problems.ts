@@ -1,5 +1,5 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
-import { isDropIn, KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
+import { isDropIn, isSchema, KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
 
 /** What a person writes, as far as a schema can say it: rules that are code are left out. */
 const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions: ['check', 'trim'] }
@@ -48,10 +48,8 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
 
 const tablePrefix = (name: string) => `${name.replace(/[.-]/g, '_')}_`
 
-type Schema = Parameters<typeof toJsonSchema>[0] | null | undefined
-
-function unconvertible(what: string, schema: Schema, options: ConversionConfig): string[] {
-  if (!schema) return []
+function unconvertible(what: string, schema: unknown, options: ConversionConfig): string[] {
+  if (!isSchema(schema)) return []
   try {
     toJsonSchema(schema, options)
     return []

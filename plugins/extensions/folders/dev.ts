@@ -2,6 +2,7 @@ import path from 'node:path'
 import { SerialBy } from '../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Daemon } from '../../daemon/api.js'
+import type { Events } from '../../events/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
 import { EVERYWHERE, keyOf, placeOf } from '../identity.js'
@@ -12,7 +13,11 @@ import { type DevLink, DevTable, FlagTable } from '../tables.js'
 import type { Catalog, Found } from './catalog.js'
 import { Watcher } from './watcher.js'
 
-export type ExtensionNeeds = { daemon: typeof Daemon; workspaces: { readonly maybe: typeof Workspaces } }
+export type ExtensionNeeds = {
+  daemon: typeof Daemon
+  events: typeof Events
+  workspaces: { readonly maybe: typeof Workspaces }
+}
 
 export interface LinkRequest {
   /** Absolute. */
@@ -137,7 +142,11 @@ export class DevLinks {
       await close()
       throw instance.problem
     }
-    const { db, events, clock } = this.kernel
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
     await db.tx(t => {
       this.#table.put(t, link, clock.now())
       events.emit(t, ExtensionDevLinked, { name, workspace }, { actor, subject: name })
@@ -200,7 +209,10 @@ export class DevLinks {
   async #unlink(key: string, actor: Actor): Promise<string | undefined> {
     const linked = this.#linked.get(key)
     if (!linked) return undefined
-    const { db, events } = this.kernel
+    const {
+      db,
+      needs: { events },
+    } = this.kernel
     const { name, workspace, origin } = linked.link
     const forget = () =>
       db.tx(t => {

@@ -1,11 +1,18 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
+import type { Events } from '../../events/api.js'
 import { ExtensionDisabled } from '../api.js'
 import type { FlagTable } from '../tables.js'
 import { disableNotes, removeDisableNote } from './disable-notes.js'
 
 /** Switches off what a person disabled while no daemon could be asked. To be called before anything is loaded. */
 export async function honourDisableNotes(
-  { db, clock, events, home, log }: Pick<PluginKernel, 'db' | 'clock' | 'events' | 'home' | 'log'>,
+  {
+    db,
+    clock,
+    home,
+    log,
+    needs: { events },
+  }: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'home' | 'log' | 'needs'>,
   flags: FlagTable,
 ): Promise<void> {
   for (const name of disableNotes(home.root)) {

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { Events } from '../../events/api.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
@@ -65,10 +66,7 @@ export class Installer {
   readonly #changes = new Serial()
 
   constructor(
-    private readonly kernel: Pick<
-      PluginKernel,
-      'home' | 'db' | 'ids' | 'clock' | 'env' | 'events' | 'records' | 'actor' | 'log' | 'host' | 'disk' | 'spawn'
-    >,
+    private readonly kernel: PluginKernel<{ events: typeof Events }>,
     private readonly options: InstallerOptions,
   ) {
     this.#files = options.files ?? systemFiles
@@ -180,7 +178,7 @@ export class Installer {
     const actual = await readFolder(this.folderOf(name)).then(treeDigest, error => messageOf(error))
     const found = { expected, actual, matches: actual === expected }
     await this.kernel.db.tx(t =>
-      this.kernel.events.emit(t, ExtensionDigestVerified, { name, ...found }, { actor, subject: name }),
+      this.kernel.needs.events.emit(t, ExtensionDigestVerified, { name, ...found }, { actor, subject: name }),
     )
     return found
   }
@@ -268,7 +266,7 @@ export class Installer {
     } catch (error) {
       const fault = faultOf(error)
       const payload = { ...what, code: fault.code, error: fault.message.slice(0, 2000) }
-      await this.kernel.db.tx(t => this.kernel.events.emit(t, type, payload, { actor, subject: what.name }))
+      await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, type, payload, { actor, subject: what.name }))
       throw error
     }
   }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { type Actor, isDropIn, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import type { Events } from '../../events/api.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionInstalled, ExtensionRemoved, ExtensionUpdated } from './events.js'
 import { type Files, isThere, namesIn } from './files.js'
@@ -30,7 +31,10 @@ export class Ledger {
   readonly #intents: IntentTable
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'home' | 'db' | 'events' | 'records' | 'actor' | 'log'>,
+    private readonly kernel: Pick<
+      PluginKernel<{ events: typeof Events }>,
+      'home' | 'db' | 'records' | 'actor' | 'log' | 'needs'
+    >,
     private readonly provenance: ProvenanceTable,
     private readonly files: Files,
     private readonly options: LedgerOptions,
@@ -152,7 +156,11 @@ export class Ledger {
   }
 
   async #settle(intent: Intent, actor: Actor): Promise<void> {
-    const { db, events, records } = this.kernel
+    const {
+      db,
+      records,
+      needs: { events },
+    } = this.kernel
     const { name } = intent
     const options = { actor, subject: name }
     if (intent.op === 'remove') {

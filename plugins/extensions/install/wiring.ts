@@ -1,4 +1,5 @@
 import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import type { Events } from '../../events/api.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified } from './trust.js'
@@ -16,11 +17,14 @@ export interface ExtensionsHost {
 }
 
 /** The installer within the plugin `extensions`. */
-export function installerFor(kernel: PluginKernel, { disabling, look, kinds, sweep }: ExtensionsHost): Installer {
+export function installerFor(
+  kernel: PluginKernel<{ events: typeof Events }>,
+  { disabling, look, kinds, sweep }: ExtensionsHost,
+): Installer {
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
-    allowUnverified: () => kernel.setting(AllowUnverified),
+    allowUnverified: () => kernel.config.get(AllowUnverified),
     disabling,
     placed: look,
     kinds,

@@ -1,5 +1,6 @@
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
+import type { Events } from '../../events/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
@@ -15,8 +16,8 @@ import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type Supervision
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
   extends Pick<
-    PluginKernel,
-    'clock' | 'ids' | 'log' | 'db' | 'records' | 'events' | 'env' | 'spawn' | 'request' | 'collect' | 'name'
+    PluginKernel<{ events: typeof Events }>,
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'spawn' | 'request' | 'needs' | 'collect' | 'name'
   > {
   /** Of the daemon. */
   readonly version: string
@@ -246,7 +247,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     try {
       await host.db.tx(t => {
         host.records.resetSource(t, actor, sourceOf(extension.key))
-        host.events.emit(
+        host.needs.events.emit(
           t,
           ExtensionCrashLoop,
           { name: extension.name, failures: this.#failures, error: reason },

@@ -1,4 +1,5 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
+import type { Events } from '../../events/api.js'
 import type { InstalledExtension } from '../api.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime } from '../load/runtime.js'
@@ -6,7 +7,7 @@ import type { Secrets } from '../secrets.js'
 import { SubprocessRuntime, subprocessHost } from './index.js'
 
 interface Wiring {
-  readonly kernel: PluginKernel
+  readonly kernel: PluginKernel<{ events: typeof Events }>
   readonly secrets: Secrets
 }
 

@@ -30,7 +30,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const workspace = kernel.needs.workspaces.get(request.workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
   const name = request.name === undefined ? '' : checkedName(request.name)
-  const agentName = request.agentName || workspace.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = request.agentName || workspace.defaultAgent || kernel.config.get(DefaultAgent)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
   slots.check()
   const now = kernel.clock.now()
@@ -64,7 +64,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
     return await kernel.db.tx(t => {
       const payload = { id: row.id, agent_name: row.agent_name, workspace_id: row.workspace_id }
       const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
-      const { id } = kernel.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
+      const { id } = kernel.needs.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
       table.insert(t, { ...row, cause: id })
       briefings.insert(t, row.id, briefing)
       return infoOf(row)
@@ -99,7 +99,7 @@ export async function createFromBody(
   if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
   await daemon.admit('session')
   const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
-  const agentName = body.agent_name || found.defaultAgent || kernel.setting(DefaultAgent)
+  const agentName = body.agent_name || found.defaultAgent || kernel.config.get(DefaultAgent)
   if (body.provider) {
     const { provider } = await agents.plan(agentName, found)
     if (provider !== body.provider) throw SessionErrors.provider_fixed(`the agent ${agentName} runs with ${provider}`)

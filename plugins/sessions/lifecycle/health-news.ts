@@ -1,5 +1,6 @@
 import { messageOf, type Notify, type PluginKernel, type Timer } from '../../../kernel/plugin.js'
 import type { SessionHealth } from '../../../schemas/sessions.js'
+import type { Events } from '../../events/api.js'
 import { HealthTimings, SessionHung, SessionRecovered, SessionUnhealthy } from '../api.js'
 
 /** Defaults for a daemon without the plugin that owns these settings. */
@@ -28,7 +29,10 @@ export class HealthNews {
 
   /** @param read how a session is; undefined when there is none */
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'clock' | 'collect' | 'db' | 'events' | 'log'>,
+    private readonly kernel: Pick<
+      PluginKernel<{ events: typeof Events }>,
+      'clock' | 'collect' | 'db' | 'log' | 'needs'
+    >,
     private readonly updated: Notify<[SessionHealth]>,
     private readonly read: (id: string) => SessionHealth | undefined,
   ) {}
@@ -87,7 +91,11 @@ export class HealthNews {
   }
 
   #log(before: Word, { session_id, agent_name, workspace_id, health, last_error }: SessionHealth): void {
-    const { db, events, log } = this.kernel
+    const {
+      db,
+      log,
+      needs: { events },
+    } = this.kernel
     const news = newsOf(before, health)
     if (!news) return
     const payload = {

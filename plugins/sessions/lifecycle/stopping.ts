@@ -92,9 +92,9 @@ export async function recordStop(
     }
     const cause = how.cause ?? row.cause ?? undefined
     const about = { scope: info.workspaceId, subject: id }
-    const stopped = kernel.events.emit(t, SessionStopped, payload, { cause, ...about })
+    const stopped = kernel.needs.events.emit(t, SessionStopped, payload, { cause, ...about })
     if (journal.repaired !== undefined) {
-      kernel.events.emit(t, SessionRepaired, { id, repaired: journal.repaired }, { cause: stopped.id, ...about })
+      kernel.needs.events.emit(t, SessionRepaired, { id, repaired: journal.repaired }, { cause: stopped.id, ...about })
     }
     return info
   })

@@ -1,5 +1,6 @@
-import { type Actor, iso, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, iso, type Tx } from '../../../kernel/plugin.js'
 import type { WindowStreamEvent } from '../../../schemas/window-manager.js'
+import type { EventsApi } from '../../events/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied } from '../api.js'
 import { type HappeningName, happenings } from '../document/changes.js'
 import type { WindowDocument } from '../document/document.js'
@@ -10,7 +11,7 @@ type Told = Pick<WindowStreamEvent, 'actor' | 'changes' | 'command_id' | 'origin
 
 /** Writes the events of a command: what happened, by name, and last the command itself, for the stream. */
 export function tell(
-  events: PluginKernel['events'],
+  events: EventsApi,
   t: Tx,
   actor: Actor,
   before: WindowDocument,

@@ -4,7 +4,7 @@ import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
 import { type Clock, createKernel, type Kernel, type LogLine, type Plugin } from '../../../kernel/index.js'
-import { temporaryFolder } from '../../harness/kernel.js'
+import { temporaryFolder, withBase } from '../../harness/kernel.js'
 
 export interface Answer {
   readonly status: number
@@ -43,7 +43,7 @@ export async function openDoors(plugins: readonly Plugin[], clock?: Clock, http 
   const log: LogLine[] = []
   const kernel = await createKernel({
     home,
-    plugins,
+    plugins: withBase(plugins),
     listen: ['socket', 'tcp'],
     log: line => log.push(line),
     checkReplies: true,

@@ -180,8 +180,9 @@ test('trust goes by the door: who asks is the same everywhere, and no header cha
     id: 'daemon-control',
     owner: { kind: 'daemon', id: 'daemon-control' },
     source: { kind: 'daemon', id: 'system' },
+    origin: 'uds',
   })
-  assert.equal(tcp.actor, socket.actor)
+  assert.equal(tcp.actor, { ...socket.actor, origin: 'http' })
   assert.equal(inject.actor, socket.actor)
   assert.equal([socket.door, tcp.door, inject.door], ['socket', 'tcp', 'inject'])
   assert.is((await ask(doors.where.socket, '/api/socket-only')).status, 200)

@@ -3,6 +3,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import type { BoundRoute } from '../../../kernel/contract/bound.js'
+import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
+import { attachTransport } from '../../../kernel/http/stages.js'
 import { Transport } from '../../../kernel/http/transport.js'
 import {
   definePlugin,
@@ -16,6 +18,7 @@ import {
   VirtualClock,
 } from '../../../kernel/index.js'
 import { token } from '../../../kernel/plugin.js'
+import { OwnedScope } from '../../../kernel/scope.js'
 import { ask, openDoors, pause, until } from './doors.js'
 
 type Asked = RouteRequest<string, undefined, undefined>
@@ -69,8 +72,12 @@ function bench(first: readonly BoundRoute[]) {
   const clock = new VirtualClock()
   const faults: string[] = []
   const state = { routes: first, generations: 0 }
+  const hooks = kernelHooks(({ owner, hook, error }) => faults.push(`${owner} ${hook}: ${error}`), clock)
   const transport = new Transport({
     clock,
+    hooks,
+    allowedHosts: () => [],
+    authenticator: '',
     ids: systemIds(),
     routes: () => {
       state.generations++
@@ -84,6 +91,7 @@ function bench(first: readonly BoundRoute[]) {
     maxStreams: () => 10,
     warn() {},
   })
+  attachTransport(transport, hooks, new OwnedScope('kernel', clock))
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }
 

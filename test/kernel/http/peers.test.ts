@@ -11,7 +11,7 @@ import * as v from 'valibot'
 import { PeerTable } from '../../../kernel/http/peers.js'
 import { createKernel, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
 import daemon from '../../../plugins/daemon/index.js'
-import { temporaryFolder } from '../../harness/kernel.js'
+import { temporaryFolder, withBase } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, parseReply, pause, until } from './doors.js'
 
 const ME = process.geteuid?.() ?? -1
@@ -319,7 +319,7 @@ test('where the system tells no users, TCP is off unless it was asked for', asyn
     const log: string[] = []
     const kernel = await createKernel({
       home,
-      plugins: [doers, daemon],
+      plugins: withBase([doers, daemon]),
       listen: ['socket', 'tcp'],
       log: ({ msg }) => log.push(msg),
       ...(connectionTables ? { connectionTables } : {}),

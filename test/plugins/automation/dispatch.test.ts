@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, Fault, type PluginKernel, type StoredEvent, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, Fault, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
 import { Automation } from '../../../plugins/automation/api.js'
+import { Events, type StoredEvent } from '../../../plugins/events/api.js'
 import { type Bench, bench, hourly } from './bench.js'
 import { completed, failed } from './fake-sessions.js'
 
@@ -25,10 +26,11 @@ function observer() {
   const plugin = definePlugin({
     name: 'observer',
     version: '1.0.0',
+    requires: { events: Events },
     service: async () =>
       class {
-        constructor(kernel: PluginKernel) {
-          kernel.events.on('*', seen => {
+        constructor(kernel: PluginKernel<{ events: typeof Events }>) {
+          kernel.needs.events.on('*', seen => {
             events.push(seen)
           })
         }

@@ -7,6 +7,7 @@ import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.
 import { Pace } from '../../../plugins/automation/pace.js'
 import { deliveryColumns, isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
+import { Events } from '../../../plugins/events/api.js'
 import { boot } from '../../harness/kernel.js'
 
 const HOUR = 3_600_000
@@ -190,13 +191,14 @@ test('commands that end the daemon, and texts that only speak of them', () => {
 
 test('runs move as their table says, and no other way', async () => {
   const made: RunStore[] = []
-  const kernels: PluginKernel[] = []
+  const kernels: PluginKernel<{ events: typeof Events }>[] = []
   const plugin = definePlugin({
     name: 'automation',
     version: '1.0.0',
+    requires: { events: Events },
     service: async () =>
       class {
-        constructor(kernel: PluginKernel) {
+        constructor(kernel: PluginKernel<{ events: typeof Events }>) {
           kernels.push(kernel)
           made.push(new RunStore(kernel))
         }
@@ -209,7 +211,7 @@ test('runs move as their table says, and no other way', async () => {
     events: [RunCreated, RunStarted, RunEnded],
   })
   const bench = await boot({ plugins: [plugin] })
-  const [runs, kernel] = [made[0] as RunStore, kernels[0] as PluginKernel]
+  const [runs, kernel] = [made[0] as RunStore, kernels[0] as PluginKernel<{ events: typeof Events }>]
   const states = Object.keys(RUN_TRANSITIONS) as RunStatus[]
   /** The states on the way to one. */
   const way: Record<RunStatus, RunStatus[]> = {

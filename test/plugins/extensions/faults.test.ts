@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import { daemon, extensions, resources } from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, gone, scene, speaking, type Wire } from './scene.js'
@@ -179,13 +180,18 @@ function owning(name: string, kind: string, command: string): Record<string, str
 }
 
 test('a kind or a command that another one has already: the later one is an error that names it, the rest goes on', async () => {
-  const seen: { kernel?: PluginKernel } = {}
+  const seen: { kernel?: PluginKernel<{ events: typeof Events }> } = {}
   class Watcher {
-    constructor(kernel: PluginKernel) {
+    constructor(kernel: PluginKernel<{ events: typeof Events }>) {
       seen.kernel = kernel
     }
   }
-  const watcher = definePlugin({ name: 'watcher', version: '1', service: async () => Watcher }).surface({})
+  const watcher = definePlugin({
+    name: 'watcher',
+    version: '1',
+    requires: { events: Events },
+    service: async () => Watcher,
+  }).surface({})
   const first = { 'acme.first': owning('acme.first', 'acme.thing', 'acme first') }
   const svc = await scene(first, { plugins: [daemon, resources, extensions, watcher] })
   await svc.until('acme.first', active)
@@ -201,7 +207,7 @@ test('a kind or a command that another one has already: the later one is an erro
   }
   assert.equal((await svc.request('GET', '/api/ext/acme.first/say')).body, { text: 'acme.first' })
   // A first load that fails is no reload that failed.
-  assert.equal(await seen.kernel?.events.list({ name: 'extension.reload.failed' }), [])
+  assert.equal(await seen.kernel?.needs.events.list({ name: 'extension.reload.failed' }), [])
   await svc.close()
 })
 

@@ -3,6 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { definePlugin, event, kind, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import { daemon, resources, workspaces } from '../../../plugins/index.js'
 import { Reconcile } from '../../../plugins/reconcile/api.js'
 import { boot } from '../../harness/kernel.js'
@@ -16,17 +17,17 @@ const { reconciler } = surfaceOf<{ project(ids: readonly string[]): void }>()
 const SELF = 'self'
 
 /** What it does until its signal aborts; each asks for more than anybody has to give. */
-const needs = { reconcile: Reconcile }
+const needs = { events: Events, reconcile: Reconcile }
 type FloodKernel = PluginKernel<typeof needs>
 type Flood = (kernel: FloodKernel, signal: AbortSignal) => Promise<void>
 const floods: Readonly<Record<string, Flood>> = {
-  async 'tells of events, a transaction each'({ db, events }, signal) {
+  async 'tells of events, a transaction each'({ db, needs: { events } }, signal) {
     while (!signal.aborted) {
       for (let n = 0; n < 50; n++) db.tx(t => events.emit(t, Seen, { n })).catch(() => {})
       await turn()
     }
   },
-  async 'tells of a thousand events in each transaction, and tries again at once'({ db, events }, signal) {
+  async 'tells of a thousand events in each transaction, and tries again at once'({ db, needs: { events } }, signal) {
     const many = (t: Parameters<typeof events.emit>[0]) => {
       for (let n = 0; n < 1000; n++) events.emit(t, Seen, { n })
     }
@@ -58,7 +59,7 @@ async function under(flood: Flood) {
   let passed = 0
   class Flooding {
     constructor(private readonly kernel: FloodKernel) {
-      last = () => kernel.events.last()
+      last = () => kernel.needs.events.last()
     }
     run(signal: AbortSignal) {
       return flood(this.kernel, signal)

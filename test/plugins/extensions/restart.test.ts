@@ -154,7 +154,7 @@ test('a restart with an active bundle reports no fault; without its extension, i
 
 test('a setting of an extension is in force after a restart, and the doctor says nothing of it while it loads', async () => {
   const home = await loadedHome()
-  const files = speaking('acme.say', '', 'globalThis.volume = kernel.setting(volume)')
+  const files = speaking('acme.say', '', 'globalThis.volume = kernel.config.get(volume)')
   const main = (files['main.js'] ?? '')
     .replace(
       'const route',

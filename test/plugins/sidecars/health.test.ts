@@ -2,6 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import { SessionHung, SessionRecovered, Sessions, SessionUnhealthy } from '../../../plugins/sessions/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
 import { eventually, openWorld, said } from '../../fixtures/session-world.js'
@@ -12,13 +13,13 @@ test('a process that stands still while it waits is noticed by the clock, as soo
   const listener = definePlugin({
     name: 'listener',
     version: '0.0.1',
-    requires: { sessions: Sessions },
+    requires: { events: Events, sessions: Sessions },
     service: async () =>
       class {
-        constructor(kernel: PluginKernel<{ sessions: typeof Sessions }>) {
+        constructor(kernel: PluginKernel<{ events: typeof Events; sessions: typeof Sessions }>) {
           kernel.tap(kernel.needs.sessions.healthUpdated, ({ state, health }) => void seen.push(`${state} ${health}`))
           for (const type of [SessionHung, SessionUnhealthy, SessionRecovered])
-            kernel.events.on(type, ({ name, payload }) => void logged.push(`${name} ${payload.health}`))
+            kernel.needs.events.on(type, ({ name, payload }) => void logged.push(`${name} ${payload.health}`))
         }
       },
   }).surface({})

@@ -1,6 +1,7 @@
 import { mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import daemon from '../../../plugins/daemon/index.js'
+import { Events } from '../../../plugins/events/api.js'
 import resources from '../../../plugins/resources/index.js'
 import { WindowManager } from '../../../plugins/window-manager/api.js'
 import windowManager from '../../../plugins/window-manager/index.js'
@@ -10,7 +11,7 @@ import { type BootOptions, boot, temporaryFolder } from '../../harness/kernel.js
 
 /** A kernel with workspaces and the window manager, and a workspace in it; `home` keeps it over a restart. */
 export async function scene(options: Partial<BootOptions> = {}) {
-  const seen = probe({ windows: WindowManager })
+  const seen = probe({ events: Events, windows: WindowManager })
   const host = await boot({ plugins: [daemon, resources, workspaces, windowManager, seen.plugin], ...options })
   const folder = await realpath(await temporaryFolder('windows'))
   const workspace = async (name: string): Promise<string> => {

@@ -318,7 +318,7 @@ test('events tell what happened, one for each name and command', async () => {
   await command(id, 'window.move', { window_id: 'b', target_window_id: 'a', edge: 'center' })
   await command(id, 'window.focus', { window_id: 'a' })
   await command(id, 'layout.undo')
-  const events = await svc.inside().events.list({ subject: id })
+  const events = await svc.inside().needs.events.list({ subject: id })
   const told = events.map(({ name, payload }) => [
     name.replace('window_manager.', ''),
     (payload as { ids?: string[] }).ids ?? '',

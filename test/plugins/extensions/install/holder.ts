@@ -1,4 +1,5 @@
 import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
+import { Events } from '../../../../plugins/events/api.js'
 import { ExtensionErrors } from '../../../../plugins/extensions/errors.js'
 import { InstallErrors } from '../../../../plugins/extensions/install/errors.js'
 import { installEvents } from '../../../../plugins/extensions/install/events.js'
@@ -10,10 +11,10 @@ import { AllowUnverified } from '../../../../plugins/extensions/install/trust.js
 export class Holder {
   readonly installer: Installer
   constructor(
-    readonly kernel: PluginKernel,
+    readonly kernel: PluginKernel<{ events: typeof Events }>,
     options: Partial<InstallerOptions> = {},
   ) {
-    const allowUnverified = () => kernel.setting(AllowUnverified)
+    const allowUnverified = () => kernel.config.get(AllowUnverified)
     this.installer = new Installer(kernel, { allowUnverified, ...options })
   }
 
@@ -26,9 +27,10 @@ export function holderPlugin(options: Partial<InstallerOptions>, made: (holder: 
   return definePlugin({
     name: 'extensions',
     version: '0.1.0',
+    requires: { events: Events },
     service: async () =>
       class extends Holder {
-        constructor(kernel: PluginKernel) {
+        constructor(kernel: PluginKernel<{ events: typeof Events }>) {
           super(kernel, options)
           made(this)
         }

@@ -4,7 +4,8 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { operator } from '../../../../kernel/index.js'
-import { Fault, type StoredEvent } from '../../../../kernel/plugin.js'
+import { Fault } from '../../../../kernel/plugin.js'
+import type { StoredEvent } from '../../../../plugins/events/api.js'
 import { systemFiles } from '../../../../plugins/extensions/install/files.js'
 import { type Intent, phaseOf, type Sight, transitions } from '../../../../plugins/extensions/install/intents.js'
 import type { Provenance } from '../../../../plugins/extensions/install/provenance.js'
@@ -53,7 +54,7 @@ const inside = path.join(home, 'extensions')
 const staging = path.join(inside, '.staging')
 
 const events: StoredEvent[] = []
-holder.kernel.events.on('*', event => {
+holder.kernel.needs.events.on('*', event => {
   if (event.name.startsWith('extension.')) events.push(event)
 })
 /** Name and chosen members of the events since the last look. */

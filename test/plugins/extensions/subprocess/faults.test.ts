@@ -195,7 +195,7 @@ test('five failures in a row disable it; a health check that succeeds begins ane
   assert.is(runtime.health().consecutiveFailures, 0)
   for (let i = 0; i < 5; i++) await crash()
   assert.equal(pauses, [1000, 2000, 1000, 2000, 4000, 8000])
-  const told = await world.kernel.events.list({ name: 'extension.crash_loop.backoff' })
+  const told = await world.kernel.needs.events.list({ name: 'extension.crash_loop.backoff' })
   assert.equal(
     told.map(event => event.payload),
     [{ name: 'crashing', failures: 5, error: 'the process ended with code 1' }],

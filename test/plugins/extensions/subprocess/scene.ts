@@ -3,6 +3,7 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, kind, type PluginKernel } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
+import { Events } from '../../../../plugins/events/api.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
 import { keyOf } from '../../../../plugins/extensions/identity.js'
 import { LogRing } from '../../../../plugins/extensions/load/log-ring.js'
@@ -44,7 +45,7 @@ export type Answer = any
 
 export interface Scene {
   readonly host: TestKernel
-  readonly kernel: PluginKernel
+  readonly kernel: PluginKernel<{ events: typeof Events }>
   /** An extension of its own folder whose process is child.mjs. */
   make(making?: Making): Promise<Made>
   /** An extension that lies in this folder. */
@@ -67,13 +68,14 @@ export interface Made {
 
 /** A kernel with a plugin in the place of the one that hosts extensions. */
 export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> {
-  let kernel: PluginKernel | undefined
+  let kernel: PluginKernel<{ events: typeof Events }> | undefined
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
+    requires: { events: Events },
     service: async () =>
       class {
-        constructor(own: PluginKernel) {
+        constructor(own: PluginKernel<{ events: typeof Events }>) {
           kernel = own
         }
       },
@@ -96,7 +98,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       digest: '',
       ...(workspace ? { workspace } : {}),
     }
-    const base = subprocessHost(kernel as unknown as PluginKernel)
+    const base = subprocessHost(kernel as unknown as PluginKernel<{ events: typeof Events }>)
     const logs = new LogRing('epoch', base.clock)
     const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
     made.push(runtime)
@@ -110,7 +112,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   }
   return {
     host,
-    kernel: kernel as unknown as PluginKernel,
+    kernel: kernel as unknown as PluginKernel<{ events: typeof Events }>,
     run,
     async make(making = {}) {
       const root = await realpath(await temporaryFolder('extension'))

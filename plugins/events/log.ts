@@ -1,27 +1,24 @@
 import * as v from 'valibot'
-import { KernelSettings } from '../config/index.js'
-import type { LiveConfig } from '../config/live.js'
-import { type Clock, iso, type Timer } from '../contract/clock.js'
-import type { Db, Tx } from '../contract/db.js'
-import { KernelErrors } from '../contract/errors.js'
-import type {
-  DayCount,
-  DurableCursor,
-  EmitOptions,
-  EventFilter,
-  Events,
-  EventType,
-  StoredEvent,
-} from '../contract/event.js'
-import type { Report } from '../contract/hook.js'
-import type { Ids } from '../contract/ids.js'
-import type { Scope } from '../contract/scope.js'
-import type { JournalOptions } from '../journal/index.js'
-import { allowance } from '../kit/flood.js'
-import { Archive } from './archive.js'
+import {
+  type Consumer as Asking,
+  allowance,
+  type Clock,
+  type Db,
+  type EventType,
+  type Hook,
+  type Ids,
+  iso,
+  KernelErrors,
+  type Report,
+  type Scope,
+  type Timer,
+  type Tx,
+} from '../../kernel/plugin.js'
+import type { DayCount, DurableCursor, EmitOptions, EventFilter, EventsApi, StoredEvent } from './api.js'
+import { Archive, type ArchiveJournal } from './archive.js'
 import { Consumer } from './consumer.js'
 import { Outbox } from './outbox.js'
-import { conditions, DAY_MS, type EventRow, eventMigrations, fromRow } from './rows.js'
+import { conditions, DAY_MS, type EventRow, fromRow } from './rows.js'
 
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
@@ -48,19 +45,11 @@ const LIMITS: EventLimits = {
   maxBytes: 2 ** 30,
 }
 
-/** What the configuration says of it. */
-export function eventLimits(config: Pick<LiveConfig, 'get'>): Partial<EventLimits> {
-  const { retentionDays, maxEventBytes } = KernelSettings
-  return { retentionMs: config.get(retentionDays) * DAY_MS, maxBytes: config.get(maxEventBytes) }
-}
-
 /**
  * The event log: rows written in the transaction of the state they tell of, shown once durable. The table is an outbox with
  * the newest events; older ones are in a journal, and a list crosses that border.
  */
 export class EventLog {
-  static readonly migrations = eventMigrations
-
   readonly limits: EventLimits
   readonly archive: Archive
   readonly outbox: Outbox
@@ -77,7 +66,7 @@ export class EventLog {
     readonly clock: Clock,
     readonly ids: Ids,
     readonly report: Report,
-    journal: JournalOptions,
+    journal: ArchiveJournal,
     limits: Partial<EventLimits> = {},
   ) {
     this.limits = { ...LIMITS, ...limits }
@@ -98,18 +87,16 @@ export class EventLog {
     return Number(this.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
   }
 
-  /** The log as the plugin `owner` sees it: its name is the default actor, its scope ends its consumers. */
-  bind(owner: string, scope: Scope): Events {
-    const spend = allowance('event', owner, this.clock, this.report)
+  /** The log as a consumer sees it: its name is the default actor, its scope ends what it follows. */
+  for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
+    const spend = allowance('event', name, this.clock, this.report)
     return {
       emit: (t, type, payload, options) => {
         spend(1)
-        return this.emit(t, type, payload, { actor: { kind: 'daemon', id: owner }, ...options })
+        return this.emit(t, type, payload, { actor: { kind: 'daemon', id: name }, ...options })
       },
-      on: <P>(what: EventType<P> | '*' | DurableCursor<P>, fn: (event: never) => unknown) => {
-        const { cursor, type } = typeof what === 'object' && 'cursor' in what ? what : { cursor: undefined, type: what }
-        this.#consume(scope, cursor, type === '*' ? type : type.name, fn as Consumer['fn'])
-      },
+      on: (what: Followed, fn: Consumer['fn']) => this.#consume(scope, what, fn),
+      of: (what: Followed) => this.#hook(what),
       list: filter => this.list(filter),
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
@@ -241,8 +228,15 @@ export class EventLog {
     this.#waking.add(consumer)
   }
 
-  #consume(scope: Scope, cursor: string | undefined, type: string, fn: Consumer['fn']): void {
+  #hook(what: Followed): Hook<never> {
+    const name = `events.${nameOf(what)}`
+    return { name, tap: ({ scope }, fn) => this.#consume(scope, what, fn as Consumer['fn']) }
+  }
+
+  #consume(scope: Scope, what: Followed, fn: Consumer['fn']): void {
     const { owner } = scope
+    const cursor = isCursor(what) ? what.cursor : undefined
+    const type = nameOf(isCursor(what) ? what.type : what)
     let start = this.#durable
     if (cursor !== undefined) {
       if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
@@ -261,3 +255,12 @@ export class EventLog {
     void consumer.pump()
   }
 }
+
+/** What a consumer follows: events of a type, all of them, or either from where it stood. */
+// biome-ignore lint/suspicious/noExplicitAny: what is handed over is checked where it is emitted
+type Followed = EventType<any> | '*' | DurableCursor<any>
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+const isCursor = (what: Followed): what is DurableCursor<any> => typeof what === 'object' && 'cursor' in what
+
+const nameOf = (what: Followed): string => (what === '*' ? what : isCursor(what) ? what.cursor : what.name)

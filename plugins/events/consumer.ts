@@ -1,8 +1,5 @@
-import type { Awaitable } from '../contract/awaitable.js'
-import type { EventFilter, GapEvent, StoredEvent } from '../contract/event.js'
-import type { Scope } from '../contract/scope.js'
-import { backoff } from '../kit/backoff.js'
-import { turn } from '../turn.js'
+import { type Awaitable, backoff, type Scope, turn } from '../../kernel/plugin.js'
+import type { EventFilter, GapEvent, StoredEvent } from './api.js'
 import type { EventLog } from './log.js'
 import { conditions } from './rows.js'
 

@@ -1,6 +1,5 @@
-import type { Db } from '../contract/db.js'
-import type { StoredEvent } from '../contract/event.js'
-import { turn } from '../turn.js'
+import { type Db, turn } from '../../kernel/plugin.js'
+import type { StoredEvent } from './api.js'
 import type { Archive } from './archive.js'
 import type { EventLimits } from './log.js'
 import { DAY_MS, type EventRow, fromRow } from './rows.js'

@@ -1,12 +1,16 @@
-import type { StoredEvent } from '../contract/event.js'
-import type { Journal, JournalRecord } from '../contract/journal.js'
-import { type JournalOptions, openJournal } from '../journal/index.js'
-import { StoreError } from '../store/error.js'
+import type { Journal, JournalRecord } from '../journals/api.js'
+import { EventErrors, type StoredEvent } from './api.js'
 
 /** Records read in one go. */
 const PAGE = 200
-/** Size of one file; retention drops whole files. */
-const SEGMENT_BYTES = 8 * 1024 * 1024
+/** The journal of an archive. */
+export interface ArchiveJournal {
+  /** Its folder, for messages. */
+  readonly folder: string
+  /** Size of one file; retention drops whole files. */
+  readonly segmentBytes: number
+  open(): Promise<Journal>
+}
 
 /** Events that left the table, in a journal: one record an event, in the order of their positions. */
 export class Archive {
@@ -17,7 +21,7 @@ export class Archive {
 
   /** `newest` tells the newest position that the database has ever given out. */
   constructor(
-    private readonly options: JournalOptions,
+    private readonly own: ArchiveJournal,
     private readonly newest: () => number,
   ) {}
 
@@ -71,7 +75,7 @@ export class Archive {
     return this.#alone(async () => {
       const journal = await this.#open()
       const { files } = journal
-      const { segmentBytes = SEGMENT_BYTES } = this.options
+      const { segmentBytes } = this.own
       let dropped = Math.max(0, files.length - Math.max(1, Math.floor(maxBytes / segmentBytes)))
       for (; dropped < files.length - 1; dropped++) {
         const [next] = await journal.read(files[dropped + 1] as number, 1)
@@ -87,15 +91,13 @@ export class Archive {
 
   async #open(): Promise<Journal> {
     if (this.#journal) return this.#journal
-    const journal = await openJournal({ segmentBytes: SEGMENT_BYTES, ...this.options })
+    const journal = await this.own.open()
     const [newest] = journal.last > 0 ? await journal.read(journal.last, 1) : []
     const last = newest ? decode(newest).seq : 0
     if (last > this.newest()) {
       await journal.close()
-      throw new StoreError(
-        'events_ahead',
-        `${this.options.dir} ends with event ${last}, which the database does not know: one of them is from a backup`,
-        'restore both from the same backup, or move the folder away',
+      throw EventErrors.events_ahead(
+        `${this.own.folder} ends with event ${last}, which the database does not know: one of them is from a backup`,
       )
     }
     this.#last = last

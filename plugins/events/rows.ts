@@ -1,5 +1,5 @@
-import type { Migration, SqlValue } from '../contract/db.js'
-import type { StoredEvent } from '../contract/event.js'
+import type { Migration, SqlValue } from '../../kernel/plugin.js'
+import type { StoredEvent } from './api.js'
 
 export const eventMigrations: readonly Migration[] = [
   {

@@ -1,0 +1,66 @@
+import { definePlugin, ok, routeOf } from 'svc/plugin'
+import * as v from 'valibot'
+
+const Sign = v.strictObject({ text: v.pipe(v.string(), v.maxLength(200)), colour: v.optional(v.string()) })
+
+/** Signs by name. What `config.json` says of one name leaves the others as they are. */
+const Signs = {
+  path: 'plugins.acme.signs.signs',
+  section: 'general',
+  schema: v.record(v.pipe(v.string(), v.minLength(1)), Sign),
+  default: { door: { text: 'Please knock' } },
+  apply: 'live',
+  merge: 'by-name',
+}
+
+class SignsService {
+  changes = 0
+
+  constructor(kernel) {
+    this.config = kernel.config
+    this.config.onChange(Signs, () => this.changes++)
+  }
+
+  /** Each sign with the layer that says it, and what a change has to name. */
+  list() {
+    const { names } = this.config.explain(Signs.path)
+    const signs = Object.entries(this.config.get(Signs)).map(([name, sign]) => ({ name, ...sign, from: names[name] }))
+    return { signs, hash: this.config.hashes().desired, changes: this.changes }
+  }
+
+  async put(name, { hash, ...value }) {
+    const { written, apply } = await this.config.write([{ path: Signs.path, name, value }], { ifHash: hash })
+    return { written, apply }
+  }
+}
+
+const Listed = v.object({ ...Sign.entries, name: v.string(), from: v.string() })
+const route = routeOf()
+
+export default definePlugin({
+  name: 'acme.signs',
+  version: '1.0.0',
+  service: async () => SignsService,
+}).surface({
+  settings: [Signs],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/ext/acme.signs/signs',
+      area: 'Signs',
+      summary: 'Signs and where they come from',
+      replies: { 200: v.object({ signs: v.array(Listed), hash: v.string(), changes: v.number() }) },
+      handle: self => ok(self.list()),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/ext/acme.signs/signs/{name}',
+      area: 'Signs',
+      summary: 'Writes one sign into config.json; 409 when that is another one by now',
+      body: v.strictObject({ ...Sign.entries, hash: v.optional(v.string()) }),
+      replies: { 200: v.object({ written: v.boolean(), apply: v.string() }) },
+      errors: [400, 409],
+      handle: async (self, { params, body }) => ok(await self.put(params.name, body)),
+    }),
+  ],
+})
