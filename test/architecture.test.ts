@@ -423,7 +423,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7855,
+    standsAt: 7857,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
