@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
@@ -15,7 +16,7 @@ import {
 } from '../../kernel/plugin.js'
 import * as all from '../../plugins/index.js'
 import { Reconcile, type ReconcileApi } from '../../plugins/reconcile/api.js'
-import { bootBare } from '../harness/kernel.js'
+import { bootBare, temporaryFolder } from '../harness/kernel.js'
 
 /** A plugin of the package with all that it requires, directly or not. */
 function withNeeds(...plugins: readonly Plugin[]): Plugin[] {
@@ -48,6 +49,18 @@ test('the smallest kernel is one of daemon and resources with what they require'
   assert.equal((await svc.request('GET', '/api/resources/some.note/one')).body.record.spec, note.spec)
   assert.is((await svc.request('GET', '/api/openapi.json')).status, 404)
   await svc.close()
+})
+
+test('a home of the whole program starts with a kernel of nothing, and is whole again afterwards', async () => {
+  const home = await temporaryFolder('home')
+  const whole = await bootBare({ plugins: withNeeds(all.daemon, all.resources), home })
+  assert.is((await whole.request('PUT', '/api/resources/some.note/one', note)).status, 201)
+  await whole.close()
+  await (await bootBare({ plugins: [], home })).close()
+  const again = await bootBare({ plugins: withNeeds(all.daemon, all.resources), home })
+  assert.equal((await again.request('GET', '/api/resources/some.note/one')).body.record.spec, note.spec)
+  await again.close()
+  await rm(home, { recursive: true })
 })
 
 /** Runs every reconciler at once, one record at a time; as small as such a thing can be. */
