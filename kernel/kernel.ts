@@ -175,13 +175,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       unknownPlugins: () => host.slots.unknown(),
       store: () => store.status(),
       checkpoint: () => store.checkpoint(),
-      document: async () => {
-        const { buildDocument } = await import('./http/openapi.js')
-        return buildDocument(
-          collected(hooks, Collected.routes).map(({ entry }) => entry.route),
-          version,
-        )
-      },
       config: () => config.values.state(),
     }
     const parts = {

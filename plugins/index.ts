@@ -12,6 +12,7 @@ import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import journals from './journals/index.js'
 import mcp from './mcp/index.js'
+import openapi from './openapi/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
 import resources from './resources/index.js'
@@ -34,6 +35,7 @@ export {
   hooks,
   journals,
   mcp,
+  openapi,
   providers,
   reconcile,
   resources,
@@ -46,7 +48,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [events, journals, reconcile]
+export const base: readonly Plugin[] = [events, journals, openapi, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [

@@ -213,8 +213,8 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify and ws',
-    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^kernel\/http\//),
+    says: 'only kernel/http imports fastify and ws, and what describes routes fastify',
+    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^(kernel\/http|plugins\/openapi)\//),
     mutants: [
       ['kernel/host/a.ts', "import fastify from 'fastify'"],
       ['plugins/a/service.ts', "await import('ws')"],
@@ -433,13 +433,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1165, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1164, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7262,
+    standsAt: 7143,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -40,7 +40,6 @@ export type Traces = Awaited<ReturnType<typeof tracesOf>>
  */
 export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: readonly RegistryToken<unknown>[]) {
   const { host } = kernel
-  const document = (await host.document()) as { paths: Record<string, object> }
   await settled()
   return {
     // A process that is started again is another one.
@@ -49,7 +48,7 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
       .map(plugin => ({ ...plugin, holds: plugin.holds.map(label => label.replace(/^process \d+$/, 'process')) })),
     settings: host.settings().map(({ owner, entry }) => `${owner} ${entry.path}`),
     commands: host.commands().map(({ owner, entry }) => `${owner} ${entry.path}`),
-    routes: Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map(m => `${m} ${path}`)),
+    routes: own.collect(Collected.routes).map(({ entry: { route } }) => `${route.method} ${route.path}`),
     kinds: own.records.kinds(),
     reconcilers: own
       .collect(Collected.reconcilers)

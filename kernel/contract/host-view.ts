@@ -97,8 +97,6 @@ export interface HostView {
   store(): StoreStatus
   /** Moves the log of the store into its database; resolves when that is on the disk. */
   checkpoint(): Promise<void>
-  /** The OpenAPI document of everything that is routed now. */
-  document(): Promise<unknown>
   /** What of the configuration file is not in force, and why. */
   config(): ConfigState
 }

@@ -93,11 +93,10 @@ export class Transport {
     return this.#gathering
   }
 
-  /** Why the routes of a plugin cannot be described or not be served. */
+  /** Why the routes of a plugin cannot be served. */
   async check(owner: string, routes: readonly Route<never>[] = []): Promise<Fault | undefined> {
     if (routes.length === 0) return undefined
     try {
-      ;(await import('./openapi.js')).checkDescribable(routes)
       const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
       await Generation.build(bound, this.#context())
       return undefined

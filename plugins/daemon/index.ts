@@ -8,7 +8,6 @@ import {
   DoctorReply,
   DrainReply,
   IdentityReply,
-  OpenApiReply,
   PluginListReply,
   PluginReply,
   StatusQuery,
@@ -259,15 +258,6 @@ export default definePlugin({
       replies: { 200: DbVerifyReply },
       errors: [403, 500],
       handle: async self => ok(await self.verify()),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/openapi.json',
-      area,
-      summary: 'The OpenAPI document of everything that is routed now',
-      replies: { 200: OpenApiReply },
-      errors: [500],
-      handle: async self => ok(await self.document()),
     }),
   ],
 })

@@ -182,11 +182,6 @@ export class DaemonService implements DaemonApi {
     return { plugin: pluginDetail(info, this.kernel.host.faults()) }
   }
 
-  /** The document of everything that is routed now. */
-  async document(): Promise<Record<string, unknown> & { openapi: string }> {
-    return (await this.kernel.host.document()) as Record<string, unknown> & { openapi: string }
-  }
-
   /** The daemon's own probes. */
   checks(): readonly Check[] {
     const { host, home, records, needs } = this.kernel

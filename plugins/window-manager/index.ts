@@ -93,7 +93,7 @@ export default definePlugin({
       events => events.of(CommandApplied),
       self =>
         ({ payload }) =>
-          self.applied(payload),
+          self.live.publish(payload),
     ),
     tap(
       Events,

@@ -54,19 +54,15 @@ export class WindowManagerService implements WindowManagerApi {
   readonly layouts: Layouts
   readonly #store: DocumentStore
   readonly #clients: Clients
-  readonly #live = new Live()
+  /** Readers of the stream. */
+  readonly live = new Live()
 
   constructor(private readonly kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
     for (const entry of settingsIn(WindowManagerSettings))
-      kernel.config.onChange(entry, () => this.#live.settingsChanged())
-  }
-
-  /** A command was done; readers of the stream are told. */
-  applied(payload: Parameters<Live['publish']>[0]): void {
-    this.#live.publish(payload)
+      kernel.config.onChange(entry, () => this.live.settingsChanged())
   }
 
   state(workspaceId: string): WindowManagerState | undefined {
@@ -124,7 +120,7 @@ export class WindowManagerService implements WindowManagerApi {
     })
     const { step, stored } = done
     const client = body.client_id ? this.#clients.take(stored.document, body.client_id, step.effect) : undefined
-    if (client) this.#live.notify(workspace.id)
+    if (client) this.live.notify(workspace.id)
     return {
       applied: step.changed,
       changes: client ? { ...step.changes, client_ids: [client.client_id] } : step.changes,
@@ -154,13 +150,13 @@ export class WindowManagerService implements WindowManagerApi {
 
   attach({ id }: Workspace, body: AttachClientBody): WindowClient {
     const client = this.#clients.attach(this.#store.read(id).document, body)
-    this.#live.notify(id)
+    this.live.notify(id)
     return client
   }
 
   detach({ id }: Workspace, clientId: string): void {
     this.#clients.detach(id, clientId)
-    this.#live.notify(id)
+    this.live.notify(id)
   }
 
   /** The channel of one reader; throws a Refusal before the first message when its client is not attached. */
@@ -171,7 +167,7 @@ export class WindowManagerService implements WindowManagerApi {
     const isThere = () => this.kernel.needs.workspaces.get(id) !== undefined
     const source = {
       workspaceId: id,
-      live: this.#live,
+      live: this.live,
       revision: () => (isThere() ? this.#store.read(id).revision : undefined),
       snapshot: () => this.#toReader(workspace, 1),
       client: () => this.#clients.list(this.#store.read(id).document).find(({ client_id }) => client_id === clientId),
@@ -289,7 +285,7 @@ export class WindowManagerService implements WindowManagerApi {
   async forget(workspaceId: string): Promise<void> {
     await this.kernel.db.tx(t => this.#store.delete(t, workspaceId))
     this.#clients.forget(workspaceId)
-    this.#live.forget(workspaceId)
+    this.live.forget(workspaceId)
   }
 }
 

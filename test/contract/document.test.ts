@@ -5,8 +5,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { buildDocument } from '../../kernel/http/openapi.js'
 import { inTree } from '../../plugins/index.js'
+import { buildDocument } from '../../plugins/openapi/document.js'
 
 const here = path.dirname(fileURLToPath(import.meta.url))
 const file = path.join(here, '../../schemas/openapi.json')

@@ -1,9 +1,8 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import fastify from 'fastify'
 import type * as v from 'valibot'
+import { type BytesBody, type BytesReply, isSchema, messageOf, operationId, type Route } from '../../kernel/plugin.js'
 import { ErrorBody } from '../../schemas/kernel/error.js'
-import { messageOf } from '../contract/errors.js'
-import { type BytesBody, type BytesReply, isSchema, operationId, type Route } from '../contract/route.js'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]

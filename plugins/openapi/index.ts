@@ -1,0 +1,27 @@
+import { definePlugin, ok, routeOf } from '../../kernel/plugin.js'
+import { OpenApiReply } from '../../schemas/daemon.js'
+import { OpenApi } from './api.js'
+import type { OpenApiService } from './service.js'
+
+const route = routeOf<OpenApiService>()
+
+/** The contract as a document, and the refusal of plugins whose routes could not be in it. */
+export default definePlugin({
+  name: 'openapi',
+  version: '0.1.0',
+  provides: OpenApi,
+  service: () => import('./service.js').then(module => module.OpenApiService),
+}).surface({
+  hooks: { check: (self, plugin) => self.check(plugin) },
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/openapi.json',
+      area: 'Daemon status and control',
+      summary: 'The OpenAPI document of everything that is routed now',
+      replies: { 200: OpenApiReply },
+      errors: [500],
+      handle: async self => ok(await self.document()),
+    }),
+  ],
+})
