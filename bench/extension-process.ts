@@ -5,12 +5,18 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { createKernel, definePlugin, type PluginKernel } from '../kernel/index.js'
+import { createKernel, definePlugin } from '../kernel/index.js'
 import { Events } from '../plugins/events/api.js'
 import { LogRing } from '../plugins/extensions/load/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest/manifest.js'
-import { SubprocessRuntime, SubprocessSettings, subprocessHost } from '../plugins/extensions/subprocess/index.js'
+import {
+  type SubprocessKernel,
+  SubprocessRuntime,
+  SubprocessSettings,
+  subprocessHost,
+} from '../plugins/extensions/subprocess/index.js'
 import { base } from '../plugins/index.js'
+import { Processes } from '../plugins/processes/api.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */
@@ -42,14 +48,14 @@ createInterface({ input: bare.stdout }).on('line', line => waiting.shift()?.(lin
 const handlers = {
   /** @param root folder of an extension that answers `provide_tools` */
   async start(root: string): Promise<void> {
-    let own: PluginKernel<{ events: typeof Events }> | undefined
+    let own: SubprocessKernel | undefined
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
-      requires: { events: Events },
+      requires: { events: Events, processes: Processes },
       service: async () =>
         class {
-          constructor(kernel: PluginKernel<{ events: typeof Events }>) {
+          constructor(kernel: SubprocessKernel) {
             own = kernel
           }
         },
@@ -69,13 +75,9 @@ const handlers = {
       tier: 'user',
       digest: '',
     } as const
-    runtime = new SubprocessRuntime(
-      subprocessHost(own as unknown as PluginKernel<{ events: typeof Events }>),
-      extension,
-      {
-        logs: new LogRing('epoch', (own as unknown as PluginKernel<{ events: typeof Events }>).clock),
-      },
-    )
+    runtime = new SubprocessRuntime(subprocessHost(own as unknown as SubprocessKernel), extension, {
+      logs: new LogRing('epoch', (own as unknown as SubprocessKernel).clock),
+    })
     await runtime.start()
   },
 

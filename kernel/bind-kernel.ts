@@ -14,7 +14,6 @@ import type { PluginTables } from './host/tables.js'
 import { type LogLine, logFor } from './log.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
-import type { Spawner } from './spawn.js'
 import { textFile } from './store/json-file.js'
 
 /** What a kernel is made of, as far as its plugins use it. */
@@ -28,7 +27,6 @@ export interface KernelParts {
   readonly disk: DiskRoom
   readonly records: RecordStore
   readonly report: Report
-  readonly spawner: Spawner
   readonly config: LiveConfig
   readonly host: HostView
   readonly request: PluginKernel['request']
@@ -65,12 +63,6 @@ export function bindKernel(
     request: parts.request,
     dropIns: parts.dropIns(name),
     hooks: hookFactory(name, report, clock),
-    spawn: async request => {
-      const handle = await parts.spawner.spawn({ ...request, owner: name })
-      const release = scope.defer(`process ${handle.pid}`, () => handle.stop())
-      void handle.exited.then(release, () => {})
-      return handle
-    },
     report: (owner, hook, error) => report({ owner, hook, error }),
     file: (...path) => textFile(home.path(...path), { room: disk.room }),
     config: settings,

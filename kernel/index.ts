@@ -1,5 +1,5 @@
 /** `svc`: the kernel for those who embed it. */
-export { systemClock, VirtualClock } from './clock.js'
+export { VirtualClock } from './clock.js'
 export { KernelSettings } from './config/index.js'
 export type { InjectReply, InjectRequest } from './contract/inject.js'
 export { seededIds, systemIds } from './ids.js'

@@ -48,9 +48,4 @@ export interface KernelOptions {
   readonly connectionTables?: string
   /** Checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
-  /**
-   * This program runs this home and nothing else, and may be moved into a cgroup of the home (Linux, where the system lets
-   * it make one): then even what forks faster than it can be found ends with the kernel.
-   */
-  readonly cgroup?: boolean
 }

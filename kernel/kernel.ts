@@ -26,10 +26,8 @@ import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
 import { type LogLine, logFor } from './log.js'
-import { cgroupPlace, homeIdentity, processMigrations, processTable } from './processes.js'
 import { RecordStore } from './records/store.js'
 import { OwnedScope } from './scope.js'
-import { createSpawner } from './spawn.js'
 import { openStore, proveEngine } from './store/index.js'
 import { textFile } from './store/json-file.js'
 import { version } from './version.js'
@@ -105,31 +103,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     })
     undo.push(() => store.close())
     store.share(inheritedBy(options.plugins))
-    store.migrate('kernel', [...processMigrations, ...RecordStore.migrations])
+    store.migrate('kernel', RecordStore.migrations)
     const db = store.db
     const faults = new FaultLog(clock, write)
     const { report } = faults
-    const spawner = createSpawner({
-      homeId: await homeIdentity(db, home.root, () => ids.hex(16)),
-      table: processTable(db),
-      clock,
-      durable: () => db.durable(),
-      ...(options.cgroup ? { cgroup: cgroupPlace(db) } : {}),
-      report,
-    })
-    const reap = async (whose: string) => {
-      const { ended, resisting } = await spawner.reap()
-      if (ended.length > 0) say('warn', `ended ${ended.length} processes that ${whose} left`)
-      const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
-      if (which) say('error', `processes that ${whose} left did not end: ${which}. Look at them: ps -fp <pid>`)
-    }
-    await reap('an earlier daemon')
-    // It takes 20 ms, and what is started waits for it.
-    void spawner.enclose()
-    undo.push(async () => {
-      await spawner.stopAll().finally(() => reap('this daemon'))
-    })
-
     const scope = new OwnedScope('kernel', clock)
     undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
     const hooks = kernelHooks(report, clock)
@@ -163,7 +140,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       version,
       startedAt,
       ...(safeMode === undefined ? {} : { safeMode }),
-      pid: spawner.self,
+      pid: lock.pid,
       userHome: options.env?.HOME ?? os.homedir(),
       plugins: () => host.slots.view(),
       listeners: () => transport.listeners(),
@@ -187,7 +164,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       disk,
       records,
       report,
-      spawner,
       request: transport.inject.bind(transport),
     }
     const host: Host = new Host({
@@ -238,7 +214,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     if (doors.length > 0) {
       undo.push(() => rm(home.discovery, { force: true }))
       const write = () =>
-        textFile(home.discovery, { room }).write(discovery(transport.listeners(), spawner.self, startedAt))
+        textFile(home.discovery, { room }).write(discovery(transport.listeners(), lock.pid, startedAt))
       // Without room it is written later: the socket is found without it.
       await write().catch(error => disk.whenHealed(error, write))
     }

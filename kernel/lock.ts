@@ -15,12 +15,14 @@ import { type Clock, iso } from './contract/clock.js'
 import type { Room } from './contract/disk.js'
 import { Fault } from './contract/errors.js'
 import { systemIds } from './ids.js'
+import { inspectProcess } from './inspect.js'
 import { openRegularFileSync, readRegularFileSync } from './kit/read-file.js'
-import { inspectProcess } from './spawn/inspect.js'
 import { isFull } from './store/room.js'
 
 /** The right to be the one daemon of a home. It goes with the process, however that ends. */
 export interface HomeLock {
+  /** Who holds it: this process. */
+  readonly pid: number
   /** What `daemon.lock` said when its holder was gone without releasing it. `startedAt` in milliseconds since 1970. */
   readonly stale?: { readonly pid: number; readonly startedAt: number }
   release(): Promise<void>
@@ -123,7 +125,8 @@ function held(home: string, clock: Clock, free: Free, stale: LockRecord | undefi
     }
     return released
   }
-  return stale ? { stale: { pid: stale.pid, startedAt: stale.startedAt }, release } : { release }
+  const { pid } = process
+  return { pid, release, ...(stale && { stale: { pid: stale.pid, startedAt: stale.startedAt } }) }
 }
 
 function isRunning({ pid, startTime }: LockRecord): boolean {

@@ -1,4 +1,5 @@
 /** `svc/plugin`: everything that an author of a plugin needs. */
+export { systemClock } from './clock.js'
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
 export type { Awaitable } from './contract/awaitable.js'
@@ -61,7 +62,6 @@ export type {
   Log,
   PluginKernel,
 } from './contract/plugin-kernel.js'
-export type { ProcessHandle, SpawnRequest } from './contract/process.js'
 export { type Batch, type Reconciler, type Watch, watch } from './contract/reconcile.js'
 export type {
   PartyOf,
@@ -83,6 +83,7 @@ export * from './contract/surface.js'
 export type { TextFile } from './contract/text-file.js'
 export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
+export { everyPid, inspectProcess, inspectProcesses, type ProcessInfo, statFields } from './inspect.js'
 export { issueText } from './issue-text.js'
 export { openJournal } from './journal/index.js'
 export { backoff } from './kit/backoff.js'

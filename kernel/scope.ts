@@ -4,7 +4,7 @@ import type { Release, Scope } from './contract/scope.js'
 
 /** Scope with its owner's side: the release. */
 export class OwnedScope implements Scope {
-  readonly #stack = new Map<symbol, { label: string; release: Release }>()
+  readonly #stack = new Map<symbol, { label: string; release: Release; deadlineMs: number | undefined }>()
   readonly #abort = new AbortController()
   #dead = false
 
@@ -17,10 +17,10 @@ export class OwnedScope implements Scope {
     return this.#abort.signal
   }
 
-  defer(label: string, release: Release): () => Promise<void> {
+  defer(label: string, release: Release, deadlineMs?: number): () => Promise<void> {
     if (this.#dead) throw new Error(`${this.owner} is released already and cannot acquire ${label}`)
     const key = Symbol(label)
-    this.#stack.set(key, { label, release })
+    this.#stack.set(key, { label, release, deadlineMs })
     return async () => {
       const entry = this.#stack.get(key)
       this.#stack.delete(key)
@@ -32,13 +32,13 @@ export class OwnedScope implements Scope {
     return [...this.#stack.values()].map(entry => entry.label)
   }
 
-  /** Releases everything in reverse; each step gets `deadlineMs`. Errors are collected and returned, later steps run. */
-  async release(deadlineMs: number): Promise<Error[]> {
+  /** Releases everything in reverse; each step gets `usualMs`, unless it named a deadline of its own. Errors are collected and returned, later steps run. */
+  async release(usualMs: number): Promise<Error[]> {
     if (this.#dead) return []
     this.#dead = true
     this.#abort.abort(new Error(`${this.owner} is released`))
     const errors: Error[] = []
-    for (const [key, { label, release }] of [...this.#stack].reverse()) {
+    for (const [key, { label, release, deadlineMs = usualMs }] of [...this.#stack].reverse()) {
       this.#stack.delete(key)
       try {
         await within(this.clock, deadlineMs, Promise.resolve(release()))

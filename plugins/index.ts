@@ -13,6 +13,7 @@ import hooks from './hooks/index.js'
 import journals from './journals/index.js'
 import mcp from './mcp/index.js'
 import openapi from './openapi/index.js'
+import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
 import resources from './resources/index.js'
@@ -36,6 +37,8 @@ export {
   journals,
   mcp,
   openapi,
+  processes,
+  processesWith,
   providers,
   reconcile,
   resources,
@@ -48,7 +51,7 @@ export {
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [events, journals, openapi, reconcile]
+export const base: readonly Plugin[] = [processes, journals, events, openapi, reconcile]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
@@ -74,8 +77,8 @@ export const inTree: readonly Plugin[] = [
 
 markInTree(inTree)
 
-/** Names of the plugins without which a boot stops. */
-export const critical = ['daemon', 'events', 'journals', 'reconcile', 'resources'] as const
+/** Names of the plugins without which a boot stops. The first that is missing is named: what others build on comes first. */
+export const critical = ['processes', 'journals', 'events', 'reconcile', 'daemon', 'resources'] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {

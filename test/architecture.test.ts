@@ -27,10 +27,11 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
   'kernel/disk-guard.ts': 'makes a new file with O_EXCL',
   'kernel/verify.ts': 'copies what was opened as a regular file before',
-  'kernel/spawn/inspect.ts': 'reads /proc',
+  'kernel/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
   'kernel/http/peers.ts': 'reads /proc',
-  'kernel/spawn/cgroup.ts': 'reads /proc and writes the files of a cgroup',
+  'plugins/processes/inspect.ts': 'reads /proc',
+  'plugins/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
   'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
   'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
@@ -104,6 +105,21 @@ const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
 const used = (source: Source, pattern: RegExp) => [...source.code.matchAll(pattern)].map(match => match[0])
 const isCode = (source: Source) =>
   ['kernel', 'plugins', 'schemas', 'cli', 'client'].some(folder => inside(source.file, folder))
+
+/** What plugins wrote by hand before the kit had it. */
+const BY_HAND: readonly RegExp[] = [
+  /Buffer\.from\([^\n]*'base64url'/g,
+  /\.toString\('base64url'\)/g,
+  /\/\^(?:\((?:\?:)?)?(?:[a-z]+\|)*(?:env|vault):?(?:\||\)|:)/g,
+  /startsWith\('(?:env|vault):'\)/g,
+  /\/\^---/g,
+  /Promise<unknown> = Promise\.resolve\(\)/g,
+  /(this\.#\w+) = \w+\.catch\(\(\) => \{\}\)/g,
+  /DELETE FROM[^`]*ORDER BY seq DESC LIMIT/g,
+  /class \w*Heap\b/g,
+  /v\.trim\(\), (?:v\.minLength\(\d+\), )?v\.maxLength\(/g,
+  /JSON\.stringify\([\w.]+\.slice\(0, \d+\)\)/g,
+]
 
 /** Citations by number, or of documents that readers do not have. The words may be on two lines of a comment. */
 const citesOf = (prose: string) =>
@@ -255,6 +271,29 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'plugins page, read references to secrets and heads of files, queue, prune and wake by the kit',
+    // In the whole text: regular expressions and SQL have contents that `code` does not have.
+    broken: s => (inside(s.file, 'plugins') ? BY_HAND.flatMap(way => s.text.match(way) ?? []) : []),
+    mutants: [
+      ['plugins/a/b.ts', "const place = JSON.parse(Buffer.from(cursor, 'base64url').toString())"],
+      ['plugins/a/b.ts', "const cursor = Buffer.from(JSON.stringify([filter, id])).toString('base64url')"],
+      ['plugins/a/b.ts', 'const REFERENCE = /^env:[A-Z]+$/'],
+      ['plugins/a/b.ts', 'const REFERENCE = /^(?:vault|env):(.+)$/'],
+      ['plugins/a/b.ts', "if (reference.startsWith('env:')) return env[reference.slice(4)]"],
+      ['plugins/a/b.ts', 'const HEAD = /^---[ \\t]*\\n([\\s\\S]*?)\\n---/'],
+      ['plugins/a/b.ts', '#last: Promise<unknown> = Promise.resolve()'],
+      ['plugins/a/b.ts', 'const done = this.#last.then(work)\nthis.#last = done.catch(() => {})'],
+      [
+        'plugins/a/b.ts',
+        '`DELETE FROM a_past WHERE seq <= (SELECT seq FROM a_past ORDER BY seq DESC LIMIT 1 OFFSET ?)`',
+      ],
+      ['plugins/a/b.ts', '`DELETE FROM a_past WHERE seq NOT IN (SELECT seq FROM a_past ORDER BY seq DESC LIMIT ?)`'],
+      ['plugins/a/b.ts', 'export class DueHeap {}'],
+      ['plugins/a/b.ts', 'const text = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))'],
+      ['plugins/a/b.ts', 'const named = JSON.stringify(id.slice(0, 80))'],
+    ],
+  },
+  {
     says: 'the kernel knows no domain noun',
     broken: s => {
       if (!inside(s.file, 'kernel')) return []
@@ -300,20 +339,23 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'pid, kill and platform only in kernel/spawn and kernel/lock',
+    says: 'pid, kill and platform only in plugins/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
-        ? /^kernel\/(spawn\.ts|spawn\/|lock\.ts)/.test(s.file)
+        ? /^(plugins\/processes\/|kernel\/lock\.ts$)/.test(s.file)
           ? []
           : used(s, /\bprocess\.(pid|kill|platform)\b/g)
         : [],
-    mutants: [['kernel/host/a.ts', 'process.kill(1)']],
+    mutants: [
+      ['kernel/host/a.ts', 'process.kill(1)'],
+      ['plugins/a/b.ts', 'process.pid'],
+    ],
   },
   {
-    says: 'time, chance and processes come from the kernel',
+    says: 'time and chance come from the kernel, processes from plugins/processes',
     broken: s =>
-      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|spawn|lock)\.ts|^kernel\/spawn\//.test(s.file)) ||
-      inside(s.file, 'plugins')
+      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock)\.ts$/.test(s.file)) ||
+      (inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes'))
         ? [
             ...used(
               s,
@@ -433,13 +475,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1164, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1133, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 7143,
+    standsAt: 6258,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -49,7 +49,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   let log: DaemonLog | undefined
   let kernel: Kernel
   try {
-    const code = loadCode()
+    const code = loadCode(options.env)
     log = await openDaemonLog(file, foreground)
     kernel = await startKernel(options, log, code, stopped)
     rotateLog(file, kernel, (await code).settings)
@@ -75,14 +75,19 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
 }
 
 /** All that the daemon runs; it is read while the log is opened. */
-function loadCode() {
+function loadCode(env: Env) {
   const code = Promise.all([
     import('../../kernel/index.js'),
     import('../../plugins/index.js'),
     import('./drop-in-commands.js'),
   ]).then(
-    ([{ createKernel, KernelSettings }, { inTree, critical, quiesceOrder, replacements }, { dropInCommands }]) => {
-      const plugins = [...inTree, dropInCommands]
+    ([
+      { createKernel, KernelSettings },
+      { inTree, critical, quiesceOrder, replacements, processesWith },
+      { dropInCommands },
+    ]) => {
+      const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
+      const plugins = [...inTree.map(plugin => (plugin.name === processes.name ? processes : plugin)), dropInCommands]
       return {
         createKernel,
         settings: KernelSettings,
@@ -146,7 +151,6 @@ async function startKernel(
     listen: ['socket', 'tcp'],
     env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
     log,
-    cgroup: env.SVC_CGROUP !== 'off',
     ...(options.newCatalog && { newCatalog: true }),
     ...(safeMode !== undefined && { safeMode }),
     ...(options.succeeds && {

@@ -7,7 +7,6 @@ import type { Contribution, Hook, HookFactory } from './hook.js'
 import type { DropIns, HostView } from './host-view.js'
 import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
-import type { ProcessHandle, SpawnRequest } from './process.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
 import type { Setting } from './surface.js'
@@ -58,8 +57,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly hooks: HookFactory
   /** A request to the daemon's own routes on behalf of somebody: they see `as` as their actor. Throws while it stops. */
   request(request: InjectRequest, as: Actor): Promise<InjectReply>
-  /** Starts a process that dies with the daemon, also after kill -9 and the next start. */
-  spawn(request: Omit<SpawnRequest, 'owner'>): Promise<ProcessHandle>
   /** Attributes a fault to somebody this plugin works for, an extension say; doctor shows it. */
   report(owner: string, where: string, error: unknown): void
   /** A small text file below the home, written durably and atomically. */

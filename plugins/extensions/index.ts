@@ -19,6 +19,7 @@ import {
 } from '../../schemas/extensions.js'
 import { Checks, Daemon, KnownNames } from '../daemon/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
+import { Processes } from '../processes/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
@@ -87,7 +88,7 @@ const reloaded = {
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
-  requires: { daemon: Daemon, events: Events, workspaces: maybe(Workspaces) },
+  requires: { daemon: Daemon, events: Events, processes: Processes, workspaces: maybe(Workspaces) },
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({

@@ -69,7 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
     this.#host = {
       clock,
-      spawn: kernel.spawn,
+      spawn: kernel.needs.processes.spawn,
       claims: new Claims(),
       daemonVersion: host.version,
       dropIns,

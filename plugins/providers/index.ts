@@ -1,6 +1,7 @@
 import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
+import { Processes } from '../processes/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
 import { ProviderErrors, Providers, ProviderUsers } from './api.js'
 import type { ProvidersService } from './service.js'
@@ -23,7 +24,7 @@ const columns = [
 export default definePlugin({
   name: 'providers',
   version: '0.1.0',
-  requires: { daemon: Daemon },
+  requires: { daemon: Daemon, processes: Processes },
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({

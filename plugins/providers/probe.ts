@@ -1,4 +1,5 @@
-import { type Clock, type ProcessHandle, within } from '../../kernel/plugin.js'
+import { type Clock, within } from '../../kernel/plugin.js'
+import type { ProcessHandle } from '../processes/api.js'
 
 /** Milliseconds that a program has to say whether it is logged in. */
 const DEADLINE_MS = 10_000

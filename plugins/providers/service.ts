@@ -9,6 +9,7 @@ import type {
   Provider as WireProvider,
   WorkspaceProvider,
 } from '../../schemas/providers.js'
+import type { Processes } from '../processes/api.js'
 import { type Provider, ProviderErrors, type ProvidersApi, ProviderUsers } from './api.js'
 import { builtIn, catalog } from './catalog.js'
 import { findExecutable, packageVersion } from './detect.js'
@@ -25,7 +26,7 @@ export class ProvidersService implements ProvidersApi {
   /** The last answer about the login, by provider. */
   readonly #probes = new Map<string, Probe>()
 
-  constructor(private readonly kernel: PluginKernel) {}
+  constructor(private readonly kernel: PluginKernel<{ processes: typeof Processes }>) {}
 
   list(): readonly Provider[] {
     return catalog
@@ -96,7 +97,7 @@ export class ProvidersService implements ProvidersApi {
     const { clock, home } = this.kernel
     const env = await this.environment(provider)
     const request = { label: `login of ${provider.name}`, argv: [executable, ...args], cwd: home.root, env }
-    const probe = await runProbe(clock, () => this.kernel.spawn({ ...request, stdio: 'pipe' }))
+    const probe = await runProbe(clock, () => this.kernel.needs.processes.spawn({ ...request, stdio: 'pipe' }))
     this.#probes.set(provider.name, probe)
     return {
       provider: provider.name,

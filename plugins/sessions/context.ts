@@ -3,6 +3,7 @@ import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Journals } from '../journals/api.js'
+import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BriefingTable } from './agent/briefing.js'
@@ -18,6 +19,7 @@ export type SessionsKernel = PluginKernel<{
   daemon: typeof Daemon
   events: typeof Events
   agents: typeof Agents
+  processes: typeof Processes
   providers: typeof Providers
   workspaces: typeof Workspaces
   journals: typeof Journals

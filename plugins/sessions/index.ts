@@ -3,6 +3,7 @@ import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { Journals } from '../journals/api.js'
+import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
 import { WorkspaceDeleted, WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
@@ -36,6 +37,7 @@ export default definePlugin({
     agents: Agents,
     providers: Providers,
     workspaces: Workspaces,
+    processes: Processes,
     journals: Journals,
   },
   provides: Sessions,

@@ -3,6 +3,7 @@
 import path from 'node:path'
 import type { PluginKernel } from '../../kernel/index.js'
 import { systemFiles } from '../../plugins/extensions/install/files.js'
+import type { ProcessesApi } from '../../plugins/processes/api.js'
 import { Daemon } from './demo-kit.js'
 import { type Act, after, before, perform } from './life-operations.js'
 import { Steps } from './steps.js'
@@ -12,12 +13,15 @@ const act = operation as Act
 const steps = new Steps(Number(at))
 
 /** A step before and behind all that the plugin has the kernel do. */
-const stepped = (kernel: PluginKernel): PluginKernel => ({
-  ...kernel,
-  db: steps.around(kernel.db, ['tx']),
-  dropIns: steps.around(kernel.dropIns, ['put', 'remove', 'purge']),
-  spawn: steps.around(kernel, ['spawn']).spawn,
-})
+const stepped = (kernel: PluginKernel): PluginKernel => {
+  const { processes } = kernel.needs as unknown as { processes: ProcessesApi }
+  return {
+    ...kernel,
+    db: steps.around(kernel.db, ['tx']),
+    dropIns: steps.around(kernel.dropIns, ['put', 'remove', 'purge']),
+    needs: { ...kernel.needs, processes: steps.around(processes, ['spawn']) } as never,
+  }
+}
 
 Object.assign(systemFiles, steps.files({ ...systemFiles }.rename))
 const daemon = await Daemon.start(home, stepped)

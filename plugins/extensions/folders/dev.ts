@@ -3,6 +3,7 @@ import { SerialBy } from '../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Daemon } from '../../daemon/api.js'
 import type { Events } from '../../events/api.js'
+import type { Processes } from '../../processes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
 import { EVERYWHERE, keyOf, placeOf } from '../identity.js'
@@ -16,6 +17,7 @@ import { Watcher } from './watcher.js'
 export type ExtensionNeeds = {
   daemon: typeof Daemon
   events: typeof Events
+  processes: typeof Processes
   workspaces: { readonly maybe: typeof Workspaces }
 }
 

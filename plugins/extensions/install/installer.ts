@@ -3,6 +3,7 @@ import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
+import type { Processes } from '../../processes/api.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
@@ -66,7 +67,7 @@ export class Installer {
   readonly #changes = new Serial()
 
   constructor(
-    private readonly kernel: PluginKernel<{ events: typeof Events }>,
+    private readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
     private readonly options: InstallerOptions,
   ) {
     this.#files = options.files ?? systemFiles
@@ -223,7 +224,8 @@ export class Installer {
     const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
     const workFolder = () => this.#files.makeFolder(folder).then(() => folder)
     try {
-      const fetching = { host: this.kernel, workFolder, version: this.kernel.host.version }
+      const { clock, env, host, needs } = this.kernel
+      const fetching = { host: { clock, env, spawn: needs.processes.spawn }, workFolder, version: host.version }
       const candidate = await readCandidate(fetching, source, request.checksum)
       if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
         throw InstallErrors.extension_archive_digest_mismatch(

@@ -1,5 +1,6 @@
 import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
+import type { Processes } from '../../processes/api.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified } from './trust.js'
@@ -18,7 +19,7 @@ export interface ExtensionsHost {
 
 /** The installer within the plugin `extensions`. */
 export function installerFor(
-  kernel: PluginKernel<{ events: typeof Events }>,
+  kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
   { disabling, look, kinds, sweep }: ExtensionsHost,
 ): Installer {
   const flags = new FlagTable(kernel.db)

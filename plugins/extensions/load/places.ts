@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { faultOf, messageOf, type PluginKernel, within } from '../../../kernel/plugin.js'
+import type { ProcessesApi } from '../../processes/api.js'
 import { filesOf } from './code.js'
 
 /** Where code runs, and where its author has it. */
@@ -16,7 +17,7 @@ const CHECK_MS = 5000
 const MAX_SAID = 64 * 1024
 
 /** What is needed to ask another engine. */
-export type Checker = Pick<PluginKernel, 'spawn' | 'clock'>
+export interface Checker extends Pick<PluginKernel, 'clock'>, Pick<ProcessesApi, 'spawn'> {}
 
 /** The text of an error with the file and line of the extension where it arose, as far as its stack tells. */
 export function placed(error: unknown, { folder, root }: Where): string {

@@ -1,22 +1,20 @@
 /** Processes of extensions, in any language: what the host of extensions needs of them. */
-import type { PluginKernel } from '../../../kernel/plugin.js'
-import type { Events } from '../../events/api.js'
-import type { SubprocessHost } from './runtime.js'
+import type { SubprocessHost, SubprocessKernel } from './runtime.js'
 import { SubprocessSettings } from './settings.js'
 
 export { ExtensionCrashLoop } from './events.js'
-export { type SubprocessHost, SubprocessRuntime } from './runtime.js'
+export { type SubprocessHost, type SubprocessKernel, SubprocessRuntime } from './runtime.js'
 export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
 /** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
-export function subprocessHost(kernel: PluginKernel<{ events: typeof Events }>): SubprocessHost {
-  const { clock, ids, log, db, records, needs, env, spawn, request, collect, name } = kernel
+export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
+  const { clock, ids, log, db, records, needs, env, request, collect, name } = kernel
   const limits = {
     allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
     maxScope: kernel.config.get(SubprocessSettings.maxScope),
     snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
     escalation: kernel.config.get(SubprocessSettings.escalation),
   }
-  const own = { clock, ids, log, db, records, needs, env, spawn, request, collect, name }
+  const own = { clock, ids, log, db, records, needs, env, request, collect, name }
   return { ...own, version: kernel.host.version, limits }
 }

@@ -1,4 +1,5 @@
-import { messageOf, onBehalfOf, type ProcessHandle, turn, within } from '../../../kernel/plugin.js'
+import { messageOf, onBehalfOf, turn, within } from '../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../processes/api.js'
 import type { InstalledExtension } from '../api.js'
 import type { LogRing } from '../load/log-ring.js'
 import { Connection } from './connection.js'
@@ -73,7 +74,7 @@ export class Instance {
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
     await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.key), nonce))
-    const handle = await host.spawn({
+    const handle = await host.needs.processes.spawn({
       label: `extension ${extension.key}`,
       argv: launch.argv,
       cwd: extension.root,

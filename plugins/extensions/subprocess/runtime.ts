@@ -1,6 +1,7 @@
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { Events } from '../../events/api.js'
+import type { Processes } from '../../processes/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
@@ -13,11 +14,14 @@ import { Instance } from './instance.js'
 import type { SubprocessLimits } from './settings.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
 
+/** The kernel of a plugin that hosts processes of extensions. */
+export type SubprocessKernel = PluginKernel<{ events: typeof Events; processes: typeof Processes }>
+
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
   extends Pick<
-    PluginKernel<{ events: typeof Events }>,
-    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'spawn' | 'request' | 'needs' | 'collect' | 'name'
+    SubprocessKernel,
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'request' | 'needs' | 'collect' | 'name'
   > {
   /** Of the daemon. */
   readonly version: string

@@ -1,13 +1,11 @@
-import type { PluginKernel } from '../../../kernel/plugin.js'
-import type { Events } from '../../events/api.js'
 import type { InstalledExtension } from '../api.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime } from '../load/runtime.js'
 import type { Secrets } from '../secrets.js'
-import { SubprocessRuntime, subprocessHost } from './index.js'
+import { type SubprocessKernel, SubprocessRuntime, subprocessHost } from './index.js'
 
 interface Wiring {
-  readonly kernel: PluginKernel<{ events: typeof Events }>
+  readonly kernel: SubprocessKernel
   readonly secrets: Secrets
 }
 

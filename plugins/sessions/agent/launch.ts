@@ -108,11 +108,12 @@ export async function launch(
     clock,
     ids,
     env: start.env,
-    spawn: request => kernel.spawn({ ...request, label: `${row.id} ${request.label}`, onBehalfOf: owner }),
+    spawn: request =>
+      kernel.needs.processes.spawn({ ...request, label: `${row.id} ${request.label}`, onBehalfOf: owner }),
   })
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
-    const handle = await kernel
+    const handle = await kernel.needs.processes
       .spawn({ label: owner, argv: plan.argv, cwd, env: start.env, stdio: 'pipe', onBehalfOf: owner })
       .catch(error => {
         throw new AgentFailure('startup_failure', messageOf(error), error)

@@ -1,4 +1,5 @@
-import { type Clock, type Ids, type ProcessHandle, within } from '../../../kernel/plugin.js'
+import { type Clock, type Ids, within } from '../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../processes/api.js'
 import { notPossible } from '../acp/error.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
 import { OutputBuffer } from '../agent/output-buffer.js'

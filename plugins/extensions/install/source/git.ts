@@ -1,6 +1,7 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { type Clock, messageOf, type ProcessHandle, within } from '../../../../kernel/plugin.js'
+import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../../processes/api.js'
 import { InstallErrors, refused } from '../errors.js'
 import { limits } from './limits.js'
 import { type Tree, TreeBuilder } from './tree.js'

@@ -6,12 +6,13 @@ import { installEvents } from '../../../../plugins/extensions/install/events.js'
 import { Installer, type InstallerOptions } from '../../../../plugins/extensions/install/installer.js'
 import { installMigrations } from '../../../../plugins/extensions/install/provenance.js'
 import { AllowUnverified } from '../../../../plugins/extensions/install/trust.js'
+import { Processes } from '../../../../plugins/processes/api.js'
 
 /** A plugin that has the installer and nothing else. */
 export class Holder {
   readonly installer: Installer
   constructor(
-    readonly kernel: PluginKernel<{ events: typeof Events }>,
+    readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
     options: Partial<InstallerOptions> = {},
   ) {
     const allowUnverified = () => kernel.config.get(AllowUnverified)
@@ -27,10 +28,10 @@ export function holderPlugin(options: Partial<InstallerOptions>, made: (holder: 
   return definePlugin({
     name: 'extensions',
     version: '0.1.0',
-    requires: { events: Events },
+    requires: { events: Events, processes: Processes },
     service: async () =>
       class extends Holder {
-        constructor(kernel: PluginKernel<{ events: typeof Events }>) {
+        constructor(kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>) {
           super(kernel, options)
           made(this)
         }

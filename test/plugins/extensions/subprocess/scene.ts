@@ -1,7 +1,7 @@
 import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { definePlugin, kind, type PluginKernel } from '../../../../kernel/plugin.js'
+import { definePlugin, kind } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
 import { Events } from '../../../../plugins/events/api.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
@@ -11,10 +11,12 @@ import { type Manifest, parseManifest, type SourceTier } from '../../../../plugi
 import {
   ExtensionCrashLoop,
   type SubprocessHost,
+  type SubprocessKernel,
   SubprocessRuntime,
   SubprocessSettings,
   subprocessHost,
 } from '../../../../plugins/extensions/subprocess/index.js'
+import { Processes } from '../../../../plugins/processes/api.js'
 import resources from '../../../../plugins/resources/index.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
@@ -45,7 +47,7 @@ export type Answer = any
 
 export interface Scene {
   readonly host: TestKernel
-  readonly kernel: PluginKernel<{ events: typeof Events }>
+  readonly kernel: SubprocessKernel
   /** An extension of its own folder whose process is child.mjs. */
   make(making?: Making): Promise<Made>
   /** An extension that lies in this folder. */
@@ -68,14 +70,14 @@ export interface Made {
 
 /** A kernel with a plugin in the place of the one that hosts extensions. */
 export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> {
-  let kernel: PluginKernel<{ events: typeof Events }> | undefined
+  let kernel: SubprocessKernel | undefined
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
-    requires: { events: Events },
+    requires: { events: Events, processes: Processes },
     service: async () =>
       class {
-        constructor(own: PluginKernel<{ events: typeof Events }>) {
+        constructor(own: SubprocessKernel) {
           kernel = own
         }
       },
@@ -98,7 +100,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       digest: '',
       ...(workspace ? { workspace } : {}),
     }
-    const base = subprocessHost(kernel as unknown as PluginKernel<{ events: typeof Events }>)
+    const base = subprocessHost(kernel as unknown as SubprocessKernel)
     const logs = new LogRing('epoch', base.clock)
     const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
     made.push(runtime)
@@ -112,7 +114,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   }
   return {
     host,
-    kernel: kernel as unknown as PluginKernel<{ events: typeof Events }>,
+    kernel: kernel as unknown as SubprocessKernel,
     run,
     async make(making = {}) {
       const root = await realpath(await temporaryFolder('extension'))

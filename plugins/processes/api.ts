@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { token } from '../../kernel/plugin.js'
 
 /** How a process ended: one of the two is null. */
 export interface ProcessExit {
@@ -38,8 +39,6 @@ export interface StopOptions {
 
 /** A process to start. */
 export interface SpawnRequest {
-  /** The plugin it is for. */
-  readonly owner: string
   /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
   readonly onBehalfOf?: string
   /** What it is, for people. */
@@ -52,3 +51,15 @@ export interface SpawnRequest {
   readonly env: Readonly<Record<string, string>>
   readonly stdio: 'pipe'
 }
+
+/** Starts processes for one plugin. */
+export interface ProcessesApi {
+  /**
+   * Starts a process that ends with the plugin that asked for it, and with the daemon: what is left after kill -9 is ended by
+   * the next start. It leads a group of its own.
+   * @throws SpawnError `command_not_found`, `spawn_failed`
+   */
+  spawn(request: SpawnRequest): Promise<ProcessHandle>
+}
+
+export const Processes = token<ProcessesApi>('processes@1')

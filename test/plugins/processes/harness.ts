@@ -5,10 +5,10 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { systemClock } from '../../../kernel/clock.js'
 import type { Clock } from '../../../kernel/contract/clock.js'
-import type { SpawnRequest } from '../../../kernel/contract/process.js'
-import { inspectProcess } from '../../../kernel/spawn/inspect.js'
-import type { ProcessRow, ProcessTable } from '../../../kernel/spawn/process-row.js'
-import { createSpawner, type Spawner } from '../../../kernel/spawn.js'
+
+import { inspectProcess } from '../../../plugins/processes/inspect.js'
+import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
+import { createSpawner, type OwnedRequest, type Spawner } from '../../../plugins/processes/spawner.js'
 
 export const scratch = mkdtempSync(join(tmpdir(), 'svc-spawn-'))
 /** With the test runner's mark, by which it finds what a failing test leaves. */
@@ -44,11 +44,11 @@ export function spawner(
   return created
 }
 
-export function request(...argv: string[]): SpawnRequest {
+export function request(...argv: string[]): OwnedRequest {
   return { owner: 'tests', label: argv[0] ?? '', argv, cwd: scratch, env, stdio: 'pipe' }
 }
 
-export function shell(script: string): SpawnRequest {
+export function shell(script: string): OwnedRequest {
   return request('/bin/sh', '-c', script)
 }
 

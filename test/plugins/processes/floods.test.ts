@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../../kernel/clock.js'
-import { createSpawner } from '../../../kernel/spawn.js'
+import { createSpawner } from '../../../plugins/processes/spawner.js'
 import { cleanUp, memoryTable, quick, request, shell } from './harness.js'
 
 test.after(cleanUp)

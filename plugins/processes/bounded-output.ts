@@ -1,8 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream'
-import { systemClock } from '../clock.js'
-import type { Clock, Timer } from '../contract/clock.js'
-import { type Rate, TokenBucket } from '../kit/rate.js'
-import { onBehalfOf } from '../on-behalf.js'
+import { type Clock, onBehalfOf, type Rate, systemClock, type Timer, TokenBucket } from '../../kernel/plugin.js'
 
 const MIB = 2 ** 20
 

@@ -1,20 +1,24 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import type { Clock } from './contract/clock.js'
-import type { Report } from './contract/hook.js'
-import type { ProcessHandle, SpawnRequest, StopOptions } from './contract/process.js'
-import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './spawn/bounded-output.js'
-import { Cgroup, type CgroupPlace } from './spawn/cgroup.js'
-import { checkCommand } from './spawn/command.js'
-import { SpawnError } from './spawn/error.js'
-import { hostSystem } from './spawn/host-system.js'
-import { idsOf, inspectProcess, type ProcessSeen } from './spawn/inspect.js'
-import { ManagedProcess, type SpawnedChild } from './spawn/managed-process.js'
-import { lastNumber, markFor, numberIn } from './spawn/mark.js'
-import { findMarking, homeNumber } from './spawn/marking.js'
-import type { ProcessTable } from './spawn/process-row.js'
-import { endLeft, identityOf, type ReapResult } from './spawn/reap.js'
+import type { Clock, Report } from '../../kernel/plugin.js'
+import type { ProcessHandle, SpawnRequest, StopOptions } from './api.js'
+import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './bounded-output.js'
+import { Cgroup, type CgroupPlace } from './cgroup.js'
+import { checkCommand } from './command.js'
+import { SpawnError } from './error.js'
+import { hostSystem } from './host-system.js'
+import { idsOf, inspectProcess, type ProcessSeen } from './inspect.js'
+import { ManagedProcess, type SpawnedChild } from './managed-process.js'
+import { lastNumber, markFor, numberIn } from './mark.js'
+import { findMarking, homeNumber } from './marking.js'
+import type { ProcessTable } from './process-row.js'
+import { endLeft, identityOf, type ReapResult } from './reap.js'
+
+/** A process to start, and the plugin that it is for. */
+export interface OwnedRequest extends SpawnRequest {
+  readonly owner: string
+}
 
 /** The one place that starts and signals processes. */
 export interface Spawner {
@@ -24,7 +28,7 @@ export interface Spawner {
    * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
    * as well. Throws {@link SpawnError}.
    */
-  spawn(request: SpawnRequest): Promise<ProcessHandle>
+  spawn(request: OwnedRequest): Promise<ProcessHandle>
   /** Those whose group is not gone. */
   list(): ProcessHandle[]
   /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
@@ -85,7 +89,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     return last
   }
 
-  const track = (child: SpawnedChild, request: SpawnRequest, number: number) => {
+  const track = (child: SpawnedChild, request: OwnedRequest, number: number) => {
     const { pid } = child
     // At once: Node cannot have waited for it yet, so this pid is this process.
     const startTime = inspectProcess(pid, platform)?.startTime

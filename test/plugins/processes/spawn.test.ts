@@ -5,10 +5,11 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../kernel/clock.js'
-import type { ProcessHandle, SpawnRequest } from '../../kernel/contract/process.js'
-import { SpawnError } from '../../kernel/spawn/error.js'
-import type { ProcessRow, ProcessTable } from '../../kernel/spawn/process-row.js'
+import { VirtualClock } from '../../../kernel/clock.js'
+import type { ProcessHandle } from '../../../plugins/processes/api.js'
+import { SpawnError } from '../../../plugins/processes/error.js'
+import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
+import type { OwnedRequest } from '../../../plugins/processes/spawner.js'
 import {
   cleanUp,
   deaf,
@@ -22,7 +23,7 @@ import {
   scratch,
   shell,
   spawner,
-} from './spawn/harness.js'
+} from './harness.js'
 
 test.after(cleanUp)
 
@@ -159,7 +160,7 @@ test('what cannot be started says why and leaves nothing', async () => {
   const script = join(scratch, 'script')
   writeFileSync(script, '#!/no/such/interpreter\n')
   chmodSync(script, 0o755)
-  const cases: [SpawnRequest, string, RegExp][] = [
+  const cases: [OwnedRequest, string, RegExp][] = [
     [request('no-such-command-anywhere', 'secret'), 'command_not_found', /no-such-command-anywhere.*PATH/],
     [{ ...request('cat'), env: { PATH: scratch } }, 'command_not_found', /cat/],
     [request(script), 'command_not_found', /interpreter/],

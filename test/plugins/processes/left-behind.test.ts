@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inspectProcess } from '../../../kernel/spawn/inspect.js'
+import { inspectProcess } from '../../../plugins/processes/inspect.js'
 import {
   cleanUp,
   deaf,
@@ -32,7 +32,7 @@ const daemonSource = `
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { systemClock } from './kernel/clock.ts'
-import { createSpawner } from './kernel/spawn.ts'
+import { createSpawner } from './plugins/processes/spawner.ts'
 const [homeId, cwd, rowsFile, ...scripts] = process.argv.slice(2)
 let rows = []
 const write = () => writeFileSync(rowsFile, JSON.stringify(rows))
@@ -67,6 +67,7 @@ test.before(async () => {
     stdin: { contents: daemonSource, resolveDir: root },
     outfile: daemon,
     bundle: true,
+    mainFields: ['module', 'main'],
     platform: 'node',
     format: 'esm',
     logLevel: 'error',

@@ -1,5 +1,4 @@
-import { systemClock } from '../clock.js'
-import type { Clock } from '../contract/clock.js'
+import { type Clock, systemClock } from '../../kernel/plugin.js'
 import { inspectProcess, type Processes, walkProcesses } from './inspect.js'
 import type { ProcessSystem } from './system.js'
 

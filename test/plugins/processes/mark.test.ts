@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { lastNumber, markFor, markOfLimit, numberIn } from '../../../kernel/spawn/mark.js'
-import { findMarking, homeNumber } from '../../../kernel/spawn/marking.js'
+import { lastNumber, markFor, markOfLimit, numberIn } from '../../../plugins/processes/mark.js'
+import { findMarking, homeNumber } from '../../../plugins/processes/marking.js'
 
 const bytes = (mark: number) => String(BigInt(mark) * 1024n)
 

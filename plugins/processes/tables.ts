@@ -1,17 +1,23 @@
 import { stat } from 'node:fs/promises'
-import type { Db, Migration } from './contract/db.js'
-import type { CgroupPlace } from './spawn/cgroup.js'
-import type { ProcessRow, ProcessTable } from './spawn/process-row.js'
-export const processMigrations: readonly Migration[] = [
-  {
-    id: '001-process',
-    sql: `CREATE TABLE kernel_process (
+import type { Db, Inherited } from '../../kernel/plugin.js'
+import type { CgroupPlace } from './cgroup.js'
+import type { ProcessRow, ProcessTable } from './process-row.js'
+
+/** Made in the kernel's own stream, when the kernel still started processes itself. */
+export const processTables: Inherited = {
+  stream: 'kernel',
+  prefixes: ['kernel_process', 'kernel_meta'],
+  migrations: [
+    {
+      id: '001-process',
+      sql: `CREATE TABLE kernel_process (
       pid INTEGER NOT NULL, start_time TEXT NOT NULL, pgid INTEGER NOT NULL, owner TEXT NOT NULL, label TEXT NOT NULL,
       PRIMARY KEY (pid, start_time)
     ) STRICT;
     CREATE TABLE kernel_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;`,
-  },
-]
+    },
+  ],
+}
 
 /** The processes that this home started, kept in the catalog so that the next start finds those that a crash left behind. */
 export function processTable(db: Db): ProcessTable {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { idsOf, inspectProcess, inspectProcesses, walkProcesses } from '../../../kernel/spawn/inspect.js'
+import { idsOf, inspectProcess, inspectProcesses, walkProcesses } from '../../../plugins/processes/inspect.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-inspect-'))
 const children: ChildProcess[] = []

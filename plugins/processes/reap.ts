@@ -1,4 +1,4 @@
-import { systemClock } from '../clock.js'
+import { systemClock } from '../../kernel/plugin.js'
 import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
 import type { ProcessRow } from './process-row.js'
 import type { ProcessSystem } from './system.js'
