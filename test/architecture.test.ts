@@ -481,7 +481,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 6260,
+    standsAt: 6266,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
