@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { createClient } from '../../../client/index.js'
+import { definePlugin, kind, surfaceOf } from '../../../kernel/plugin.js'
+import { daemon, resources } from '../../../plugins/index.js'
+import { type Doors, openDoors } from '../http/doors.js'
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../..')
+/** Files of the kernel, those of the store left out, that a PUT over TCP runs code of. */
+const MOST_FILES = 20
+/** Files today, where that is more: it only ever shrinks. */
+const STANDS_AT = 37
+
+let parsed = 0
+const Counted = kind({
+  name: 'test.counted',
+  spec: v.pipe(
+    v.object({ text: v.string() }),
+    v.check(() => {
+      parsed++
+      return true
+    }),
+  ),
+  maxBytes: 1000,
+})
+const seen: string[] = []
+const { reconciler } = surfaceOf<object>()
+const Unprojected = { ...Counted, name: 'test.unprojected' }
+const owner = definePlugin({ name: 'counted', version: '1', service: async () => class {} }).surface({
+  kinds: [Counted, Unprojected],
+  reconcilers: [
+    reconciler({
+      kind: Counted,
+      run: (_, { records }) => {
+        for (const { spec } of records) seen.push(spec.text)
+      },
+    }),
+  ],
+})
+
+const put = ({ port }: Doors, text: string, version: number, name = Counted.name) =>
+  createClient({ baseUrl: `http://localhost:${port}` }).putResourcesByKindById({
+    path: { kind: name, id: 'one' },
+    body: { scope: { kind: 'global' }, spec: { text }, expected_version: version },
+  })
+
+async function crossed(work: () => Promise<unknown>): Promise<string[]> {
+  const session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  await session.post('Profiler.takePreciseCoverage')
+  await work()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  await session.post('Profiler.stopPreciseCoverage')
+  session.disconnect()
+  return result
+    .filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
+    .flatMap(({ url }) =>
+      url.startsWith('file:') ? path.relative(root, fileURLToPath(url.split('?')[0] as string)) : [],
+    )
+    .sort()
+}
+
+/** Leaf files of the kernel that the way passes, and that its story does not name. */
+const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|disk-guard|ids|kernel|turn)\.ts)/
+
+/** Files that docs/architecture.md names, as `kernel/http/`{a, b}. */
+function wayInDocument(): ReadonlySet<string> {
+  const text = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8')
+  const groups = [...text.matchAll(/`(kernel\/\w+\/)`\{([^}]*)\}/g)]
+  return new Set(
+    groups.flatMap(([, folder = '', names = '']) => names.split(/,\s*/).map(name => `${folder}${name}.ts`)),
+  )
+}
+
+test(`a PUT over TCP crosses at most ${Math.max(MOST_FILES, STANDS_AT)} files of the kernel outside of the store`, async () => {
+  const doors = await openDoors([daemon, resources, owner])
+  assert.is((await put(doors, 'first', 0)).status, 201)
+  const files = await crossed(async () => assert.is((await put(doors, 'second', 1)).status, 200))
+  const kernel = files.filter(file => file.startsWith('kernel/') && !file.startsWith('kernel/store/'))
+  await doors.close()
+  console.log(kernel.map(file => `  ${file}`).join('\n'))
+  assert.ok(kernel.length > 5, 'it looked at the right files')
+  assert.ok(kernel.length <= Math.max(MOST_FILES, STANDS_AT), `${kernel.length} files`)
+  const told = wayInDocument()
+  assert.equal(
+    kernel.filter(file => !SMALL.test(file) && !told.has(file)),
+    [],
+    'docs/architecture.md tells the way by these',
+  )
+})
+
+test('a PUT validates its spec once', async () => {
+  const doors = await openDoors([daemon, resources, owner])
+  parsed = 0
+  assert.is((await put(doors, 'once', 0, Unprojected.name)).status, 201)
+  const within = parsed
+  await doors.close()
+  assert.is(within, 1)
+})
+
+test.run()
