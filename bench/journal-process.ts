@@ -2,8 +2,8 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { Journal } from '../kernel/contract/journal.js'
-import { openJournal } from '../kernel/journal/index.js'
+import type { Journal } from '../plugins/journals/api.js'
+import { openJournal } from '../plugins/journals/open.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 

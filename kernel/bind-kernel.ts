@@ -66,8 +66,6 @@ export function bindKernel(
     report: (owner, hook, error) => report({ owner, hook, error }),
     file: (...path) => textFile(home.path(...path), { room: disk.room }),
     config: settings,
-    setting: settings.get,
-    onSetting: settings.onChange,
     collect: token => collected(parts.hooks, token),
     tap: <F>(hook: Hook<F>, fn: F) => hook.tap(tapper, fn),
   }

@@ -2,10 +2,11 @@ import { mkdir, readdir, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { iso } from './contract/clock.js'
 import { Fault } from './contract/errors.js'
-import { journalsBelow } from './verify.js'
 
 /** Where the journal of the events lies, which means nothing without the catalog that its positions are from. */
 const EVENTS = 'events'
+/** Folders below the home, and one level below these, can hold a journal. */
+const DEPTH = 2
 /** Journals that a message names. */
 const NAMED = 3
 
@@ -57,4 +58,13 @@ function present(root: string): Fault {
   return new Fault('catalog_present', 500, text, {
     next: 'start without --new-catalog, or move svc.db, svc.db-wal and svc.db-mark away first',
   })
+}
+
+/** Folders with a journal, and what is left of one, in a home. */
+export async function journalsBelow(folder: string, depth = DEPTH): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const own = entries.some(({ name }) => name === 'journal.json' || /^events-\d+\.log$/.test(name)) ? [folder] : []
+  // What was put aside with an old catalog is no part of the home any more.
+  const below = entries.filter(entry => depth > 0 && entry.isDirectory() && !/^(\.|catalog-)/.test(entry.name))
+  return [...own, ...(await Promise.all(below.map(at => journalsBelow(path.join(folder, at.name), depth - 1)))).flat()]
 }

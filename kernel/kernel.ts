@@ -48,6 +48,12 @@ export interface Kernel {
 
 const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
+/** Migrations of the kernel's own stream whose tables plugins inherit: a kernel without these plugins starts on such a home. */
+const LEFT = {
+  '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
+  '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
+  '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
+}
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -102,6 +108,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
+    store.know('kernel', LEFT)
     store.share(inheritedBy(options.plugins))
     store.migrate('kernel', RecordStore.migrations)
     const db = store.db

@@ -1,4 +1,6 @@
 /** `svc/plugin`: everything that an author of a plugin needs. */
+
+export { journalsBelow } from './catalog-guard.js'
 export { systemClock } from './clock.js'
 export { KernelSettings } from './config/index.js'
 export * from './contract/actor.js'
@@ -43,7 +45,6 @@ export {
 } from './contract/host-view.js'
 export type { Ids } from './contract/ids.js'
 export type { InjectReply, InjectRequest } from './contract/inject.js'
-export type { Journal, JournalRecord } from './contract/journal.js'
 export type { Change, Exchange, Identified, Incoming, KernelTaps, Leaving, Written } from './contract/kernel-hooks.js'
 export { KIND_NAME, type Kind, kind, type RecordScope } from './contract/kind.js'
 export {
@@ -85,7 +86,6 @@ export * from './contract/token.js'
 export { encodeFrame } from './http/streams.js'
 export { everyPid, inspectProcess, inspectProcesses, type ProcessInfo, statFields } from './inspect.js'
 export { issueText } from './issue-text.js'
-export { openJournal } from './journal/index.js'
 export { backoff } from './kit/backoff.js'
 export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'
@@ -101,4 +101,11 @@ export {
 export { recordToWire } from './kit/resource-kind.js'
 export { onBehalfOf } from './on-behalf.js'
 export { within } from './scope.js'
+// For plugins that keep files of their own: durable writes, and what these do on a full disk.
+export { type Disk, readIfThere, readInto, replaceFile, systemDisk } from './store/disk.js'
+export { StoreError } from './store/error.js'
+export { Note, noteBytes, readNote } from './store/note.js'
+export { Progress } from './store/progress.js'
+export { diskFull, isFull, noReserve, Patience, spending, syncing, writeAll } from './store/room.js'
 export { mapInTurns, turn } from './turn.js'
+export type { Checked } from './verify.js'

@@ -5,10 +5,8 @@ import path from 'node:path'
 import { systemClock } from './clock.js'
 import type { Reads } from './contract/db.js'
 import { Fault, messageOf } from './contract/errors.js'
-import { openJournal } from './journal/index.js'
 import { openRegularFile } from './kit/read-file.js'
 import { acquireLock } from './lock.js'
-import { type Disk, systemDisk } from './store/disk.js'
 import { openStore } from './store/index.js'
 
 /** One thing that was looked at, and what is wrong with it. */
@@ -20,12 +18,6 @@ export interface Checked {
   readonly entries: number
   readonly problems: readonly string[]
 }
-
-/** Folders below the home, and one level below these, can hold a journal. */
-const DEPTH = 2
-const BATCH = 1000
-/** Stands for a file that would be made. */
-const NO_FILE = -1
 
 /**
  * SQLite's integrity_check and foreign_key_check, table by table with its indexes, the event loop running in between.
@@ -60,18 +52,20 @@ function verifyTable(db: Reads, name: string): Checked {
 
 /**
  * Checks the home of a daemon that does not run, under its lock, and changes nothing in it: the database as a copy in a
- * temporary folder, recovered from its log and then table by table, and every record of every journal, read only.
+ * temporary folder, recovered from its log and then table by table, and by `others` what plugins keep beside it, under the
+ * same lock.
  * @throws Fault `home_not_found`; LockHeld while a daemon runs
  */
-export async function verifyHome(root: string): Promise<Checked[]> {
+export async function verifyHome(
+  root: string,
+  others: (root: string) => Promise<Checked[]> = async () => [],
+): Promise<Checked[]> {
   if (!(await namesIn(root)).includes('svc.db')) {
     throw new Fault('home_not_found', 404, `there is no database in ${root}`, { next: 'svc daemon start' })
   }
   const lock = await acquireLock(root, systemClock())
   try {
-    const checked = await verifyCopy(root)
-    for (const folder of await journalsBelow(root)) checked.push(await verifyJournal(root, folder))
-    return checked
+    return [...(await verifyCopy(root)), ...(await others(root))]
   } finally {
     await lock.release()
   }
@@ -98,47 +92,6 @@ async function verifyCopy(root: string): Promise<Checked[]> {
 async function copyFile(from: string, to: string): Promise<void> {
   closeSync(await openRegularFile(from))
   await cp(from, to, { dereference: true })
-}
-
-/** Folders with a journal, and what is left of one, in a home. */
-export async function journalsBelow(folder: string, depth = DEPTH): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true })
-  const own = entries.some(({ name }) => name === 'journal.json' || /^events-\d+\.log$/.test(name)) ? [folder] : []
-  // What was put aside with an old catalog is no part of the home any more.
-  const below = entries.filter(entry => depth > 0 && entry.isDirectory() && !/^(\.|catalog-)/.test(entry.name))
-  return [...own, ...(await Promise.all(below.map(at => journalsBelow(path.join(folder, at.name), depth - 1)))).flat()]
-}
-
-async function verifyJournal(root: string, dir: string): Promise<Checked> {
-  const name = path.relative(root, dir)
-  let entries = 0
-  try {
-    const journal = await openJournal({ dir, disk: readOnlyDisk() })
-    for (let next = journal.first; next <= journal.last; next += BATCH)
-      entries += (await journal.read(next, BATCH)).length
-    await journal.close()
-    return { kind: 'journal', name, entries, problems: [] }
-  } catch (error) {
-    return { kind: 'journal', name, entries, problems: [messageOf(error)] }
-  }
-}
-
-/** The disk as it is, and nothing that is done to it happens: a torn tail is passed over and stays for the next start. */
-function readOnlyDisk(): Disk {
-  const disk = systemDisk()
-  const nothing = async () => {}
-  return {
-    ...disk,
-    open: (file, mode) => (mode === 'read' || mode === 'update' ? disk.open(file, 'read') : NO_FILE),
-    close: handle => (handle === NO_FILE ? undefined : disk.close(handle)),
-    pwrite: (_handle, bytes) => bytes.length,
-    truncate: nothing,
-    fsync: nothing,
-    rename: nothing,
-    unlink: nothing,
-    mkdir: nothing,
-    fsyncDir: nothing,
-  }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

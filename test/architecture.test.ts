@@ -106,6 +106,21 @@ const used = (source: Source, pattern: RegExp) => [...source.code.matchAll(patte
 const isCode = (source: Source) =>
   ['kernel', 'plugins', 'schemas', 'cli', 'client'].some(folder => inside(source.file, folder))
 
+/** What plugins wrote by hand before the kit had it. */
+const BY_HAND: readonly RegExp[] = [
+  /Buffer\.from\([^\n]*'base64url'/g,
+  /\.toString\('base64url'\)/g,
+  /\/\^(?:\((?:\?:)?)?(?:[a-z]+\|)*(?:env|vault):?(?:\||\)|:)/g,
+  /startsWith\('(?:env|vault):'\)/g,
+  /\/\^---/g,
+  /Promise<unknown> = Promise\.resolve\(\)/g,
+  /(this\.#\w+) = \w+\.catch\(\(\) => \{\}\)/g,
+  /DELETE FROM[^`]*ORDER BY seq DESC LIMIT/g,
+  /class \w*Heap\b/g,
+  /v\.trim\(\), (?:v\.minLength\(\d+\), )?v\.maxLength\(/g,
+  /JSON\.stringify\([\w.]+\.slice\(0, \d+\)\)/g,
+]
+
 /** Citations by number, or of documents that readers do not have. The words may be on two lines of a comment. */
 const citesOf = (prose: string) =>
   [
@@ -253,6 +268,29 @@ const rules: Rule[] = [
       ['plugins/a/service.ts', "kernel.db.rows('SELECT id FROM kernel_record WHERE kind = ?', [kind])"],
       ['plugins/a/deep/b.ts', 't.run(`DELETE FROM own WHERE id NOT IN (SELECT id FROM KERNEL_RECORD)`)'],
       ['plugins/a/b.ts', "const table = 'kernel_record_source'"],
+    ],
+  },
+  {
+    says: 'plugins page, read references to secrets and heads of files, queue, prune and wake by the kit',
+    // In the whole text: regular expressions and SQL have contents that `code` does not have.
+    broken: s => (inside(s.file, 'plugins') ? BY_HAND.flatMap(way => s.text.match(way) ?? []) : []),
+    mutants: [
+      ['plugins/a/b.ts', "const place = JSON.parse(Buffer.from(cursor, 'base64url').toString())"],
+      ['plugins/a/b.ts', "const cursor = Buffer.from(JSON.stringify([filter, id])).toString('base64url')"],
+      ['plugins/a/b.ts', 'const REFERENCE = /^env:[A-Z]+$/'],
+      ['plugins/a/b.ts', 'const REFERENCE = /^(?:vault|env):(.+)$/'],
+      ['plugins/a/b.ts', "if (reference.startsWith('env:')) return env[reference.slice(4)]"],
+      ['plugins/a/b.ts', 'const HEAD = /^---[ \\t]*\\n([\\s\\S]*?)\\n---/'],
+      ['plugins/a/b.ts', '#last: Promise<unknown> = Promise.resolve()'],
+      ['plugins/a/b.ts', 'const done = this.#last.then(work)\nthis.#last = done.catch(() => {})'],
+      [
+        'plugins/a/b.ts',
+        '`DELETE FROM a_past WHERE seq <= (SELECT seq FROM a_past ORDER BY seq DESC LIMIT 1 OFFSET ?)`',
+      ],
+      ['plugins/a/b.ts', '`DELETE FROM a_past WHERE seq NOT IN (SELECT seq FROM a_past ORDER BY seq DESC LIMIT ?)`'],
+      ['plugins/a/b.ts', 'export class DueHeap {}'],
+      ['plugins/a/b.ts', 'const text = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))'],
+      ['plugins/a/b.ts', 'const named = JSON.stringify(id.slice(0, 80))'],
     ],
   },
   {
@@ -437,13 +475,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1133, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1114, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, standsAt: 1092, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 900, standsAt: 1093, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 6247,
+    standsAt: 5611,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

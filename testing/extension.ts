@@ -24,7 +24,7 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A reply as it came, its body from JSON. */
+/** A reply as it came, its body from JSON where it is JSON, else as text. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>

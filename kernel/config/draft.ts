@@ -82,7 +82,9 @@ function checked(config: LayeredConfig, { path, name, value }: ConfigChange, ove
   if (name !== undefined && entry.merge !== 'by-name') throw invalid(`${path} has no entries that have names`)
   const keys = [...path.split('.'), ...(name === undefined ? [] : [name])]
   if (value === undefined) return { entry, keys, json: undefined }
-  const json = parsed(() => JSON.parse(JSON.stringify(value) ?? 'null') as unknown)
+  const printed = parsed(() => JSON.stringify(value) ?? 'null')
+  if (printed.length > LONGEST_TEXT) throw invalid(`${path}: a value of ${printed.length} characters`)
+  const json: unknown = JSON.parse(printed)
   if (!isDeepStrictEqual(json, value)) throw invalid(`${path}: the value is not JSON`)
   return { entry, keys, json }
 }

@@ -9,7 +9,6 @@ import type { Ids } from './ids.js'
 import type { InjectReply, InjectRequest } from './inject.js'
 import type { Records } from './record.js'
 import type { Scope } from './scope.js'
-import type { Setting } from './surface.js'
 import type { TextFile } from './text-file.js'
 import type { Needs, RegistryToken, Resolved } from './token.js'
 
@@ -63,10 +62,6 @@ export interface PluginKernel<N extends Needs = Needs> {
   file(...path: string[]): TextFile
   /** The configuration: values of settings, where they come from, what changes would come to, writing them. */
   readonly config: Config
-  /** Value of a setting that this plugin owns. */
-  setting<T>(entry: Setting<T>): T
-  /** Told of every later value of a `live` setting, while the plugin is loaded. */
-  onSetting<T>(entry: Setting<T>, fn: (value: T) => void): void
   /** Everything contributed now to a registry. */
   collect<T>(registry: RegistryToken<T>): Contribution<T>[]
   /** Taps a hook; the tap goes with the scope. */

@@ -21,6 +21,8 @@ export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (req
 export class Arrival implements Identified {
   id = ''
   #actor: Actor | undefined
+  /** Plugins say who makes it. */
+  isForPlugins = false
   /** The route that it is for. */
   bound: BoundRoute | undefined
   /** Those who hear of its end have been found. */

@@ -39,12 +39,17 @@ export class Authentication {
    */
   tap(scope: Scope, { isLocal, peerOf }: Local): void {
     const tapper = kernelTapper(scope)
-    this.hook.tap(tapper, incoming =>
-      incoming.door === 'tcp' ? undefined : ((incoming as Arrival).as ?? operatorAt('uds', incoming.id)),
-    )
+    this.hook.tap(tapper, incoming => {
+      const arrival = incoming as Arrival
+      if (arrival.door !== 'tcp') return arrival.as ?? operatorAt('uds', arrival.id)
+      // Now, not behind those who are asked: one of them may go while it makes up its mind.
+      arrival.isForPlugins = this.hook.size > OWN_TAPS
+      return undefined
+    })
     this.hook.tap({ ...tapper, depth: Number.POSITIVE_INFINITY }, incoming => {
-      const { socket, headers } = (incoming as Arrival).request
-      if (this.hook.size > OWN_TAPS || !isLocal(headers.host)) return undefined
+      const { isForPlugins, request } = incoming as Arrival
+      const { socket, headers } = request
+      if (isForPlugins || !isLocal(headers.host)) return undefined
       const actor = operatorAt(headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http', incoming.id)
       const judged = (peer: Peer): Actor | Fault => peerRefusal(peer) ?? actor
       const peer = peerOf(socket)

@@ -46,7 +46,7 @@ function limited(request: IncomingMessage, limit: number): Readable {
   // The handler may not look at it any more.
   body.on('error', () => {})
   request.once('close', () => {
-    if (!request.complete) body.destroy(KernelErrors.unavailable('the caller hung up'))
+    if (!request.readableEnded) body.destroy(KernelErrors.unavailable('the caller hung up'))
   })
   return request.pipe(body)
 }

@@ -52,7 +52,8 @@ export async function sendFault(
 
 function wordsOf(fault: Fault, faults: Route['faults'], failed: (error: unknown) => void) {
   try {
-    if (faults && !isSchema(faults.reply)) return { headers: bytesHeaders(faults.reply), payload: faults.body(fault) }
+    if (faults && !isSchema(faults.reply))
+      return { headers: bytesHeaders(faults.reply), payload: String(faults.body(fault)) }
     const body = faults ? faults.body(fault) : errorBody(fault)
     return { headers: { 'content-type': JSON_TYPE }, payload: JSON.stringify(body) }
   } catch (error) {

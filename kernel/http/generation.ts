@@ -190,6 +190,12 @@ function enter(owner: string, { raw }: FastifyReply, admission: Admission): Call
   return call
 }
 
+const nobodyToAsk = () =>
+  KernelErrors.reloading('the plugin that says who asks over TCP does not run now; try again, or use the Unix socket', {
+    retryAfter: 1,
+    next: 'svc plugin list',
+  })
+
 /** While the plugin is being replaced the request waits, and is then routed anew. */
 function waits(
   owner: string,
@@ -203,7 +209,7 @@ function waits(
     reply.hijack()
     again(raw, reply.raw)
   }
-  admission.wait(owner, reply.raw).then(goOn, done)
+  admission.wait(owner, reply.raw).then(goOn, (late: Error) => done(owner === AUTHENTICATOR ? nobodyToAsk() : late))
   return true
 }
 

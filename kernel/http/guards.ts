@@ -28,7 +28,7 @@ export function peerRefusal(peer: Peer): Fault | undefined {
 export interface Site {
   readonly host: string
   readonly port: number
-  readonly allowed: readonly string[]
+  readonly allowed: () => readonly string[]
 }
 
 /**
@@ -117,7 +117,7 @@ export function isOwnHost(host: string, site: Site): boolean {
 
 function isAllowedHost(host: string, { allowed }: Site): boolean {
   const name = HOST.exec(host.toLowerCase())?.[1]
-  return name !== undefined && (allowed.includes(name) || allowed.includes(host.toLowerCase()))
+  return name !== undefined && (allowed().includes(name) || allowed().includes(host.toLowerCase()))
 }
 
 /** Behind a proxy a page is of the very host that it asks, over HTTPS as a rule. */

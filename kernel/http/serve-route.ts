@@ -1,3 +1,4 @@
+import { validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Awaitable } from '../contract/awaitable.js'
@@ -76,6 +77,7 @@ export function serveRoute(
         if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
         if (context.checkReplies) checkReply(route, result)
         await context.durable(route.method === 'GET')
+        for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
         const declared = route.replies[result.status]
         if (declared && !isSchema(declared)) {

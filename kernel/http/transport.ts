@@ -54,7 +54,7 @@ export class Transport {
   /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
   #peers: PeerTable | undefined
   /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */
-  #bound = { host: 'localhost', port: 0 }
+  #site: Site
   #tcpState: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   /** Connections that one listener takes. */
   #connections = Number.POSITIVE_INFINITY
@@ -69,6 +69,7 @@ export class Transport {
     this.#admission = new Admission(options.clock)
     this.#authentication = new Authentication(options.hooks.authenticate, this.#admission, options.authenticator)
     this.#unrouted = new Unrouted(options)
+    this.#site = { host: 'localhost', port: 0, allowed: options.allowedHosts }
   }
 
   /** It serves nothing any more. */
@@ -162,7 +163,7 @@ export class Transport {
     }
     const accepted = (socket: Socket) => void this.#peers?.of(socket)
     const listener = await Listener.tcp(host, port, this.#handle, await this.#limits(), accepted)
-    if (listener.info.door === 'tcp') this.#bound = listener.info
+    if (listener.info.door === 'tcp') this.#site = { ...this.#site, ...listener.info }
     this.#listeners.push(listener)
   }
 
@@ -223,7 +224,7 @@ export class Transport {
       arrivalOf: request => arrivalOf(request) ?? this.#injected(request),
       acting: this.#acting,
       guard: ({ door, request }, route) => {
-        const site = door === 'tcp' ? tcpRefusal(request, this.#site(), route?.navigation) : undefined
+        const site = door === 'tcp' ? tcpRefusal(request, this.#site, route?.navigation) : undefined
         return site ?? requestRefusal(request, route?.body)
       },
       hooks: this.options.hooks,
@@ -242,12 +243,8 @@ export class Transport {
     return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn }
   }
 
-  #site(): Site {
-    return { ...this.#bound, allowed: this.options.allowedHosts() }
-  }
-
   #isLocal(host = ''): boolean {
-    return isLoopback(this.#bound.host) && isOwnHost(host, this.#site())
+    return isLoopback(this.#site.host) && isOwnHost(host, this.#site)
   }
 
   /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */

@@ -4,6 +4,9 @@ import { type Node, parseTree } from 'jsonc-parser'
 // Edits a text of JSON with comments as a person would: every comment, the order, the indentation and all that is not named stay
 // as they are. The edits of the parser's package would reformat what stands beside a change, and move or drop its comments.
 
+/** Characters of a text times those of a value, above which the value is replaced whole: each of its members is a look at all. */
+const MOST_WORK = 2 ** 24
+
 /** A value without the positions that it was read from. */
 export function plain(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(plain)
@@ -29,7 +32,8 @@ export function membersOf({ children = [] }: Node): Member[] {
 export const LENIENT = { allowTrailingComma: true, disallowComments: false }
 
 /**
- * The text with that value at that path; what is there already of an object is changed member by member.
+ * The text with that value at that path; what is there already of an object is changed member by member, unless it is large.
+ * @param text JSON with comments, an object or nothing
  * @param keys parts of the path; the text may write several of them as one key, joined by dots
  */
 export function setAt(text: string, keys: readonly string[], value: unknown): string {
@@ -42,7 +46,8 @@ export function setAt(text: string, keys: readonly string[], value: unknown): st
   if (!member) return insert(text, object, missing[0] ?? '', nested(missing.slice(1), value))
   const before = plain(member.value)
   if (isDeepStrictEqual(before, value)) return text
-  if (isObject(before) && isObject(value)) {
+  const work = text.length * JSON.stringify(value).length
+  if (isObject(before) && isObject(value) && work < MOST_WORK) {
     const gone = Object.keys(before).filter(key => !Object.hasOwn(value, key))
     const set = Object.entries(value).reduce((rest, [key, one]) => setAt(rest, [...keys, key], one), text)
     return gone.reduce((rest, key) => removeAt(rest, [...keys, key]), set)

@@ -25,6 +25,8 @@ export interface Store {
   migrate(owner: string, migrations: readonly Migration[], inherits?: readonly Inherited[]): void
   /** To be called before the owner of a stream migrates, with what others inherit of it. */
   share(inherits: readonly Inherited[]): void
+  /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
+  know(stream: string, hashes: Readonly<Record<string, string>>): void
   /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
   forget(owner: string): void
   status(): StoreStatus
@@ -196,6 +198,7 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
     failed: mirror.failed,
     migrate: (owner, list, inherits) => migrations.migrate(owner, list, inherits),
     share: inherits => migrations.share(inherits),
+    know: (stream, hashes) => migrations.know(stream, hashes),
     forget: owner => migrations.forget(owner),
     status: () => ({
       path: file,

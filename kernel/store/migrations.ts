@@ -56,11 +56,13 @@ export class Migrations {
 
   /** Migrations of streams that others inherit in part: to the rest of the stream they are known. */
   share(inherits: readonly Inherited[]): void {
-    for (const { stream, migrations } of inherits) {
-      const shared = this.#shared.get(stream) ?? new Map()
-      this.#shared.set(stream, shared)
-      for (const { id, sql } of migrations) shared.set(id, sha256(sql))
-    }
+    for (const { stream, migrations } of inherits)
+      this.know(stream, Object.fromEntries(migrations.map(({ id, sql }) => [id, sha256(sql)])))
+  }
+
+  /** Migrations that a stream may have, by id, whoever brings them or nobody: their text as its SHA-256, hex. */
+  know(stream: string, hashes: Readonly<Record<string, string>>): void {
+    this.#shared.set(stream, new Map([...(this.#shared.get(stream) ?? []), ...Object.entries(hashes)]))
   }
 
   /** Drops the tables of an owner; durable later. To one that comes back, all its migrations are new. */

@@ -1,10 +1,5 @@
 import { definePlugin } from '../../kernel/plugin.js'
 import { BridgeInstanceKind } from './api.js'
 
-export default definePlugin({
-  name: 'bridges',
-  version: '0.1.0',
-  service: () => import('./service.js').then(module => module.BridgesService),
-}).surface({
-  kinds: [BridgeInstanceKind],
-})
+/** Bridge instances are stored, checked and listed; nothing runs them yet. */
+export default definePlugin({ name: 'bridges', version: '0.1.0' }).surface({ kinds: [BridgeInstanceKind] })

@@ -1,5 +1,6 @@
 import type { CommandContext } from '../../kernel/plugin.js'
 import type { DbVerifyReply } from '../../schemas/daemon.js'
+import { verifyJournals } from '../journals/api.js'
 
 /**
  * `svc db verify`: a running daemon checks the database that it works on; without one, the files of the home are checked,
@@ -20,7 +21,7 @@ export async function run({ client, out, home, fault }: CommandContext): Promise
 async function verifyStopped(home: string, fault: CommandContext['fault']): Promise<DbVerifyReply> {
   const { verifyHome } = await import('../../kernel/index.js')
   try {
-    const checked = await verifyHome(home)
+    const checked = await verifyHome(home, verifyJournals)
     return {
       status: checked.some(({ problems }) => problems.length > 0) ? 'damaged' : 'ok',
       checked: checked.map(entry => ({ ...entry, problems: [...entry.problems] })),

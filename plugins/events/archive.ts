@@ -1,3 +1,4 @@
+import { Serial } from '../../kernel/kit/serial.js'
 import type { Journal, JournalRecord } from '../journals/api.js'
 import { EventErrors, type StoredEvent } from './api.js'
 
@@ -17,7 +18,8 @@ export class Archive {
   #journal: Journal | undefined
   /** Position of the newest event in it. */
   #last = 0
-  #chain: Promise<unknown> = Promise.resolve()
+  /** One use of the journal after the other. */
+  readonly #uses = new Serial()
 
   /** `newest` tells the newest position that the database has ever given out. */
   constructor(
@@ -27,7 +29,7 @@ export class Archive {
 
   /** Resolves when they are on the disk; those that a crash left there already are not written again. */
   append(events: readonly StoredEvent[]): Promise<void> {
-    return this.#alone(async () => {
+    return this.#uses.run(async () => {
       const journal = await this.#open()
       const fresh = events.filter(event => event.seq > this.#last)
       try {
@@ -54,7 +56,7 @@ export class Archive {
   ): Promise<StoredEvent[]> {
     const found: StoredEvent[] = []
     for (let from: number | undefined; ; ) {
-      const page = await this.#alone(async () => {
+      const page = await this.#uses.run(async () => {
         const journal = await this.#open()
         // Positions ascend, so no more than this many records are newer.
         return journal.read(from ?? journal.last - (this.#last - after) + 1, PAGE)
@@ -72,7 +74,7 @@ export class Archive {
 
   /** Drops the oldest files: those with nothing from `since` (epoch milliseconds) on, and what is beyond `maxBytes`. */
   drop(since: number, maxBytes: number): Promise<void> {
-    return this.#alone(async () => {
+    return this.#uses.run(async () => {
       const journal = await this.#open()
       const { files } = journal
       const { segmentBytes } = this.own
@@ -86,7 +88,7 @@ export class Archive {
   }
 
   close(): Promise<void> {
-    return this.#alone(() => this.#shut())
+    return this.#uses.run(() => this.#shut())
   }
 
   async #open(): Promise<Journal> {
@@ -109,12 +111,6 @@ export class Archive {
     const journal = this.#journal
     this.#journal = undefined
     await journal?.close()
-  }
-
-  #alone<T>(fn: () => Promise<T>): Promise<T> {
-    const run = this.#chain.then(fn)
-    this.#chain = run.catch(() => {})
-    return run
   }
 }
 

@@ -26,8 +26,8 @@ export class EventsService {
         open: () => needs.journals.open(['events'], { intact: false, segmentBytes: SEGMENT_BYTES }),
       },
       {
-        retentionMs: kernel.setting(EventSettings.retentionDays) * DAY_MS,
-        maxBytes: kernel.setting(EventSettings.maxBytes),
+        retentionMs: kernel.config.get(EventSettings.retentionDays) * DAY_MS,
+        maxBytes: kernel.config.get(EventSettings.maxBytes),
       },
     )
     scope.defer('event log', () => this.log.close())

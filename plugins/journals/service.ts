@@ -1,5 +1,6 @@
-import { type Consumer, openJournal, type PluginKernel, type Timer } from '../../kernel/plugin.js'
+import type { Consumer, PluginKernel, Timer } from '../../kernel/plugin.js'
 import type { JournalsApi } from './api.js'
+import { openJournal } from './open.js'
 
 /** Opens journals below the home, on the kernel's clock. */
 export class JournalsService {

@@ -197,9 +197,7 @@ export class WindowManagerService implements WindowManagerApi {
     const rebased = rebasedFrom(document, revision, body.expected_revision, body.rebase)
     const client = body.client_id ? this.#clients.get(document, body.client_id) : undefined
     if (body.command_id === 'desktop.switch' && !client)
-      refuse('client_not_found', 'desktop.switch is for one client; name it in client_id', {
-        next: 'svc desktop clients',
-      })
+      refuse('client_not_found', 'desktop.switch names a client in client_id', { next: 'svc desktop clients' })
     const next = isHistoryCommand(body.command_id)
       ? this.#travel(document, body.command_id === 'layout.undo' ? 'undo' : 'redo', body.payload)
       : this.#reduce(current, body.command_id, body, actor, client?.active_desktop_id)

@@ -3,11 +3,11 @@
 // `<call>:<EIO|ENOSPC|full|short>:<n>`, `full` being three times ENOSPC.
 import fs from 'node:fs'
 import path from 'node:path'
-import { openJournal } from '../../kernel/journal/index.js'
 import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
 import { type Disk, systemDisk } from '../../kernel/store/disk.js'
 import { openStore, type Store } from '../../kernel/store/index.js'
 import { base } from '../../plugins/index.js'
+import { openJournal } from '../../plugins/journals/open.js'
 import { chance } from './chance.js'
 import { injected } from './fault.js'
 import { lastOf, perform, prepare, recordOf, TABLES } from './model.js'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { openJournal } from '../../kernel/journal/index.js'
+import { openJournal } from '../../plugins/journals/open.js'
 import { chance } from './chance.js'
 import { wrongWithFolder } from './kills.js'
 import { recordOf } from './model.js'

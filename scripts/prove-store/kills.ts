@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { openJournal } from '../../kernel/journal/index.js'
 import { openStore } from '../../kernel/store/index.js'
+import { openJournal } from '../../plugins/journals/open.js'
 import { chance } from './chance.js'
 import { prepare, recordOf, wrongWith } from './model.js'
 import { inFolder, largest, onCopy, runChild } from './processes.js'

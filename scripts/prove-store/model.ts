@@ -1,6 +1,6 @@
 import type { Tx } from '../../kernel/contract/db.js'
-import type { Journal } from '../../kernel/contract/journal.js'
 import type { Store } from '../../kernel/store/index.js'
+import type { Journal } from '../../plugins/journals/api.js'
 import { chance } from './chance.js'
 
 /**

@@ -70,7 +70,7 @@ Tapped by the surface entry ${code('hooks')}.`,
     table(['hook', 'tap', 'meaning'], kernelHooks()),
     `## Events of the journal
 
-Declared on surfaces; ${code('kernel.events.on')} and durable cursors deliver them.`,
+Declared on surfaces and kept by the plugin ${code('events')}; ${code('requires: { events: Events }')} of ${code('svc/plugins/events')} gives access to them.`,
     table(['event', 'plugin'], events.sort(byName(([name = '']) => name))),
     `## Events that programs hook
 

@@ -43,7 +43,18 @@ test('what init writes is valid and passes its tests, without a daemon', async (
 })
 
 test('the examples hold to the contract, and their own tests pass', async ({ at }) => {
-  for (const name of ['acme.keep', 'acme.leases', 'acme.reminders', 'acme.signs', 'acme.workspaces', 'release-kit']) {
+  for (const name of [
+    'acme.api-keys',
+    'acme.files',
+    'acme.keep',
+    'acme.leases',
+    'acme.reminders',
+    'acme.sign-in',
+    'acme.signs',
+    'acme.webhook',
+    'acme.workspaces',
+    'release-kit',
+  ]) {
     const tested = await at.json<Tested>('extension', 'test', path.join(examples, name))
     assert.equal(failures(tested), [], name)
     assert.ok(tested.passed > 4)

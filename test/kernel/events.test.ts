@@ -5,11 +5,11 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { VirtualClock } from '../../kernel/clock.js'
 import { event } from '../../kernel/contract/event.js'
-import { openJournal } from '../../kernel/journal/index.js'
 import { createKernel } from '../../kernel/kernel.js'
 import { type Disk, systemDisk } from '../../kernel/store/disk.js'
 import type { StoredEvent } from '../../plugins/events/api.js'
 import { base } from '../../plugins/index.js'
+import { openJournal } from '../../plugins/journals/open.js'
 import { DAY, inFolder, Lost, Made, openLog, range, readAll } from './fixtures/event-log.js'
 
 const seqs = (events: readonly StoredEvent[]) => events.map(event => event.seq)

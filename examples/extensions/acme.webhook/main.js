@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { accepted, defineErrors, definePlugin, event, routeOf } from 'svc/plugin'
+import { Events } from 'svc/plugins/events'
 import * as v from 'valibot'
 
 const Delivery = v.object({ delivery: v.string(), action: v.string() })
@@ -28,14 +29,19 @@ class Webhook {
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw Errors.acme_not_signed()
     const { success, output } = v.safeParse(v.pipe(v.string(), v.parseJson(), Delivery), bytes.toString())
     if (!success) throw Errors.acme_not_understood()
-    await this.kernel.db.tx(t => this.kernel.events.emit(t, Delivered, output, { subject: output.delivery }))
+    await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, Delivered, output, { subject: output.delivery }))
     return { delivery: output.delivery }
   }
 }
 
 const route = routeOf()
 
-export default definePlugin({ name: 'acme.webhook', version: '1.0.0', service: async () => Webhook }).surface({
+export default definePlugin({
+  name: 'acme.webhook',
+  version: '1.0.0',
+  requires: { events: Events },
+  service: async () => Webhook,
+}).surface({
   events: [Delivered],
   errors: [Errors],
   routes: [

@@ -1,3 +1,4 @@
+import { positionOf } from '../../../kernel/kit/feed.js'
 import { type Clock, type EncodedFrame, encodeFrame, type Frame } from '../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../schemas/sessions.js'
 import { eventToWire, type StoredSessionEvent } from '../events.js'
@@ -122,9 +123,7 @@ function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
 
 /** Where the reader is; undefined for one that comes for the first time. */
 function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
-  const text = lastEventId?.trim()
-  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
-  return afterSequence
+  return positionOf(lastEventId) ?? afterSequence
 }
 
 function resetReason(

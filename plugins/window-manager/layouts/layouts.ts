@@ -1,5 +1,6 @@
-import { type Actor, KernelErrors, type PluginKernel, type RecordScope, recordToWire } from '../../../kernel/plugin.js'
-import type { PutLayoutProfileBody } from '../../../schemas/window-manager.js'
+import { type RecordKernel, Repository } from '../../../kernel/kit/resource-kind.js'
+import { type Actor, KernelErrors, type RecordScope, recordToWire, type StoredRecord } from '../../../kernel/plugin.js'
+import type { PutLayoutProfileBody, WindowLayoutSpec } from '../../../schemas/window-manager.js'
 import type { Workspace } from '../../workspaces/api.js'
 import { refuse } from '../refusal.js'
 import type { SavedLayout } from './apply.js'
@@ -7,7 +8,11 @@ import { decodeLayout, LayoutKind } from './kind.js'
 
 /** Saved layouts: the records of kind `window_layout`, as a workspace sees them. Read when asked for. */
 export class Layouts {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'records'>) {}
+  readonly #records: Repository<WindowLayoutSpec>
+
+  constructor(private readonly kernel: RecordKernel) {
+    this.#records = new Repository(LayoutKind, kernel, 'svc layout list')
+  }
 
   /** Saved layouts that this workspace can apply: its own and those of all. */
   list({ id }: Workspace, actor: Actor) {
@@ -22,30 +27,15 @@ export class Layouts {
       kind === 'workspace' ? { kind, id: scopeId ?? id } : { kind, ...(scopeId && { id: scopeId }) }
     if (scope.kind === 'workspace' && scope.id !== id)
       throw KernelErrors.invalid_scope(`scope.id is not the id of this workspace, ${id}`)
-    const { record, created } = await this.kernel.db.tx(t =>
-      this.kernel.records.put(t, actor, {
-        kind: LayoutKind.name,
-        id: profileId,
-        scope,
-        spec: body.spec,
-        expectedVersion: body.expected_version ?? 0,
-      }),
-    )
+    const write = { id: profileId, scope, spec: body.spec, expectedVersion: body.expected_version ?? 0 }
+    const { record, created } = await this.#records.put(actor, write)
     return { created, record: recordToWire(record) }
   }
 
-  async delete({ id }: Workspace, profileId: string, version: number, actor: Actor): Promise<void> {
-    await this.kernel.db.tx(t => {
-      const record = this.kernel.records.get(LayoutKind.name, profileId, actor)
-      if (!record || !appliesTo(record.scope, id))
-        throw KernelErrors.record_not_found(`there is no layout ${profileId}`, { next: 'svc layout list' })
-      this.kernel.records.delete(t, actor, {
-        kind: LayoutKind.name,
-        id: profileId,
-        expectedVersion: version,
-        direct: true,
-      })
-    })
+  /** Throws the faults of records. */
+  async delete({ id }: Workspace, profileId: string, expectedVersion: number, actor: Actor): Promise<void> {
+    const mayGo = ({ scope }: StoredRecord) => appliesTo(scope, id)
+    await this.#records.delete(actor, profileId, { expectedVersion, direct: true, mayGo })
   }
 
   /** One that the workspace can apply; throws a Refusal for one that is stored and not valid. */

@@ -1,3 +1,4 @@
+import { Feed } from '../../../kernel/kit/feed.js'
 import type { WindowStreamEvent } from '../../../schemas/window-manager.js'
 
 /** Commands that a workspace remembers for readers that come back; who was away for more gets a snapshot. */
@@ -5,68 +6,61 @@ const REMEMBERED = 256
 /** Workspaces whose commands are remembered, those that were busy last. */
 const WORKSPACES = 64
 
-interface Wake {
-  readonly happened: Promise<void>
-  readonly wake: () => void
-}
-
-/** The last commands of each workspace, for its streams. A reader holds a revision and no queue, so that a slow one costs nothing. */
+/** The last commands of each workspace, for its streams. */
 export class Live {
   /** Another number when the settings have changed. */
   settings = 0
-  readonly #events = new Map<string, WindowStreamEvent[]>()
-  readonly #wakes = new Map<string, Wake>()
+  /** By workspace, the one that was busy last at the end; one without commands is there for its readers. */
+  readonly #feeds = new Map<string, Feed<WindowStreamEvent>>()
 
   /** A command has become durable. */
   publish(event: WindowStreamEvent): void {
-    const { workspace_id: id } = event
-    const events = this.#events.get(id) ?? []
-    this.#events.delete(id)
-    this.#events.set(id, [...events, event].slice(-REMEMBERED))
-    const [oldest] = this.#events.keys()
-    if (this.#events.size > WORKSPACES && oldest !== undefined) this.#events.delete(oldest)
-    this.notify(id)
+    const { workspace_id: id, revision } = event
+    const feed = this.#feed(id)
+    this.#feeds.delete(id)
+    this.#feeds.set(id, feed)
+    feed.publish(revision, event)
+    if (this.#feeds.size <= WORKSPACES) return
+    const [oldest = '', ...others] = [...this.#feeds.keys()].filter(one => this.latest(one) !== undefined)
+    if (others.length >= WORKSPACES) this.forget(oldest)
   }
 
   /** The commands after a revision up to another, or undefined when not all of them are known any more. */
   between(workspaceId: string, after: number, upTo: number): WindowStreamEvent[] | undefined {
-    const events = this.#events.get(workspaceId) ?? []
-    const missed = events.filter(({ revision }) => revision > after && revision <= upTo)
-    return missed.length === upTo - after ? missed : undefined
+    return this.#feed(workspaceId).between(after, upTo)
   }
 
   /** The newest revision that readers were told of; undefined when none is remembered. */
   latest(workspaceId: string): number | undefined {
-    return this.#events.get(workspaceId)?.at(-1)?.revision
+    return this.#feeds.get(workspaceId)?.last
   }
 
   /** Something that readers of this workspace want to know. */
   notify(workspaceId: string): void {
-    const wake = this.#wakes.get(workspaceId)
-    this.#wakes.delete(workspaceId)
-    wake?.wake()
+    this.#feeds.get(workspaceId)?.wake()
   }
 
   /** Readers of all workspaces want to know. */
   settingsChanged(): void {
     this.settings++
-    for (const id of [...this.#wakes.keys()]) this.notify(id)
+    for (const feed of this.#feeds.values()) feed.wake()
   }
 
+  /** Forgets the commands of a workspace; its readers look again. */
   forget(workspaceId: string): void {
-    this.#events.delete(workspaceId)
-    this.notify(workspaceId)
+    const feed = this.#feeds.get(workspaceId)
+    this.#feeds.delete(workspaceId)
+    feed?.wake()
   }
 
   /** Resolves at the next notification; to be asked for before the state is read. */
   next(workspaceId: string): Promise<void> {
-    const known = this.#wakes.get(workspaceId)
-    if (known) return known.happened
-    let wake = () => {}
-    const happened = new Promise<void>(resolve => {
-      wake = resolve
-    })
-    this.#wakes.set(workspaceId, { happened, wake })
-    return happened
+    return this.#feed(workspaceId).next()
+  }
+
+  #feed(id: string): Feed<WindowStreamEvent> {
+    const feed = this.#feeds.get(id) ?? new Feed<WindowStreamEvent>(REMEMBERED)
+    this.#feeds.set(id, feed)
+    return feed
   }
 }

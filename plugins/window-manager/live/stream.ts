@@ -1,8 +1,10 @@
+import { type FeedItem, follow } from '../../../kernel/kit/feed.js'
 import { channelled, type Fault, type SocketReply } from '../../../kernel/plugin.js'
 import type {
   WindowClient,
   WindowManagerErrorCode,
   WindowManagerState,
+  WindowStreamEvent,
   WindowStreamFrame,
 } from '../../../schemas/window-manager.js'
 import { Refusal } from '../refusal.js'
@@ -26,7 +28,7 @@ export function windowChannel(source: StreamSource, after: number | undefined): 
     const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
     return refused(source.workspaceId, why, message)
   }
-  return channelled({ stream: windowFrames(source, after), failed })
+  return channelled({ stream: windowFrames(source, follow(feedOf(source), after, source.signal)), failed })
 }
 
 const refused = (id: string, code: WindowManagerErrorCode, message: string): WindowStreamFrame => ({
@@ -34,51 +36,45 @@ const refused = (id: string, code: WindowManagerErrorCode, message: string): Win
   error: new Refusal(code, message).toBody(id),
 })
 
-/**
- * A snapshot, unless the reader has a revision from which everything is known; then commands and changes of its client, and
- * another snapshot when the settings change.
- */
+/** What commands, snapshots and settings make of a workspace's feed; another value of the settings is another epoch. */
+function feedOf({ workspaceId: id, live, revision, snapshot }: StreamSource) {
+  return {
+    last: revision,
+    read: (after: number) => {
+      // What is stored and not yet on the disk comes as an event of its own when it is.
+      const known = Math.min(revision() ?? after, live.latest(id) ?? Number.POSITIVE_INFINITY)
+      const at = Math.max(after, known)
+      const entries = live.between(id, after, at)
+      return entries && { at, entries }
+    },
+    snapshot: () => {
+      const state = snapshot()
+      return { at: state.revision, snapshot: state }
+    },
+    next: () => live.next(id),
+    epoch: () => live.settings,
+  }
+}
+
+/** The items of the feed as frames, with the changes of the reader's own client, and why it ended. */
 async function* windowFrames(
   source: StreamSource,
-  after: number | undefined,
-  // Of the moment of the request: what changes until the first frame is asked for is told as well.
-  settings = source.live.settings,
+  items: AsyncIterable<FeedItem<WindowManagerState, WindowStreamEvent>>,
 ): AsyncGenerator<WindowStreamFrame> {
-  const { workspaceId: workspace_id, live, signal } = source
-  let wake = () => {}
-  signal.addEventListener('abort', () => wake(), { once: true })
-  let at = after
+  const { workspaceId: workspace_id, signal } = source
   let presented: number | undefined
-  while (!signal.aborted) {
-    const next = live.next(workspace_id)
-    const revision = source.revision()
-    if (revision === undefined) {
-      yield refused(workspace_id, 'window_manager_workspace_not_found', 'the workspace was deleted')
-      return
-    }
-    // What is stored and not yet on the disk comes as an event of its own when it is.
-    const upTo = Math.min(revision, live.latest(workspace_id) ?? revision)
-    const missed = at === undefined || at > revision ? undefined : live.between(workspace_id, at, Math.max(at, upTo))
-    if (at !== undefined && missed && settings === live.settings) {
-      for (const event of missed) yield { type: 'event', event, revision: event.revision, workspace_id }
-      at = Math.max(at, upTo)
-    } else {
-      settings = live.settings
-      const snapshot = source.snapshot()
-      at = snapshot.revision
+  for await (const { at: revision, ...item } of items) {
+    if ('snapshot' in item) {
+      const { snapshot } = item
       const client = source.client()
       presented = client?.presentation_revision
-      yield { type: 'snapshot', snapshot, revision: at, workspace_id, ...(client && { client }) }
-    }
+      yield { type: 'snapshot', snapshot, revision, workspace_id, ...(client && { client }) }
+    } else for (const event of item.entries) yield { type: 'event', event, revision: event.revision, workspace_id }
     const client = source.client()
     if (client && client.presentation_revision !== presented) {
       presented = client.presentation_revision
-      yield { type: 'client', client, revision: at, workspace_id }
+      yield { type: 'client', client, revision, workspace_id }
     }
-    // Not Promise.race: the one for the abort would keep all of its calls, and a stream has many.
-    await new Promise<void>(resolve => {
-      wake = resolve
-      void next.then(resolve)
-    })
   }
+  if (!signal.aborted) yield refused(workspace_id, 'window_manager_workspace_not_found', 'the workspace was deleted')
 }

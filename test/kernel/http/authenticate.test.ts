@@ -185,6 +185,30 @@ test('while an authenticator is replaced nobody is taken for the own user: reque
     assert.is(await answer(where.tcp, '/api/who'), 'daemon-control http')
   }))
 
+test('an authenticator that goes while it is asked leaves nobody to be taken for the own user', async () => {
+  let decide = (): void => {}
+  const decided = new Promise<void>(resolve => {
+    decide = resolve
+  })
+  let asked = 0
+  const slow = plugin('slow', {
+    authenticate: async () => {
+      asked++
+      await decided
+      return undefined
+    },
+  })
+  await during([places, slow], async ({ where, kernel }) => {
+    const waiting = answer(where.tcp, '/api/who')
+    await until(() => asked === 1)
+    const unloading = kernel.host.unload('slow')
+    await until(() => kernel.host.plugins().every(({ name, holds }) => name !== 'slow' || holds.length === 0))
+    decide()
+    assert.is(await waiting, '401 identity_required')
+    await unloading
+  })
+})
+
 test('TCP waits for the authenticator that the configuration names, then is 503; the socket is served meanwhile', async () => {
   const clock = new VirtualClock()
   const doors = await whileTimePasses(clock, openDoors([places], clock, { authenticator: 'keys' }))
@@ -192,6 +216,7 @@ test('TCP waits for the authenticator that the configuration names, then is 503;
   assert.is(await answer(where.socket, '/api/who'), 'daemon-control uds')
   const late = await whileTimePasses(clock, ask(where.tcp, '/api/who'))
   assert.equal([late.status, late.body.code, late.headers['retry-after']], [503, 'reloading', '1'])
+  assert.match(late.body.error, 'who asks over TCP')
   const waiting = answer(where.tcp, '/api/who', { 'x-key': 'ada' })
   await whileTimePasses(clock, kernel.host.load(keys()))
   assert.is(await whileTimePasses(clock, waiting), 'ada 1.0.0 http')

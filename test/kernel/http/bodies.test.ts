@@ -360,6 +360,8 @@ test('replies have the type and headers that they declare, and run no script in 
     )
     assert.is((await ask(where.socket, '/api/file?type=image/png')).headers['content-type'], 'image/png')
     assert.is((await ask(where.socket, '/api/file?type=text/plain')).body.code, 'reply_invalid')
+    const broken = await ask(where.socket, '/api/file?type=image/png%0d%0ax-evil:%201')
+    assert.equal([broken.status, broken.body.code, broken.headers['x-evil']], [500, 'internal', undefined])
   }))
 
 test('inject sends and gets bytes', () =>
@@ -369,6 +371,9 @@ test('inject sends and gets bytes', () =>
     const headers = { 'content-type': 'text/plain' }
     const raw = await kernel.inject({ method: 'POST', url: '/api/raw', headers, body: Buffer.from([255]) })
     assert.is(JSON.parse(raw.body).size, 1)
+    const url = '/api/stream'
+    const streamed = await kernel.inject({ method: 'PUT', url, headers, body: Buffer.alloc(300_000) })
+    assert.is(JSON.parse(streamed.body).size, 300_000)
   }))
 
 test('a route tells of faults in its own words; what fails there is told as everywhere', () =>

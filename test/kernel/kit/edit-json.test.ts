@@ -62,6 +62,15 @@ test('keys that a text joins by dots are found, and indentation and ends of line
   assert.is(setAt('{\n  // none yet\n}\n', ['a'], 1), '{\n  // none yet\n  "a": 1\n}\n')
 })
 
+test('an edit of a large value takes a time that grows with its size, not with its square', () => {
+  const members = (count: number, value: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`member-${n}`, value]))
+  const text = setAt('{ "few": 1 } // mine', ['many'], members(20_000, 1))
+  const after = setAt(text, ['many'], members(20_000, 2))
+  assert.equal(parse(after), { few: 1, many: members(20_000, 2) })
+  assert.match(after, /\/\/ mine$/)
+})
+
 test('random edits of random texts change what they name, and keep every comment and the order of the rest', () => {
   let state = 7
   const below = (n: number) => {

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Clock, Ids, Journal } from '../../../kernel/plugin.js'
+import type { Clock, Ids } from '../../../kernel/plugin.js'
+import type { Journal } from '../../../plugins/journals/api.js'
 import { encodeEvent } from '../../../plugins/sessions/events.js'
 import { Digest } from '../../../plugins/sessions/journal/digest.js'
 import { SessionLog } from '../../../plugins/sessions/journal/session-log.js'

@@ -1,8 +1,15 @@
-import type { Room } from '../contract/disk.js'
-import type { Journal } from '../contract/journal.js'
-import { type Disk, systemDisk } from '../store/disk.js'
-import { StoreError } from '../store/error.js'
-import { diskFull, isFull, noReserve, spending, syncing } from '../store/room.js'
+import {
+  type Disk,
+  diskFull,
+  isFull,
+  noReserve,
+  type Room,
+  StoreError,
+  spending,
+  syncing,
+  systemDisk,
+} from '../../kernel/plugin.js'
+import type { Journal } from './api.js'
 import { IntactJournal } from './intact.js'
 import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'

@@ -1,8 +1,5 @@
 import path from 'node:path'
-import type { Room } from '../contract/disk.js'
-import { type Disk, readIfThere, replaceFile } from '../store/disk.js'
-import { noteBytes, readNote } from '../store/note.js'
-import { noReserve } from '../store/room.js'
+import { type Disk, noReserve, noteBytes, type Room, readIfThere, readNote, replaceFile } from '../../kernel/plugin.js'
 import { journalDamaged } from './segment.js'
 
 /** What a journal says of itself in `journal.json`. */

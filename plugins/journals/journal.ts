@@ -1,13 +1,20 @@
-import type { Journal, JournalRecord } from '../contract/journal.js'
-import type { Disk } from '../store/disk.js'
-import { StoreError } from '../store/error.js'
-import { Note } from '../store/note.js'
-import { Progress } from '../store/progress.js'
-import { isFull, noReserve, Patience, spending, syncing, writeAll } from '../store/room.js'
-import { turn } from '../turn.js'
-import type { JournalOptions, Timers } from './index.js'
+import {
+  type Disk,
+  isFull,
+  Note,
+  noReserve,
+  Patience,
+  Progress,
+  StoreError,
+  spending,
+  syncing,
+  turn,
+  writeAll,
+} from '../../kernel/plugin.js'
+import type { Journal, JournalRecord } from './api.js'
 import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
+import type { JournalOptions, Timers } from './open.js'
 import { type Batch, encodeBatch } from './record.js'
 import { journalFailed, Segment } from './segment.js'
 
@@ -104,8 +111,7 @@ export class OpenJournal implements Journal {
     this.#usable()
     return this.#alone(async () => {
       for (let next = this.segments[1]; next !== undefined && next.first <= before; next = this.segments[1]) {
-        const { file } = this.segments.shift() as Segment
-        await this.disk.unlink(file)
+        await this.disk.unlink((this.segments.shift() as Segment).file)
         // One by one: of several, power loss could bring back an older without a younger.
         await this.disk.fsyncDir(this.options.dir)
       }

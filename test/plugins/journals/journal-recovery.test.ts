@@ -5,12 +5,12 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openJournal } from '../../kernel/journal/index.js'
-import { noteBytes, readNote } from '../../kernel/store/note.js'
-import { typescript } from '../harness/run-typescript.js'
-import { Dice, forSeeds } from './fixtures/dice.js'
-import { checkAll, closed, payloads, text } from './fixtures/journals.js'
-import { codeOf, inFolder, watchedDisk } from './store/harness.js'
+import { noteBytes, readNote } from '../../../kernel/store/note.js'
+import { openJournal } from '../../../plugins/journals/open.js'
+import { typescript } from '../../harness/run-typescript.js'
+import { Dice, forSeeds } from '../../kernel/fixtures/dice.js'
+import { checkAll, closed, payloads, text } from '../../kernel/fixtures/journals.js'
+import { codeOf, inFolder, watchedDisk } from '../../kernel/store/harness.js'
 
 /** Makes the end unclean, as a kill does; `last` was synced. */
 async function forgetClose(dir: string, last = 0): Promise<void> {
@@ -165,7 +165,7 @@ test('after a clean end nothing may be missing: a torn tail is damage then, and 
 test('after kill -9 all that was synced is there and the generation is raised, after a clean end not', () =>
   inFolder(async folder => {
     const dir = path.join(folder, 'journal')
-    const script = fileURLToPath(new URL('fixtures/journal-writer.ts', import.meta.url))
+    const script = fileURLToPath(new URL('../../kernel/fixtures/journal-writer.ts', import.meta.url))
     let synced = 0
     for (let round = 1; round <= 3; round++) {
       const child = spawn(process.execPath, [...typescript, script, dir], { stdio: ['ignore', 'pipe', 'inherit'] })

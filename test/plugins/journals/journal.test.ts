@@ -3,11 +3,11 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { crc32c } from '../../kernel/journal/crc32c.js'
-import { openJournal } from '../../kernel/journal/index.js'
-import { LARGEST_PAYLOAD } from '../../kernel/journal/record.js'
-import { checkAll, closed, payloads, text } from './fixtures/journals.js'
-import { codeOf, inFolder, smallDisk, watchedDisk } from './store/harness.js'
+import { crc32c } from '../../../plugins/journals/crc32c.js'
+import { openJournal } from '../../../plugins/journals/open.js'
+import { LARGEST_PAYLOAD } from '../../../plugins/journals/record.js'
+import { checkAll, closed, payloads, text } from '../../kernel/fixtures/journals.js'
+import { codeOf, inFolder, smallDisk, watchedDisk } from '../../kernel/store/harness.js'
 
 test('the checksum is CRC32C', () => {
   assert.is(crc32c(Buffer.from('123456789')), 0xe3069283)

@@ -1,7 +1,5 @@
-import type { Journal, JournalRecord } from '../contract/journal.js'
-import { type Disk, readInto } from '../store/disk.js'
-import type { StoreError } from '../store/error.js'
-import { turn } from '../turn.js'
+import { type Disk, readInto, type StoreError, turn } from '../../kernel/plugin.js'
+import type { Journal, JournalRecord } from './api.js'
 import { HEADER_BYTES, recordLength } from './record.js'
 import { eachRecord, type Segment } from './segment.js'
 

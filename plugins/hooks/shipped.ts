@@ -1,21 +1,8 @@
-import {
-  callOf,
-  type InstalledExtension,
-  type ResourceFamily,
-  type ShippedRecord,
-  shippedId,
-} from '../extensions/api.js'
+import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '../extensions/api.js'
 import { HookKind } from './api.js'
 
-export class HooksService {
-  /** How extensions have their hooks read. */
-  family(): ResourceFamily {
-    return { name: 'hooks', kinds: [HookKind], load: async extension => ({ records: await readHooks(extension) }) }
-  }
-}
-
 /** Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder. */
-function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
+export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
   const { name: from, manifest } = extension
   return Promise.all(
     manifest.resources.hooks.map(async ({ name, command, args, env, ...hook }) => ({

@@ -1,25 +1,8 @@
-import {
-  callOf,
-  type InstalledExtension,
-  type ResourceFamily,
-  type ShippedRecord,
-  shippedId,
-} from '../extensions/api.js'
+import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '../extensions/api.js'
 import { McpServerKind } from './api.js'
 
-export class McpService {
-  /** How extensions have their MCP servers read. */
-  family(): ResourceFamily {
-    return {
-      name: 'mcp_servers',
-      kinds: [McpServerKind],
-      load: async extension => ({ records: await readServers(extension) }),
-    }
-  }
-}
-
 /** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder. */
-function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
+export function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
   return Promise.all(
     Object.entries(extension.manifest.resources.mcp_servers).map(async ([name, { command, args, env, ...server }]) => ({
       kind: McpServerKind,

@@ -1,7 +1,6 @@
 import path from 'node:path'
-import type { JournalRecord } from '../contract/journal.js'
-import { type Disk, readInto } from '../store/disk.js'
-import { reasonOf, StoreError } from '../store/error.js'
+import { type Disk, messageOf, readInto, StoreError } from '../../kernel/plugin.js'
+import type { JournalRecord } from './api.js'
 import { HEADER_BYTES, recordLength } from './record.js'
 
 /** Bytes between two entries of the sparse index. */
@@ -93,7 +92,12 @@ export function journalDamaged(what: string): StoreError {
 export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause
   const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
-  return new StoreError('journal_failed', `the journal ${dir} can no longer be ${did}: ${reasonOf(cause)}`, hint, cause)
+  return new StoreError(
+    'journal_failed',
+    `the journal ${dir} can no longer be ${did}: ${messageOf(cause)}`,
+    hint,
+    cause,
+  )
 }
 
 /**
