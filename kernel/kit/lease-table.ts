@@ -38,7 +38,7 @@ export class LeaseTable {
     this.#table = sqlName(table)
   }
 
-  /** The migration that makes the table, for the surface of the plugin. */
+  /** The migration that makes the table, for the surface. Its owner may read key, holder, token and expires_at (epoch ms). */
   static migration(id: string, table: string): Migration {
     const name = sqlName(table)
     // AUTOINCREMENT never gives a number twice, so rows of leases that ended need not be kept for the order of tokens.
