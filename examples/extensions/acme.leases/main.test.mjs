@@ -62,6 +62,8 @@ test('a reader of the stream goes on behind what it has, and hears at its time t
   const again = await stream.resume()
   assert.deepEqual((await again.next()).data, { what: 'expired', key: 'one', holder: 'streamer' })
   again.close()
+  const future = await leases.stream(`${base}/changes`, { lastEventId: '999999999' })
+  assert.equal((await future.next()).event, 'snapshot')
 })
 
 test('another extension refuses a claim through the guard, inside the transaction', async t => {
@@ -73,11 +75,13 @@ test('another extension refuses a claim through the guard, inside the transactio
 })
 
 test('without its key it gives no lease, and doctor says what to set', async t => {
-  const keyless = await startExtension(folder)
-  t.after(() => keyless.close())
-  assert.deepEqual(seen(await claim(keyless, 'x', 'ada')), [422, 'secret_missing'])
-  const { items } = (await keyless.request('GET', '/api/doctor?only=acme.leases.key')).body
-  assert.match(items[0].message, /the daemon has no variable ACME_LEASES_KEY/)
+  const path = 'plugins.acme.leases.signing_key'
+  const setKey = value => leases.time.during(leases.inside.config.write([{ path, value }]))
+  t.after(() => setKey('env:ACME_LEASES_KEY'))
+  await setKey('env:NO_KEY')
+  assert.deepEqual(seen(await claim(leases, 'x', 'ada')), [422, 'secret_missing'])
+  const { items } = (await leases.request('GET', '/api/doctor?only=acme.leases.key')).body
+  assert.match(items[0].message, /the daemon has no variable NO_KEY/)
 })
 
 test('commands claim, list and release a lease; the signing key appears in no output and no log', async t => {
