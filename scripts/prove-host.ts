@@ -17,6 +17,8 @@ const LANES = 4
 const SAMPLES = 100
 /** Megabytes that the median of the last tenth may lie over that of the tenth after the middle. */
 const MAY_GROW = { heap: 1, rss: 8 }
+/** A call of a hook after all reloads, as a multiple of one at first; a thousand taps that stayed would make it hundreds. */
+const MAY_SLOW = 5
 
 interface Run {
   readonly requests: number
@@ -57,7 +59,9 @@ async function churn(cycles: number, leak?: unknown[]): Promise<Run> {
   }
   const lanes = Array.from({ length: LANES }, lane)
   const held = () => ({ plugins: kernel.host.plugins(), words: inside.collect(Words), faults: kernel.host.faults() })
+  const taps = () => (heard as unknown as { readonly size: number }).size
   const before = held()
+  const firstCall = await callTime(heard)
   const samples: { heap: number; rss: number }[] = []
   for (let cycle = 1; cycle <= cycles; cycle++) {
     await kernel.host.unload('coming')
@@ -69,6 +73,9 @@ async function churn(cycles: number, leak?: unknown[]): Promise<Run> {
     expect(`its route, cycle ${cycle}`, await get(home, agent, '/api/coming'), 200)
     if (cycle % Math.max(1, Math.floor(cycles / SAMPLES)) === 0) samples.push(memory())
   }
+  expect('taps that are left', taps(), 1)
+  const slower = (await callTime(heard)) / firstCall
+  expect(`a call takes ${slower.toFixed(1)} times as long as at first: too long`, slower > MAY_SLOW, false)
   expect('what is held', held(), before)
   expect('lives', lives.applied, cycles + 1)
   expect('records reconciled', lives.reconciled >= cycles, true)
@@ -79,6 +86,17 @@ async function churn(cycles: number, leak?: unknown[]): Promise<Run> {
   await rm(home, { recursive: true })
   const grown = (of: 'heap' | 'rss') => median(samples.slice(-SAMPLES / 10), of) - median(middle(samples), of)
   return { requests, wrong, grown: { heap: grown('heap'), rss: grown('rss') } }
+}
+
+/** Milliseconds of a call of a hook with one tap: the best of several rounds, for requests are served meanwhile. */
+async function callTime(hook: { call(words: string[]): Promise<void> }): Promise<number> {
+  const rounds: number[] = []
+  for (let round = 0; round < 20; round++) {
+    const begun = performance.now()
+    for (let n = 0; n < 500; n++) await hook.call([])
+    rounds.push((performance.now() - begun) / 500)
+  }
+  return Math.min(...rounds)
 }
 
 const middle = <T>(all: readonly T[]) => all.slice(all.length / 2, all.length / 2 + SAMPLES / 10)

@@ -24,6 +24,8 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
   })()
   const plugins = () => svc.kernel.host.plugins()
   await svc.until('nothing', () => held(svc).includes('watch extensions'))
+  // The first sweep of the event log opens its journal.
+  await svc.until('nothing', () => plugins().some(({ holds }) => holds.includes('journal events')))
   const before = plugins()
 
   await svc.drop('acme.hello', speaking('acme.hello', 'hello'))
