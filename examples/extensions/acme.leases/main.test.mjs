@@ -59,6 +59,7 @@ test('a reader of the stream goes on behind what it has, and hears at its time t
   await claim(leases, 'one', 'streamer', 5)
   assert.equal((await stream.next('changed')).data.what, 'claimed')
   await leases.time.pass(5_000)
+  assert.deepEqual((await leases.request('GET', `${base}/leases?holder=streamer`)).body.leases, [])
   const again = await stream.resume()
   assert.deepEqual((await again.next()).data, { what: 'expired', key: 'one', holder: 'streamer' })
   again.close()
