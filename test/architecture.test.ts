@@ -242,11 +242,16 @@ const rules: Rule[] = [
     mutants: [['plugins/a/service.ts', "import { SyncHook } from 'tapable'"]],
   },
   {
-    says: 'only kernel/store imports sql.js and lowdb',
-    broken: libraryOnlyIn(/^(sql\.js|lowdb)(\/|$)/, /^kernel\/store\//),
+    says: 'only kernel/store imports sql.js',
+    broken: libraryOnlyIn(/^sql\.js(\/|$)/, /^kernel\/store\//),
+    mutants: [['kernel/a.ts', "await import('sql.js')"]],
+  },
+  {
+    says: 'only kernel/config/json-file imports lowdb',
+    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^kernel\/config\/json-file\.ts$/),
     mutants: [
       ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
-      ['kernel/a.ts', "await import('sql.js')"],
+      ['kernel/store/a.ts', "import { JSONFile } from 'lowdb/node'"],
     ],
   },
   {
@@ -481,7 +486,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 5613,
+    standsAt: 5660,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
