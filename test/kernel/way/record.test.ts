@@ -68,7 +68,7 @@ async function crossed(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** Leaf files of the kernel that the way passes, and that its story does not name. */
-const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|disk-guard|ids|kernel|turn)\.ts)/
+const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|ids|kernel|turn)\.ts)/
 
 /** Files that docs/architecture.md names, as `kernel/http/`{a, b}. */
 function wayInDocument(): ReadonlySet<string> {
