@@ -14,7 +14,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 /** Files of the kernel, those of the store left out, that a PUT over TCP runs code of. */
 const MOST_FILES = 20
 /** Files today, where that is more: it only ever shrinks. */
-const STANDS_AT = 37
+const STANDS_AT = 36
 
 let parsed = 0
 const Counted = kind({
