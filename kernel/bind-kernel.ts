@@ -1,3 +1,4 @@
+import { textFile } from './config/json-file.js'
 import type { LiveConfig } from './config/live.js'
 import { pluginActor } from './contract/actor.js'
 import type { Clock } from './contract/clock.js'
@@ -14,7 +15,6 @@ import type { PluginTables } from './host/tables.js'
 import { type LogLine, logFor } from './log.js'
 import type { RecordStore } from './records/store.js'
 import type { OwnedScope } from './scope.js'
-import { textFile } from './store/json-file.js'
 
 /** What a kernel is made of, as far as its plugins use it. */
 export interface KernelParts {

@@ -3,9 +3,9 @@ import type { Ids } from './contract/ids.js'
 import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
 import type { Door } from './contract/route.js'
-import type { FreeBytes } from './disk-guard.js'
 import type { LogLine } from './log.js'
 import type { Disk } from './store/disk.js'
+import type { FreeBytes } from './store/disk-guard.js'
 
 export interface KernelOptions {
   readonly home: string

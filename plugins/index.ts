@@ -5,6 +5,7 @@ import automation from './automation/index.js'
 import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
 import daemon from './daemon/index.js'
+import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
 import { markInTree } from './extensions/load/wrapped.js'
@@ -30,6 +31,7 @@ export {
   bridges,
   bundles,
   daemon,
+  disk,
   events,
   extensions,
   heartbeats,
@@ -57,6 +59,7 @@ export const base: readonly Plugin[] = [processes, journals, events, openapi, re
 export const inTree: readonly Plugin[] = [
   ...base,
   daemon,
+  disk,
   resources,
   workspaces,
   providers,

@@ -25,7 +25,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
-  'kernel/disk-guard.ts': 'makes a new file with O_EXCL',
+  'kernel/store/disk-guard.ts': 'makes a new file with O_EXCL',
   'kernel/verify.ts': 'copies what was opened as a regular file before',
   'kernel/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
@@ -242,11 +242,16 @@ const rules: Rule[] = [
     mutants: [['plugins/a/service.ts', "import { SyncHook } from 'tapable'"]],
   },
   {
-    says: 'only kernel/store imports sql.js and lowdb',
-    broken: libraryOnlyIn(/^(sql\.js|lowdb)(\/|$)/, /^kernel\/store\//),
+    says: 'only kernel/store imports sql.js',
+    broken: libraryOnlyIn(/^sql\.js(\/|$)/, /^kernel\/store\//),
+    mutants: [['kernel/a.ts', "await import('sql.js')"]],
+  },
+  {
+    says: 'only kernel/config/json-file imports lowdb',
+    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^kernel\/config\/json-file\.ts$/),
     mutants: [
       ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
-      ['kernel/a.ts', "await import('sql.js')"],
+      ['kernel/store/a.ts', "import { JSONFile } from 'lowdb/node'"],
     ],
   },
   {
@@ -475,13 +480,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1114, has: file => inside(file, 'kernel/contract') },
-  { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1113, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/store', lines: 1800, standsAt: 1908, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, standsAt: 1093, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 5611,
+    standsAt: 5502,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

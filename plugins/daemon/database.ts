@@ -1,4 +1,4 @@
-import type { DiskRoom, HostView } from '../../kernel/plugin.js'
+import type { HostView } from '../../kernel/plugin.js'
 import type { DbStatusReply, DiskHealth } from '../../schemas/daemon.js'
 
 type Store = ReturnType<HostView['store']>
@@ -25,10 +25,4 @@ export function schemaStreams({ streams }: Pick<Store, 'streams'>): DbStatusRepl
     applied_count: applied,
     sum_digest: digest,
   }))
-}
-
-/** Room on the disk as it is now. */
-export async function diskHealth(disk: DiskRoom): Promise<DiskHealth> {
-  const free = await disk.look()
-  return { status: disk.writable ? 'ok' : 'full', ...(Number.isFinite(free) ? { free_bytes: free } : {}) }
 }

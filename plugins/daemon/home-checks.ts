@@ -5,11 +5,6 @@ import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 import { fine } from './checks.js'
 
-const GIB = 1024 ** 3
-/** Bytes of free space below which the home is low, and below which writes are about to fail. */
-const LOW = GIB
-const CRITICAL = GIB / 8
-
 /** As much of it is looked through as the daemon itself takes. */
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
@@ -69,26 +64,6 @@ async function refusal(path: string): Promise<string | undefined> {
     () => undefined,
     error => `cannot be written (${(error as NodeJS.ErrnoException).code})`,
   )
-}
-
-/** The verdict on so many free bytes on the file system of the home; throws when that is not known. */
-export function diskItem(free: number, writable = true): DiagnosticItem {
-  if (!Number.isFinite(free))
-    throw new Error('the system does not tell how much is free on the file system of the home')
-  const amount = free >= LOW ? `${(free / GIB).toFixed(1)} GiB` : `${(free / 2 ** 20).toFixed(1)} MiB`
-  const text = `${amount} are free on the file system of the home`
-  if (free >= LOW) return fine('home.disk', 'home', 'home_disk_space_ok', 'Disk space', text)
-  const critical = free < CRITICAL
-  return finding({
-    id: 'home.disk',
-    code: critical ? 'home_disk_space_critical' : 'home_disk_space_low',
-    category: 'home',
-    severity: critical ? 'error' : 'warning',
-    title: 'Disk space',
-    message: writable
-      ? `only ${text}; free some before writes fail`
-      : `only ${text}; new work is refused (507 disk_full) until there is more, stopping and deleting go on`,
-  })
 }
 
 async function modeOf(path: string): Promise<number | undefined> {

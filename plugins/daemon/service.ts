@@ -23,6 +23,7 @@ import type {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
+import { diskHealth } from '../disk/api.js'
 import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import {
@@ -47,9 +48,9 @@ import {
   storeItems,
   tcpItems,
 } from './checks.js'
-import { databaseStatus, diskHealth, schemaStreams } from './database.js'
+import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
-import { diskItem, logItems, permissionItems } from './home-checks.js'
+import { logItems, permissionItems } from './home-checks.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
 import { variablesOf } from './variables.js'
@@ -208,14 +209,7 @@ export class DaemonService implements DaemonApi {
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
-      { id: 'home.disk', category: 'home', run: () => this.#diskItems() },
     ]
-  }
-
-  async #diskItems() {
-    const { disk } = this.kernel
-    const free = await disk.look()
-    return [diskItem(free, disk.writable)]
   }
 
   async #ownStatus(): Promise<StatusReply> {
@@ -238,7 +232,6 @@ export class DaemonService implements DaemonApi {
       databaseBytes: store.bytes,
       storeFailed: store.failed !== undefined,
       schemaStreams: schemaStreams(store),
-      disk: await diskHealth(this.kernel.disk),
       plugins: host.plugins().map(({ name, version, state }) => ({
         name,
         version,

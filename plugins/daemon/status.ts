@@ -1,5 +1,5 @@
 import type { HostView, Records } from '../../kernel/plugin.js'
-import type { DiskHealth, KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
+import type { KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
 import type { KindHealth } from '../reconcile/api.js'
 
 /** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
@@ -18,7 +18,6 @@ export interface StatusFacts {
   readonly daemonStatus: string
   readonly databaseBytes: number
   readonly storeFailed: boolean
-  readonly disk: DiskHealth
   readonly schemaStreams: StatusReply['daemon']['schema_streams']
   readonly plugins: StatusReply['health']['plugins']
   readonly reconcile: ReconcileStatus
@@ -40,7 +39,7 @@ const noBridges = () => ({
 
 /** The whole status, with the members of all other plugins in their empty form. */
 export function emptyStatus(facts: StatusFacts): StatusReply {
-  const persistence = facts.storeFailed || facts.disk.status === 'full' ? 'degraded' : 'ok'
+  const persistence = facts.storeFailed ? 'degraded' : 'ok'
   return {
     schema_version: '1',
     generated_at: facts.generatedAt,
@@ -71,7 +70,6 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       activities: [],
       agent_probes: [],
       bridges: noBridges(),
-      disk: facts.disk,
       failures: { total: 0, by_kind: {}, recent: [], status: UNAVAILABLE },
       global_db_size_bytes: facts.databaseBytes,
       session_db_size_bytes: 0,

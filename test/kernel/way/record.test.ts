@@ -14,7 +14,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 /** Files of the kernel, those of the store left out, that a PUT over TCP runs code of. */
 const MOST_FILES = 20
 /** Files today, where that is more: it only ever shrinks. */
-const STANDS_AT = 37
+const STANDS_AT = 36
 
 let parsed = 0
 const Counted = kind({
@@ -68,7 +68,7 @@ async function crossed(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** Leaf files of the kernel that the way passes, and that its story does not name. */
-const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|disk-guard|ids|kernel|turn)\.ts)/
+const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|ids|kernel|turn)\.ts)/
 
 /** Files that docs/architecture.md names, as `kernel/http/`{a, b}. */
 function wayInDocument(): ReadonlySet<string> {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
-import type { Clock, Timer } from './contract/clock.js'
-import type { DiskRoom, Room } from './contract/disk.js'
-import { type Fault, faultOf, KernelErrors, messageOf } from './contract/errors.js'
-import type { Home } from './contract/plugin-kernel.js'
-import { isFull } from './store/room.js'
+import type { Clock, Timer } from '../contract/clock.js'
+import type { DiskRoom, Room } from '../contract/disk.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from '../contract/errors.js'
+import type { Home } from '../contract/plugin-kernel.js'
+import { isFull } from './room.js'
 
 const MIB = 2 ** 20
 

@@ -3,9 +3,9 @@ import { type Adapter, Low } from 'lowdb'
 import type { Room } from '../contract/disk.js'
 import { Fault } from '../contract/errors.js'
 import type { TextFile } from '../contract/text-file.js'
-import { type Disk, readIfThere, replaceFile, systemDisk } from './disk.js'
-import { reasonOf, StoreError } from './error.js'
-import { diskFull, isFull, noReserve, spending } from './room.js'
+import { type Disk, readIfThere, replaceFile, systemDisk } from '../store/disk.js'
+import { reasonOf, StoreError } from '../store/error.js'
+import { diskFull, isFull, noReserve, spending } from '../store/room.js'
 
 /** Files that people edit are small; more than this is a mistake. */
 const LARGEST_FILE = 16 * 1024 * 1024

@@ -3,13 +3,13 @@ import { open, rm, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { DiskLimits } from '../../kernel/disk-guard.js'
-import { VirtualClock } from '../../kernel/index.js'
-import { automation, daemon, resources } from '../../plugins/index.js'
-import { openWorld } from '../fixtures/session-world.js'
-import { boot, type TestKernel, temporaryFolder } from '../harness/kernel.js'
-import { guest } from '../plugins/guest-plugin.js'
-import { body, notes, outcome } from '../plugins/resource-scene.js'
+import { VirtualClock } from '../../../kernel/index.js'
+import { DiskLimits } from '../../../kernel/store/disk-guard.js'
+import { automation, daemon, disk, resources } from '../../../plugins/index.js'
+import { openWorld } from '../../fixtures/session-world.js'
+import { boot, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
+import { guest } from '../../plugins/guest-plugin.js'
+import { body, notes, outcome } from '../../plugins/resource-scene.js'
 
 const MIB = 2 ** 20
 const { reserve, short, freshMs } = DiskLimits
@@ -36,7 +36,7 @@ async function scene(home?: string) {
   const room = { free: 100 * enough }
   const clock = new VirtualClock()
   const { plugin, seen } = guest()
-  const plugins = [daemon, resources, notes().plugin, plugin]
+  const plugins = [daemon, disk, resources, notes().plugin, plugin]
   const host = await boot({ plugins, clock, freeBytes: async () => room.free, ...(home ? { home } : {}) })
   const set = async (free: number) => {
     room.free = free
@@ -118,7 +118,7 @@ test('without a request somebody looks as well; the reserve stays for the start 
 
 test('a file system that does not tell what is free stops nobody', async () => {
   const host = await boot({
-    plugins: [daemon, resources, notes().plugin],
+    plugins: [daemon, disk, resources, notes().plugin],
     freeBytes: async () => {
       throw new Error('not supported')
     },
