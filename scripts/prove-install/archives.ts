@@ -78,7 +78,7 @@ export function believeAll(seed: number, count: number): Promise<number> {
       const file = path.join(arena, HOME, 'archive.tar.gz')
       await writeFile(file, bytes)
       try {
-        extract({ file, cwd, preservePaths: true, noChmod: true, sync: true })
+        extract({ file, cwd, preservePaths: true, noChmod: true, sync: true, filter: staysIn(arena, cwd) })
       } catch {
         // What it did before it gave up counts.
       }
@@ -86,6 +86,22 @@ export function believeAll(seed: number, count: number): Promise<number> {
     }
     return escaped
   })
+}
+
+/**
+ * Whether an entry and what it links to lie in the arena: beyond it even the reader that believes all writes nothing, for there is
+ * the machine. A link with `..` in it may lead elsewhere than its text says, by way of other links.
+ */
+function staysIn(arena: string, cwd: string) {
+  const isIn = (...parts: readonly string[]) => {
+    const relative = path.relative(arena, path.resolve(...parts))
+    return relative !== '' && relative.split(path.sep)[0] !== '..'
+  }
+  return (name: string, entry: object): boolean => {
+    const { linkpath = '' } = entry as { linkpath?: string }
+    if (!isIn(cwd, name)) return false
+    return linkpath === '' || (isIn(cwd, path.dirname(name), linkpath) && !linkpath.split(/[\\/]/).includes('..'))
+  }
 }
 
 async function layOut(arena: string): Promise<void> {
