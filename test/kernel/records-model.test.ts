@@ -1,4 +1,4 @@
-// proof: records against a model
+// proof, timeout: 180s: records against a model
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
