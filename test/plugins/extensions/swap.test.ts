@@ -1,4 +1,4 @@
-import { cp, realpath, rm } from 'node:fs/promises'
+import { cp, readdir, realpath, rm } from 'node:fs/promises'
 import { register } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -78,6 +78,25 @@ test('without a word of the operator it is an error and takes nothing', async ()
   assert.is((await svc.request('GET', '/api/workspaces')).status, 200)
   await svc.close()
   await rm(home, { recursive: true, force: true })
+})
+
+test('what is being loaded when the daemon ends is waited for: nothing is written below the home afterwards', async () => {
+  for (let round = 0; round < 6; round++) {
+    const home = await temporaryFolder('ended')
+    const svc = await scene(
+      {},
+      { home, plugins: [plugins.daemon, plugins.resources, plugins.workspaces, plugins.extensions] },
+    )
+    await cp(folder, path.join(home, 'extensions', name), { recursive: true })
+    const staged = async () =>
+      (await readdir(path.join(home, 'cache/extensions')).catch(() => [])).filter(entry => /^\.\w{8}/.test(entry))
+    const begun = performance.now()
+    while ((await staged()).length === 0 && performance.now() - begun < 5000)
+      await new Promise(resolve => setTimeout(resolve, 1))
+    await svc.close()
+    assert.equal(await staged(), [])
+    await rm(home, { recursive: true })
+  }
 })
 
 test.run()
