@@ -46,7 +46,6 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
-  readonly #loads = new Set<Promise<void>>()
   readonly #families: Families
   readonly #host: InstanceHost
   readonly #news: News
@@ -67,7 +66,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
-    kernel.scope.defer('loads', async () => void (await Promise.allSettled(this.#loads)))
+    kernel.scope.defer('copies of code', () => this.#code.idle())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
     this.#host = {
       clock,
@@ -252,15 +251,9 @@ export class ExtensionsService implements ExtensionsApi {
     ]
   }
 
-  /** Makes an instance what was found, and tells what came of it; the end waits for it, for it writes below the home. */
-  #load(...what: [Instance, Found, boolean, allow?: (manifest: Manifest) => void]): Promise<void> {
-    if (this.kernel.scope.signal.aborted) return Promise.resolve()
-    const load = this.#loadNow(...what).finally(() => this.#loads.delete(load))
-    this.#loads.add(load)
-    return load
-  }
-
-  async #loadNow(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
+  /** Makes an instance what was found, and tells what came of it. */
+  async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
+    if (this.kernel.scope.signal.aborted) return
     const outcome = await instance.load(found, anew, allow)
     // The end of the daemon is no fault of an extension that it interrupts.
     if (outcome === 'same' || this.kernel.scope.signal.aborted) return

@@ -81,6 +81,7 @@ export class CodeCache {
   /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
   readonly #given = new Map<string, number>()
   #spent = false
+  readonly #copies = new Set<Promise<unknown>>()
   readonly #sweeps = new Serial()
 
   constructor(private readonly dir: string) {}
@@ -91,7 +92,19 @@ export class CodeCache {
    * @param unique a name that was never used before
    * @returns the hash, and the copy's folder
    */
-  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+  copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+    const copy = this.#copy(name, root, unique).finally(() => this.#copies.delete(copy))
+    this.#copies.add(copy)
+    return copy
+  }
+
+  /** Resolves when no copy is being made: until then the home is written to. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#copies)
+    await this.#sweeps.idle()
+  }
+
+  async #copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
     this.#linked ??= this.#link()
     await this.#linked
     const files = await filesOf(root)
