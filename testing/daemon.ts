@@ -209,6 +209,10 @@ export class StartedDaemon {
         await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }
     }
+    // Their commands are written down once all of them are loaded; the command line reads them there.
+    const commands = path.join(this.home, 'cache', 'commands.json')
+    while (this.#extensions.length > 0 && !existsSync(commands) && performance.now() < end)
+      await new Promise(resolve => setTimeout(resolve, LOOK_MS))
   }
 
   async #end(): Promise<void> {

@@ -88,7 +88,9 @@ test('without its key it gives no lease, and doctor says what to set', async t =
 test('commands claim, list and release a lease; the signing key appears in no output and no log', async t => {
   const daemon = await startDaemon({ extensions: [folder], env })
   t.after(() => daemon.stop())
-  const { stdout: token } = await daemon.cli('acme', 'leases', 'claim', 'nightly', 'ada', '--seconds', '600')
+  const claimed = await daemon.cli('acme', 'leases', 'claim', 'nightly', 'ada', '--seconds', '600')
+  assert.equal(claimed.code, 0, claimed.stderr)
+  const token = claimed.stdout
   const commands = [['acme', 'leases', 'list'], ['doctor'], ['plugin', 'show', 'acme.leases']]
   const shown = await Promise.all(commands.map(command => daemon.cli(...command)))
   assert.match(shown[0].stdout, /nightly +ada/)
