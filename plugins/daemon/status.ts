@@ -155,8 +155,9 @@ export function mergeMember(status: StatusReply, path: string, value: unknown): 
 }
 
 function assign(target: Record<string, unknown>, name: string, value: unknown): void {
-  if (value === undefined) return
   const old = target[name]
+  // A list has no form that says why it could not be read.
+  if (value === undefined || (Array.isArray(old) && !Array.isArray(value))) return
   if (!isPlain(old) || !isPlain(value)) {
     target[name] = value
     return

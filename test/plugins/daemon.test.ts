@@ -132,4 +132,15 @@ test('the OpenAPI document has every route of the plugins that run', async () =>
   await host.close()
 })
 
+test('a list that its plugin cannot give stays the empty list', async () => {
+  const read = () => {
+    throw new Error('not now')
+  }
+  const { plugin } = guest({ members: [{ path: 'providers', read }] })
+  const host = await boot({ plugins: [daemon, plugin] })
+  const { status, body } = await host.request('GET', '/api/status')
+  assert.equal([status, body.providers], [200, []])
+  await host.close()
+})
+
 test.run()
