@@ -9,7 +9,6 @@ export { type BoundReconciler, Collected } from './contract/bound.js'
 export { type Clock, iso, type Timer } from './contract/clock.js'
 export type { ColorName, CommandClient, CommandContext, CommandOutput, CommandTerminal } from './contract/command.js'
 export * from './contract/config.js'
-export type { ConfigState } from './contract/config-state.js'
 export type { Db, Inherited, Migration, SqlValue, Tx } from './contract/db.js'
 export type { DiskRoom, Room } from './contract/disk.js'
 export {

@@ -480,13 +480,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1113, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1000, standsAt: 1112, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, standsAt: 1908, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, standsAt: 1093, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 900, standsAt: 959, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 5502,
+    standsAt: 5634,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

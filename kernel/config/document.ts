@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { Fault } from '../contract/errors.js'
 import type { Setting } from '../contract/surface.js'
 import { issueText } from '../issue-text.js'
-import { LENIENT, membersOf, plain } from '../kit/edit-json.js'
+import { LENIENT, membersOf, plain } from './edit-json.js'
 
 /** As large as a file may be. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
@@ -64,7 +64,7 @@ export class ConfigDocument {
         const isBranch = known.some(other => other.path.startsWith(`${at}.`))
         if (value.type === 'object' && (isBranch || isVendor(path, key))) walk(value, at)
         else if (isBranch) throw bad(value.offset, `${at}: Expected an object`)
-        else if (!sections.has(at.split('.')[0]) || isDropIn(path, key)) unowned.push(at)
+        else if (!sections.has(at.split('.')[0]) || isOfDropIn(path, key)) unowned.push(at)
         else throw bad(node.offset, `unknown key ${at}`)
       }
     }
@@ -77,5 +77,5 @@ export class ConfigDocument {
 const isVendor = (path: string, key: string): boolean => path === 'plugins' && !key.includes('.')
 
 /** `plugins.<vendor>.<name>`, in one key or in two: no other key below `plugins` has a dot. */
-const isDropIn = (path: string, key: string): boolean =>
+const isOfDropIn = (path: string, key: string): boolean =>
   path === 'plugins' ? key.includes('.') : /^plugins\.[^.]+$/.test(path)

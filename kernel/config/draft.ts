@@ -9,8 +9,8 @@ import {
 } from '../contract/config.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type { Setting } from '../contract/surface.js'
-import { removeAt, setAt } from '../kit/edit-json.js'
 import { ConfigDocument, type Said } from './document.js'
+import { removeAt, setAt } from './edit-json.js'
 import type { LayeredConfig } from './layered.js'
 import { layersOf, resultOf } from './layers.js'
 

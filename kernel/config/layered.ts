@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { ConfigErrors, type ExplainedSetting } from '../contract/config.js'
-import type { ConfigState } from '../contract/config-state.js'
+import { ConfigErrors, type ConfigState, type ExplainedSetting } from '../contract/config.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn } from '../contract/plugin.js'
 import type { Setting } from '../contract/surface.js'

@@ -1,7 +1,16 @@
-import type { ConfigState } from './config-state.js'
 import { defineErrors } from './errors.js'
 import type { Setting } from './surface.js'
 import type { TextFile } from './text-file.js'
+
+/** What can be said of the configuration file beside its values. */
+export interface ConfigState {
+  /** Paths that no plugin here owns; they are kept. */
+  readonly unowned: readonly string[]
+  /** Paths whose value in the file takes effect with the next start. */
+  readonly pending: readonly string[]
+  /** Why the file as it stands changes nothing, naming line and key. */
+  readonly problem?: string
+}
 
 /** Where values come from, the weakest first: a stronger layer hides what a weaker one says of the same path. */
 export const configLayers = ['default', 'file', 'overlay', 'environment'] as const

@@ -1,4 +1,4 @@
-import type { ConfigState } from './config-state.js'
+import type { ConfigState } from './config.js'
 import type { StoreStatus } from './db.js'
 import type { Plugin } from './plugin.js'
 import type { Command, Setting } from './surface.js'

@@ -4,6 +4,9 @@ import type { Scope } from '../contract/scope.js'
 import { OwnedScope } from '../scope.js'
 import { needsOf } from './plan.js'
 
+/** Milliseconds for each step of releasing what a service holds for a consumer. */
+const RELEASE_MS = 4000
+
 interface Provided {
   readonly plugin: Plugin
   readonly service: unknown
@@ -81,6 +84,3 @@ export class Services {
     return scope
   }
 }
-
-/** Milliseconds for each step of releasing what a service holds for a consumer. */
-const RELEASE_MS = 4000

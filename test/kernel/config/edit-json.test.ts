@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'jsonc-parser'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { removeAt, setAt } from '../../../kernel/kit/edit-json.js'
+import { removeAt, setAt } from '../../../kernel/config/edit-json.js'
 
 const lines = (...text: string[]) => `${text.join('\n')}\n`
 const FILE = lines(

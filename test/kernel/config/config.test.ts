@@ -3,10 +3,10 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { definePlugin, type Plugin, type PluginKernel, type Setting } from '../../kernel/plugin.js'
-import daemon from '../../plugins/daemon/index.js'
-import resources from '../../plugins/resources/index.js'
-import { boot, type TestKernel, temporaryFolder } from '../harness/kernel.js'
+import { definePlugin, type Plugin, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import daemon from '../../../plugins/daemon/index.js'
+import resources from '../../../plugins/resources/index.js'
+import { boot, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 
 const size: Setting<number> = {
   path: 'plugins.acme.sizes.size',

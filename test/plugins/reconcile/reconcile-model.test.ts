@@ -2,12 +2,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { seededIds, VirtualClock } from '../../kernel/index.js'
-import { type Batch, kind, operator } from '../../kernel/plugin.js'
-import { systemDisk } from '../../kernel/store/disk.js'
-import { boot } from '../harness/kernel.js'
-import { Dice, forSeeds } from './fixtures/dice.js'
-import { everywhere, keeper } from './fixtures/keeper.js'
+import { seededIds, VirtualClock } from '../../../kernel/index.js'
+import { type Batch, kind, operator } from '../../../kernel/plugin.js'
+import { systemDisk } from '../../../kernel/store/disk.js'
+import { boot } from '../../harness/kernel.js'
+import { Dice, forSeeds } from '../../kernel/fixtures/dice.js'
+import { everywhere, keeper } from '../../kernel/fixtures/keeper.js'
 
 const Seedling = kind({ name: 'seedling', spec: v.object({ text: v.string() }), maxBytes: 1000 })
 /** Writes are on the disk as soon as the promises have run, so that only the seed decides what happens when. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inFolder, openLog, range } from './fixtures/event-log.js'
+import { inFolder, openLog, range } from './event-log.js'
 
 /** `npm run prove:models` has more. */
 const KILLS = Number(process.env.KILLS ?? 5)
@@ -28,14 +28,14 @@ async function killWriter(script: string, folder: string, lines: number): Promis
 test(`kill -9 at ${KILLS} points while events are moved: each is there once, in order, counted once, handled at least once`, () =>
   inFolder(async folder => {
     const bundle = await mkdtemp(
-      path.join(fileURLToPath(new URL('../../', import.meta.url)), 'node_modules/.svc-events-'),
+      path.join(fileURLToPath(new URL('../../../', import.meta.url)), 'node_modules/.svc-events-'),
     )
     const handled = new Set<number>()
     let acknowledged = 0
     try {
       const script = path.join(bundle, 'writer.mjs')
       await build({
-        entryPoints: [fileURLToPath(new URL('fixtures/event-writer.ts', import.meta.url))],
+        entryPoints: [fileURLToPath(new URL('event-writer.ts', import.meta.url))],
         outfile: script,
         bundle: true,
         platform: 'node',

@@ -3,8 +3,8 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { type Config, definePlugin, type PluginKernel, type Setting, type TextFile } from '../../kernel/plugin.js'
-import { type BootOptions, boot, temporaryFolder } from '../harness/kernel.js'
+import { type Config, definePlugin, type PluginKernel, type Setting, type TextFile } from '../../../kernel/plugin.js'
+import { type BootOptions, boot, temporaryFolder } from '../../harness/kernel.js'
 
 const size: Setting<number> = {
   path: 'sizes.size',
