@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { Clock, Timer, TimerOptions } from './contract/clock.js'
+import type { Clock, Timer } from './contract/basics.js'
 
 // Node fires a longer timer after 1 ms.
 const longestNodeTimer = 2 ** 31 - 1
@@ -7,7 +7,7 @@ const longestNodeTimer = 2 ** 31 - 1
 /** The system's clock. */
 export function systemClock(): Clock {
   const monotonic = () => performance.now()
-  const timeout = (ms: number, fn: () => void, options: TimerOptions = {}): Timer => {
+  const timeout = (ms: number, fn: () => void, options: { readonly unref?: boolean } = {}): Timer => {
     const due = monotonic() + delay(ms)
     let handle: NodeJS.Timeout
     const arm = () => {
@@ -22,99 +22,18 @@ export function systemClock(): Clock {
   return { now: () => Date.now(), monotonic, timeout, sleep: (ms, signal) => sleepOn(timeout, ms, signal) }
 }
 
-interface Waiting {
-  readonly due: number
-  readonly fn: () => void
-}
-
-/** A clock that stands still until told otherwise, so that a test runs through months in moments. */
-export class VirtualClock implements Clock {
-  #elapsed = 0
-  #wall: number
-  #advancing = false
-  /** By due time; among equals in the order they were set. */
-  readonly #waiting: Waiting[] = []
-
-  /** @param start what `now()` says first, in milliseconds since 1970 */
-  constructor(start = Date.UTC(2030, 0, 1)) {
-    this.#wall = start
-  }
-
-  now(): number {
-    return this.#wall + this.#elapsed
-  }
-
-  monotonic(): number {
-    return this.#elapsed
-  }
-
-  timeout(ms: number, fn: () => void): Timer {
-    const entry: Waiting = { due: this.#elapsed + delay(ms), fn }
-    this.#waiting.splice(this.#firstAfter(entry.due), 0, entry)
-    return {
-      cancel: () => {
-        const at = this.#waiting.indexOf(entry)
-        if (at >= 0) this.#waiting.splice(at, 1)
-      },
-    }
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return sleepOn((after, fn) => this.timeout(after, fn), ms, signal)
-  }
-
-  /** Timers that wait. */
-  get pending(): number {
-    return this.#waiting.length
-  }
-
-  /**
-   * Moves the clock `ms` milliseconds forward: due timers fire in order, each at its own time, including those set meanwhile.
-   * Rejects with what a timer throws; the time is then that timer's.
-   * @param settled awaited before the first timer and after each; default: until the promises that are settled have run
-   */
-  async advance(ms: number, settled: () => Promise<unknown> = promisesSettled): Promise<void> {
-    if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
-    this.#advancing = true
-    try {
-      await settled()
-      const target = this.#elapsed + delay(ms)
-      for (;;) {
-        const next = this.#waiting[0]
-        this.#elapsed = Math.min(next?.due ?? target, target)
-        if (next === undefined || next.due > target) break
-        this.#waiting.shift()
-        next.fn()
-        await settled()
-      }
-    } finally {
-      this.#advancing = false
-    }
-  }
-
-  /** Sets the wall clock `ms` milliseconds forward or back, as an operator or a time server would: no timer notices. */
-  jump(ms: number): void {
-    this.#wall += ms
-  }
-
-  #firstAfter(due: number): number {
-    let low = 0
-    let high = this.#waiting.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#waiting[middle]!.due <= due) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-}
-
-function delay(ms: number): number {
+/** Milliseconds of a timer: none are negative. */
+export function delay(ms: number): number {
   if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds')
   return Math.max(0, ms)
 }
 
-function sleepOn(timeout: (ms: number, fn: () => void) => Timer, ms: number, signal?: AbortSignal): Promise<void> {
+/** The `sleep` of a clock with this `timeout`. */
+export function sleepOn(
+  timeout: (ms: number, fn: () => void) => Timer,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const abort = () => {
@@ -129,7 +48,65 @@ function sleepOn(timeout: (ms: number, fn: () => void) => Timer, ms: number, sig
   })
 }
 
-/** Resolves when all that waited for a settled promise has run, what that settled in turn, and what was put off a turn. */
-function promisesSettled(): Promise<void> {
-  return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+/** Resolves when what this turn of the event loop still has to do is done. */
+export function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** How work ended. */
+export type Settle = (failed: boolean, value: unknown) => void
+
+/** Work that has begun. It settles once: with its answer, its rejection, or as late. */
+class Pending {
+  timer: Timer | undefined
+  settled = false
+
+  constructor(
+    readonly clock: Clock,
+    readonly ms: number,
+    private readonly settle: Settle,
+  ) {}
+
+  end(failed: boolean, value: unknown): void {
+    if (this.settled) return
+    this.settled = true
+    this.timer?.cancel()
+    this.settle(failed, value)
+  }
+}
+
+/** What began in this turn of the event loop. */
+let fresh: Pending[] = []
+
+/**
+ * Tells once how work ended, or that it is late after `ms` milliseconds; the work itself is not stopped. What ends in its own
+ * turn of the event loop, as most work does, costs no timer.
+ */
+export function watch(clock: Clock, ms: number, work: PromiseLike<unknown>, settle: Settle): void {
+  const pending = new Pending(clock, ms, settle)
+  if (fresh.length === 0) setImmediate(arm)
+  // Work that follows other work within one turn, however much, is not kept for its end.
+  else if (fresh.at(-1)?.settled) fresh.pop()
+  fresh.push(pending)
+  work.then(
+    value => pending.end(false, value),
+    error => pending.end(true, error),
+  )
+}
+
+/** Settles like `work`, or rejects after `ms` milliseconds; the work itself is not stopped. */
+export function within<T>(clock: Clock, ms: number, work: PromiseLike<T>): Promise<T> {
+  return new Promise((resolve, reject) =>
+    watch(clock, ms, work, (failed, value) => (failed ? reject(value) : resolve(value as T))),
+  )
+}
+
+function arm(): void {
+  const begun = fresh
+  fresh = []
+  for (const pending of begun) {
+    const { settled, clock, ms } = pending
+    if (settled || ms === Infinity) continue
+    pending.timer = clock.timeout(ms, () => pending.end(true, new Error(`no end within ${ms} ms`)))
+  }
 }

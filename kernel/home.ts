@@ -2,9 +2,7 @@ import { constants, statSync } from 'node:fs'
 import { access, chmod, mkdir, realpath } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { iso } from './contract/clock.js'
 import { Fault, messageOf } from './contract/errors.js'
-import type { ListenerInfo } from './contract/host-view.js'
 import type { Home } from './contract/plugin-kernel.js'
 
 /** Bytes of a Unix socket path that every system takes. */
@@ -85,10 +83,4 @@ export function checkSocketPath(socket: string): string {
     `the socket path has ${bytes} bytes, at most ${SOCKET_PATH_MAX} are possible: ${socket}`,
     { next: 'set daemon.socket in config.json to a shorter path' },
   )
-}
-
-/** Text of the file by which clients find a running daemon; port 0 when it does not listen on TCP. */
-export function discovery(listeners: readonly ListenerInfo[], pid: number, startedAt: number): string {
-  const tcp = listeners.find(listener => listener.door === 'tcp')
-  return `${JSON.stringify({ pid, port: tcp?.door === 'tcp' ? tcp.port : 0, started_at: iso(startedAt) })}\n`
 }

@@ -1,11 +1,10 @@
-import type { Clock } from './contract/clock.js'
-import type { Ids } from './contract/ids.js'
+import type { Clock, Ids } from './contract/basics.js'
 import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
 import type { Door } from './contract/route.js'
+import type { Preparing } from './contract/surface.js'
 import type { LogLine } from './log.js'
 import type { Disk } from './store/disk.js'
-import type { FreeBytes } from './store/disk-guard.js'
 
 export interface KernelOptions {
   readonly home: string
@@ -34,18 +33,17 @@ export interface KernelOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   /**
-   * Starts a home that has data but no catalog with a new one, putting what is left of the old one aside; refused otherwise
-   * (`catalog_missing`). With a catalog that is there it is refused as well (`catalog_present`).
+   * Starts a home that has data but no catalog with a new one: told to the plugins that prepare a home. The plugin `journals`
+   * puts what is left of the old one aside, and refuses such a home otherwise (`catalog_missing`), or one that has a catalog
+   * (`catalog_present`).
    */
   readonly newCatalog?: boolean
   /** Milliseconds that a starting kernel waits for another one of this home to end. */
   readonly waitForLockMs?: number
   /** How free space is found; default: the system is asked. */
-  readonly freeBytes?: FreeBytes
+  readonly freeBytes?: Preparing['freeBytes']
   /** File calls of the database; tests delay them and let them fail. */
   readonly disk?: Disk
-  /** Where the system lists its TCP connections, default /proc/net; a folder without `tcp` is a system that does not. */
-  readonly connectionTables?: string
-  /** Checks replies against their schemas: tests and development. */
+  /** The plugin `reply-checks` checks replies against their schemas: tests and development. */
   readonly checkReplies?: boolean
 }

@@ -1,35 +1,39 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import { bindKernel } from './bind-kernel.js'
-import { guardCatalog } from './catalog-guard.js'
 import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
 import { textFile } from './config/json-file.js'
-import { LiveConfig } from './config/live.js'
-import { pluginActor } from './contract/actor.js'
+import { ConfigFile, Values } from './config/values.js'
 import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
-import type { HostView } from './contract/host-view.js'
-import type { InjectReply, InjectRequest } from './contract/inject.js'
-import { isDropIn } from './contract/plugin.js'
-import type { Home } from './contract/plugin-kernel.js'
+import type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
+import * as tokens from './contract/kernel-tokens.js'
+import { type Consumer, isDropIn } from './contract/plugin.js'
+import type { Home, PluginKernel } from './contract/plugin-kernel.js'
+import { pluginActor } from './contract/record.js'
+import type { Redact, SecretSource } from './contract/redact.js'
+import type { DiskRoom } from './contract/storage.js'
 import type { Setting } from './contract/surface.js'
-import { checkSocketPath, discovery, prepareHome } from './home.js'
+import { checkSocketPath, prepareHome } from './home.js'
+import type { Registry } from './hooks/index.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
-import { dropInsFor } from './host/drop-ins.js'
+import { DropIns, dropInsFor } from './host/drop-ins.js'
 import { FaultLog } from './host/fault-log.js'
 import { Host } from './host/host.js'
-import { runServices } from './host/service-loop.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
+import { Host as HostToken, type HostView, hostView } from './host-view.js'
+import { Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
 import { type LogLine, logFor } from './log.js'
 import { RecordStore } from './records/store.js'
+import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
-import { DiskGuard } from './store/disk-guard.js'
 import { openStore, proveEngine } from './store/index.js'
+import { noReserve } from './store/room.js'
 import { version } from './version.js'
 
 /** A running kernel. */
@@ -40,6 +44,8 @@ export interface Kernel {
   inject(request: InjectRequest): Promise<InjectReply>
   /** Value of a setting, the kernel's own ones among them. */
   setting<T>(entry: Setting<T>): T
+  /** For what the embedder writes by itself. */
+  readonly redact: Redact
   /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
   close(): Promise<readonly Error[]>
   /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
@@ -52,7 +58,16 @@ const RELEASE_MS = 5000
 const LEFT = {
   '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
   '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
+  '002-source': '9d00ac37a2e6c2ed25e34ba091179e23e424d4ae7a3ae7654e3708ae67c12c7a',
   '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
+  'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
+}
+/** Where no plugin keeps room, a write finds out by itself that there is none. */
+const unwatched: DiskRoom = {
+  writable: true,
+  room: noReserve,
+  look: async () => Number.POSITIVE_INFINITY,
+  refusal: async () => undefined,
 }
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
@@ -60,6 +75,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const clock = options.clock ?? systemClock()
   const ids = options.ids ?? systemIds()
+  const redact = new Redaction()
   const undo: (() => Promise<unknown>)[] = []
   const errors: Error[] = []
   const rollback = async () => {
@@ -77,17 +93,31 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
     // None of them says anything before the configuration tells from which level on.
     const write = (line: LogLine) => {
-      if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel))) options.log?.(line)
+      if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel)))
+        options.log?.(redact.line(line))
     }
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
-    const disk = new DiskGuard(home, clock, say, options.freeBytes)
+    const faults = new FaultLog(clock, write)
+    const { report } = faults
+    const { newCatalog = false, freeBytes } = options
+    const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
+    const preparing = (name: string) => ({
+      home,
+      clock,
+      newCatalog,
+      freeBytes,
+      ofCatalog,
+      log: logFor(name, clock, write),
+    })
+    // Also one that is disabled, and below those that judge the home: without it a home must not be opened.
+    const keeper = options.plugins.map(({ name, surface }) => surface.disk?.(preparing(name))).find(Boolean)
+    const disk = keeper ?? unwatched
     const { room } = disk
     const file = textFile(home.config, { room })
-    const config = await LiveConfig.read({ file, path: home.config, env: options.env ?? {}, clock, log: say }, [
+    const config = await Values.read(home.config, { file, env: options.env ?? {}, report }, [
       ...Object.values(KernelSettings),
       ...surfaces,
     ] as Setting[])
-    undo.push(() => config.close())
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
@@ -96,15 +126,15 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
     undo.push(() => lock.release())
     options.locked?.()
-    const aside = await guardCatalog(home.root, { newCatalog: options.newCatalog ?? false, now: clock.now() })
-    if (aside) say('warn', `a new catalog begins; what was left of the one before is in ${aside}`)
-    undo.push(() => disk.close())
-    await disk.start()
+    // Also those that are disabled: a home that one of them refuses must not be opened without it.
+    for (const { name, surface } of options.plugins) await surface.prepare?.(preparing(name))
+    undo.push(async () => keeper?.close())
+    await keeper?.start()
     const store = await openStore({
       path: home.database,
       now: () => clock.now(),
       engine,
-      room: disk.roomFor('catalog'),
+      room: keeper?.catalog ?? room,
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -112,71 +142,71 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     store.share(inheritedBy(options.plugins))
     store.migrate('kernel', RecordStore.migrations)
     const db = store.db
-    const faults = new FaultLog(clock, write)
-    const { report } = faults
     const scope = new OwnedScope('kernel', clock)
     undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
     const hooks = kernelHooks(report, clock)
+    const sources = hooks.collect.for(Collected.secrets.registry) as Registry<SecretSource>
+    redact.attend({ redactors: hooks.redact, sources })
     const records = new RecordStore(db, clock, hooks, scope)
-    runServices(hooks, scope, clock, ids, report)
     const [{ Transport }, { attachTransport }] = await http
     const transport = new Transport({
-      routes: () => collected(hooks, Collected.routes).map(({ entry }) => entry),
       clock,
       ids,
-      // Reads are ahead of a full disk only by work that nobody was told is done.
-      durable: reading =>
-        db.durable().catch(error => {
-          if (!reading || error.code !== 'disk_full') throw error
-        }),
-      full: () => disk.refusal(),
-      unrouted: () => collected(hooks, Collected.unrouted),
-      failed: (owner, where, error) => report({ owner, hook: where, error }),
-      checkReplies: options.checkReplies ?? false,
       hooks,
-      maxStreams: () => config.get(KernelSettings.maxStreams),
-      allowedHosts: () => config.get(KernelSettings.allowedHosts),
-      authenticator: config.get(KernelSettings.authenticator),
+      redact,
+      report,
+      db,
+      disk,
+      config,
       warn: text => say('warn', text),
-      ...(options.connectionTables === undefined ? {} : { connectionTables: options.connectionTables }),
     })
     attachTransport(transport, hooks, scope)
     undo.push(() => transport.end())
     const startedAt = clock.now()
-    const hostView: HostView = {
+    const doors = options.listen ?? []
+    const facts = {
       version,
       startedAt,
       ...(safeMode === undefined ? {} : { safeMode }),
       pid: lock.pid,
+      checkReplies: options.checkReplies ?? false,
       userHome: options.env?.HOME ?? os.homedir(),
-      plugins: () => host.slots.view(),
-      listeners: () => transport.listeners(),
-      tcp: () => transport.tcpState(),
-      streams: () => transport.streams.counts(),
-      settings: () => collected(hooks, Collected.settings),
-      commands: () => collected(hooks, Collected.commands),
-      faults: () => faults.list(),
-      unknownPlugins: () => host.slots.unknown(),
-      store: () => store.status(),
-      checkpoint: () => store.checkpoint(),
-      config: () => config.values.state(),
+      doors,
     }
-    const parts = {
-      home,
-      env: options.env ?? {},
-      write,
-      clock,
-      ids,
-      db,
-      disk,
-      records,
-      report,
-      request: transport.inject.bind(transport),
+    const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
+    const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store, values: config })
+    const parts = { home, env: options.env ?? {}, write, redact, clock, ids, db, records, report, hooks, config }
+    const given = [
+      { provides: HostToken, service: view },
+      {
+        provides: DropIns,
+        view: (_: unknown, { name }: Consumer) => dropInsFor(host, name, forget),
+        service: {},
+      },
+      { provides: tokens.Requests, service: transport.inject.bind(transport) },
+      { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
+      { provides: Servers, service: transport.follow.bind(transport) },
+      { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
+      { provides: tokens.Files, service: (...path: string[]) => textFile(home.path(...path), { room }) },
+      { provides: tokens.DiskSpace, service: disk },
+      {
+        provides: tokens.Faults,
+        service: (owner: string, hook: string, error: unknown) => report({ owner, hook, error }),
+      },
+      { provides: tokens.Settings, service: config.settings },
+      { provides: ConfigFile, service: { file: config.file, changed: config.changed, values: config } },
+    ]
+    const forget = async (name: string) => {
+      store.forget(name)
+      await db.durable()
     }
     const host: Host = new Host({
       clock,
       hooks,
       report,
+      given,
+      scope,
+      hold: (owners, over) => store.hold(owners, over),
       disabled,
       leftOut,
       ...(safeMode === undefined ? {} : { safeMode }),
@@ -184,63 +214,49 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       critical: options.critical ?? [],
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
-        config.values.adopt(name, settings)
-        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.values.disown(name))
+        config.adopt(name, settings)
+        if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
       consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
-      kernelFor: (plugin, needs, tapper) =>
-        bindKernel({ ...parts, hooks, config, host: hostView, dropIns }, plugin, needs, tapper),
+      kernelFor: (plugin, needs, tapper) => bindKernel(parts, plugin, needs, tapper),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => hooks.changed.call(name, state),
     })
-    disk.onHealed(
+    keeper?.onHealed(
       () =>
         void store.settled().then(
           () => host.startWaiting(),
           () => {},
         ),
     )
-    const dropIns = (owner: string) =>
-      dropInsFor(host, owner, async name => {
-        store.forget(name)
-        await db.durable()
-      })
     undo.push(async () => errors.push(...(await host.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
+    if (sources.size > 0 && !redact.works)
+      say('warn', 'no plugin replaces secrets: they stand in logs, events and errors')
     if (disk.writable) await host.startWaiting()
 
-    const doors = options.listen ?? []
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
-    if (doors.includes('tcp')) {
-      const { host, port, enabled } = KernelSettings
-      await transport.listenTcp(config.get(host), config.get(port), config.get(enabled))
-    }
-    if (doors.length > 0) {
-      undo.push(() => rm(home.discovery, { force: true }))
-      const write = () =>
-        textFile(home.discovery, { room }).write(discovery(transport.listeners(), lock.pid, startedAt))
-      // Without room it is written later: the socket is found without it.
-      await write().catch(error => disk.whenHealed(error, write))
-    }
+    if (doors.includes('tcp')) await transport.listenTcp()
+    if (doors.length > 0) await hooks.listening.call()
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {
       undo.push(() => rm(socketPath, { force: true }))
       await transport.listenSocket(socketPath)
     }
-    if (doors.length > 0) config.watch()
 
     const order = options.quiesceOrder ?? ['http', 'socket']
     let closing: Promise<readonly Error[]> | undefined
     const shutDown = async () => {
+      redact.keep()
       await host.quiesce(order, SHUTDOWN_MS)
       await rollback()
       return errors
     }
     return {
-      host: Object.assign(hostView, {
+      host: Object.assign(view, {
         load: host.load.bind(host),
         unload: host.unload.bind(host),
         reload: host.reload.bind(host),
@@ -249,6 +265,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       home,
       inject: request => transport.inject(request),
       setting: entry => config.get(entry),
+      redact,
       close: () => {
         closing ??= shutDown()
         return closing

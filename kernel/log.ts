@@ -1,4 +1,4 @@
-import type { Clock } from './contract/clock.js'
+import type { Clock } from './contract/basics.js'
 import type { Log } from './contract/plugin-kernel.js'
 
 /** One line of the log, as data; the embedder writes it where it wants. */

@@ -1,10 +1,10 @@
-import type { Clock, Timer } from './contract/clock.js'
+import { within } from './clock.js'
+import type { Clock, Scope } from './contract/basics.js'
 import { messageOf } from './contract/errors.js'
-import type { Release, Scope } from './contract/scope.js'
 
 /** Scope with its owner's side: the release. */
 export class OwnedScope implements Scope {
-  readonly #stack = new Map<symbol, { label: string; release: Release; deadlineMs: number | undefined }>()
+  readonly #stack = new Map<symbol, { label: string; release: () => unknown; deadlineMs: number | undefined }>()
   readonly #abort = new AbortController()
   #dead = false
 
@@ -17,7 +17,7 @@ export class OwnedScope implements Scope {
     return this.#abort.signal
   }
 
-  defer(label: string, release: Release, deadlineMs?: number): () => Promise<void> {
+  defer(label: string, release: () => unknown, deadlineMs?: number): () => Promise<void> {
     if (this.#dead) throw new Error(`${this.owner} is released already and cannot acquire ${label}`)
     const key = Symbol(label)
     this.#stack.set(key, { label, release, deadlineMs })
@@ -48,24 +48,4 @@ export class OwnedScope implements Scope {
     }
     return errors
   }
-}
-
-/** Settles like `work`, or rejects after `ms` milliseconds; the work itself is not stopped. */
-export function within<T>(clock: Clock, ms: number, work: PromiseLike<T>): Promise<T> {
-  const due = clock.monotonic() + ms
-  return new Promise((resolve, reject) => {
-    let timer: Timer | undefined
-    // Most work has ended when this turn is over, and a timer costs more than such work.
-    const turn = setImmediate(() => {
-      timer = clock.timeout(due - clock.monotonic(), () => reject(new Error(`no end within ${ms} ms`)))
-    })
-    const settle = <V>(how: (value: V) => void) => {
-      return (value: V) => {
-        clearImmediate(turn)
-        timer?.cancel()
-        how(value)
-      }
-    }
-    work.then(settle(resolve), settle(reject))
-  })
 }

@@ -1,76 +1,59 @@
-import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { type Node, type ParseError, printParseErrorCode } from 'jsonc-parser'
 import * as v from 'valibot'
 import { Fault } from '../contract/errors.js'
 import type { Setting } from '../contract/surface.js'
 import { issueText } from '../issue-text.js'
-import { LENIENT, membersOf, plain } from './edit-json.js'
+import { membersOf, plain, treeOf } from './jsonc.js'
+import type { ConfigText, Said } from './layers.js'
 
 /** As large as a file may be. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
 
-/** What a text says of one path. */
-export interface Said {
-  /** As the schema of its owner made it. */
-  readonly value: unknown
-  readonly raw: unknown
-  /** `config.json:12` */
-  readonly where: string
-}
-
-/** One text of the configuration, decoded: what it says by dotted path, and paths that nobody here owns. */
-export class ConfigDocument {
-  private constructor(
-    readonly said: ReadonlyMap<string, Said>,
-    readonly unowned: readonly string[],
-  ) {}
-
-  static readonly empty = new ConfigDocument(new Map(), [])
-
-  /**
-   * Reads JSON with comments. Throws `config_invalid` naming line and key for a syntax error, an unknown key below an owned
-   * section or a value that does not match. A section without any owner, and `plugins.<vendor>.<name>` of a drop-in that is not
-   * loaded, are kept and reported. Into an overlay goes only what may be there.
-   */
-  static parse(text: string, file: string, known: readonly Setting[], isOverlay = false): ConfigDocument {
-    const errors: ParseError[] = []
-    const lineOf = (offset: number) => `${file}:${text.slice(0, offset).split('\n').length}`
-    const bad = (offset: number, what: string): Fault => {
-      const where = lineOf(offset)
-      return new Fault('config_invalid', 500, `${where}: ${what}`, {
-        next: `edit ${where.replace(/:(\d+)$/, ', line $1')}`,
-      })
-    }
-    if (text.length > MOST_CHARACTERS) throw bad(0, `more than ${MOST_CHARACTERS} characters`)
-    const root = text.trim() === '' ? undefined : parseTree(text, errors, LENIENT)
-    const first = errors[0]
-    if (first) throw bad(first.offset, `not valid JSON: ${printParseErrorCode(first.error)}`)
-    if (root && root.type !== 'object') throw bad(root.offset, 'the configuration is a JSON object')
-    const byPath = new Map(known.map(entry => [entry.path, entry]))
-    const sections = new Set(known.map(entry => entry.path.split('.')[0]))
-    const said = new Map<string, Said>()
-    const unowned: string[] = []
-    const walk = (parent: Node, path: string) => {
-      for (const { key, value, node } of membersOf(parent)) {
-        const at = path === '' ? key : `${path}.${key}`
-        const entry = byPath.get(at)
-        if (entry) {
-          if (isOverlay && !entry.overlay) throw bad(node.offset, `${at} has one value for the whole daemon`)
-          const raw = plain(value)
-          const decoded = v.safeParse(entry.schema, raw)
-          if (!decoded.success) throw bad(value.offset, `${at}: ${issueText(decoded.issues[0])}`)
-          said.set(at, { value: decoded.output, raw, where: lineOf(value.offset) })
-          continue
-        }
-        const isBranch = known.some(other => other.path.startsWith(`${at}.`))
-        if (value.type === 'object' && (isBranch || isVendor(path, key))) walk(value, at)
-        else if (isBranch) throw bad(value.offset, `${at}: Expected an object`)
-        else if (!sections.has(at.split('.')[0]) || isOfDropIn(path, key)) unowned.push(at)
-        else throw bad(node.offset, `unknown key ${at}`)
-      }
-    }
-    if (root) walk(root, '')
-    return new ConfigDocument(said, unowned)
+/**
+ * Reads JSON with comments. Throws `config_invalid` naming line and key for a syntax error, an unknown key below an owned
+ * section or a value that does not match. A section without any owner, and `plugins.<vendor>.<name>` of a drop-in that is not
+ * loaded, are kept and reported. Into an overlay goes only what may be there.
+ * @param where names the text in messages
+ */
+export function configText(text: string, where: string, known: readonly Setting[], isOverlay = false): ConfigText {
+  const errors: ParseError[] = []
+  const lineOf = (offset: number) => `${where}:${text.slice(0, offset).split('\n').length}`
+  const bad = (offset: number, what: string): Fault => {
+    const place = lineOf(offset)
+    return new Fault('config_invalid', 500, `${place}: ${what}`, {
+      next: `edit ${place.replace(/:(\d+)$/, ', line $1')}`,
+    })
   }
+  if (text.length > MOST_CHARACTERS) throw bad(0, `more than ${MOST_CHARACTERS} characters`)
+  const root = text.trim() === '' ? undefined : treeOf(text, errors)
+  const first = errors[0]
+  if (first) throw bad(first.offset, `not valid JSON: ${printParseErrorCode(first.error)}`)
+  if (root && root.type !== 'object') throw bad(root.offset, 'the configuration is a JSON object')
+  const byPath = new Map(known.map(entry => [entry.path, entry]))
+  const sections = new Set(known.map(entry => entry.path.split('.')[0]))
+  const said = new Map<string, Said>()
+  const unowned: string[] = []
+  const walk = (parent: Node, path: string) => {
+    for (const { key, value, node } of membersOf(parent)) {
+      const at = path === '' ? key : `${path}.${key}`
+      const entry = byPath.get(at)
+      if (entry) {
+        if (isOverlay && !entry.overlay) throw bad(node.offset, `${at} has one value for the whole daemon`)
+        const raw = plain(value)
+        const decoded = v.safeParse(entry.schema, raw)
+        if (!decoded.success) throw bad(value.offset, `${at}: ${issueText(decoded.issues[0])}`)
+        said.set(at, { value: decoded.output, raw, where: lineOf(value.offset) })
+        continue
+      }
+      const isBranch = known.some(other => other.path.startsWith(`${at}.`))
+      if (value.type === 'object' && (isBranch || isVendor(path, key))) walk(value, at)
+      else if (isBranch) throw bad(value.offset, `${at}: Expected an object`)
+      else if (!sections.has(at.split('.')[0]) || isOfDropIn(path, key)) unowned.push(at)
+      else throw bad(node.offset, `unknown key ${at}`)
+    }
+  }
+  if (root) walk(root, '')
+  return { said, unowned }
 }
 
 /** `plugins.<vendor>`, below which stand the names of its drop-ins. */

@@ -24,7 +24,7 @@ const LEVEL = v.picklist(['debug', 'info', 'warn', 'error'])
 /** The paths that the kernel itself owns. */
 export const KernelSettings = {
   socket: setting('daemon.socket', 'general', v.string(), ''),
-  /** `auto`: TCP is served where the system tells which local user is at the other end. */
+  /** `auto` is the same as true; it used to depend on what the system tells of local users. */
   enabled: setting<boolean | 'auto'>('http.enabled', 'general', v.union([v.boolean(), v.literal('auto')]), 'auto'),
   host: setting('http.host', 'general', HOST, 'localhost'),
   port: setting('http.port', 'general', integer(0, 65535), 2123),
@@ -36,6 +36,8 @@ export const KernelSettings = {
     [],
     'live',
   ),
+  /** Nobody is served over TCP without a token, but by `public` routes. False: whoever reaches the port by a loopback name is the operator. */
+  requireToken: setting('http.require_token', 'general', v.boolean(), true),
   /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
   authenticator: setting('http.authenticator', 'general', v.string(), ''),
   /** Streams that may be open through one door at a time. */
@@ -45,7 +47,6 @@ export const KernelSettings = {
   logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),
   logBackups: setting('log.max_backups', 'observability', integer(0, 100), 5),
   logDays: setting('log.max_age_days', 'observability', integer(0, 3650), 30),
-  redact: setting('redact.enabled', 'general', v.boolean(), true),
   disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
   replace: setting<string[]>('plugins.replace', 'general', v.array(v.string()), []),
 }

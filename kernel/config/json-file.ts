@@ -1,14 +1,18 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
-import type { Room } from '../contract/disk.js'
 import { Fault } from '../contract/errors.js'
-import type { TextFile } from '../contract/text-file.js'
+import type { Room, TextFile } from '../contract/storage.js'
 import { type Disk, readIfThere, replaceFile, systemDisk } from '../store/disk.js'
 import { reasonOf, StoreError } from '../store/error.js'
 import { diskFull, isFull, noReserve, spending } from '../store/room.js'
+import { recoverFile } from './recover.js'
 
 /** Files that people edit are small; more than this is a mistake. */
 const LARGEST_FILE = 16 * 1024 * 1024
+
+interface Boxed {
+  readonly text?: string | undefined
+}
 
 /**
  * A text file, through lowdb, written by temporary file, sync, rename and sync of the folder. Its permissions stay as they
@@ -20,7 +24,7 @@ export function textFile(
   { mode = 0o600, disk = systemDisk(), room = noReserve }: { mode?: number; disk?: Disk; room?: Room } = {},
 ): TextFile {
   // lowdb takes an empty text for no data: the text travels in a box.
-  const adapter: Adapter<{ text?: string | undefined }> = {
+  const adapter: Adapter<Boxed> = {
     async read() {
       const bytes = await readIfThere(disk, path, { maxBytes: LARGEST_FILE })
       return { text: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() }
@@ -43,6 +47,7 @@ export function textFile(
   }
   return {
     async read() {
+      recoverFile(path)
       const low = new Low(adapter, {})
       await low.read().catch(failed('file_unreadable', 'read', 'check that it is a file and that you may read it'))
       return low.data.text

@@ -1,39 +1,34 @@
 import * as v from 'valibot'
-import type { ConfigLayer, LayerValue } from '../contract/config.js'
 import { Fault } from '../contract/errors.js'
 import type { Setting } from '../contract/surface.js'
 import { issueText } from '../issue-text.js'
-import type { ConfigDocument, Said } from './document.js'
 
-/** What there is above the defaults. */
+/** What a text says of one path. */
+export interface Said {
+  /** As the schema of its owner made it. */
+  readonly value: unknown
+  readonly raw: unknown
+  /** `config.json:12` */
+  readonly where: string
+}
+
+/** One text of the configuration, decoded: what it says by dotted path, and paths that nobody here owns. */
+export interface ConfigText {
+  readonly said: ReadonlyMap<string, Said>
+  readonly unowned: readonly string[]
+}
+
+/** What there is above the defaults, the weaker first. */
 export interface Layers {
-  readonly file: ConfigDocument
-  readonly overlay?: ConfigDocument | undefined
+  readonly file: ConfigText
   readonly environment: ReadonlyMap<string, Said>
 }
 
-/** What the layers say of a setting, the weakest first. */
-export function layersOf({ path, default: initial }: Setting, { file, overlay, environment }: Layers): LayerValue[] {
-  const above: readonly (readonly [ConfigLayer, Said | undefined])[] = [
-    ['file', file.said.get(path)],
-    ['overlay', overlay?.said.get(path)],
-    ['environment', environment.get(path)],
-  ]
-  return [
-    { layer: 'default', where: '', value: initial },
-    ...above.flatMap(([layer, said]) => (said ? [{ layer, where: said.where, value: said.value }] : [])),
-  ]
+/** What values of a setting come to, the weakest first: the strongest; of a map merged by name the strongest of each name. */
+export function strongest({ merge }: Setting, values: readonly unknown[]): unknown {
+  if (merge !== 'by-name') return values.at(-1)
+  return Object.fromEntries(values.flatMap(value => Object.entries(value as object)))
 }
-
-/** The value that they come to: the strongest; of a map merged by name the strongest of each name. */
-export function resultOf(entry: Setting, layers: readonly LayerValue[]): unknown {
-  if (entry.merge !== 'by-name') return layers.at(-1)?.value
-  return Object.fromEntries(layers.flatMap(({ value }) => Object.entries(value as object)))
-}
-
-/** The layer of each name of a map. */
-export const namesOf = (layers: readonly LayerValue[]): Readonly<Record<string, ConfigLayer>> =>
-  Object.fromEntries(layers.flatMap(({ layer, value }) => Object.keys(value as object).map(name => [name, layer])))
 
 /**
  * What variables say of the settings that name one: JSON, or a text as it is.

@@ -20,8 +20,13 @@ export interface CommandContext {
   /** A text file, relative to `cwd`; `-` is standard input. */
   readFile(path: string): Promise<string>
   stdin(): Promise<string>
+  /**
+   * One line that is typed at `prompt` and not shown; undefined when there is none (Ctrl-D). Absent where standard input is no
+   * terminal.
+   */
+  readonly unseen?: ((prompt: string) => Promise<string | undefined>) | undefined
   /** Who types answers; absent where input or output is no terminal, and where the output is for a program. */
-  readonly terminal?: CommandTerminal
+  readonly terminal?: CommandTerminal | undefined
   /** Aborts when the caller presses Ctrl-C, unless {@link onInterrupt} took it. */
   readonly signal: AbortSignal
   /**
@@ -38,9 +43,15 @@ export interface CommandContext {
 export interface CommandClient {
   /**
    * @param path absolute path and query, already encoded
+   * @param body sent as JSON; bytes as they are, with the content type of `headers`
    * @param options `waits`: it is answered when there is something to tell, so nobody is shown that it takes its time
    */
-  request(method: string, path: string, body?: unknown, options?: { readonly waits?: boolean }): Promise<unknown>
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { readonly waits?: boolean; readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<unknown>
   /** Goes on by itself after a cut; ends when the daemon ends the stream. */
   stream(path: string, options?: { lastEventId?: string; signal?: AbortSignal }): AsyncIterable<Frame>
 }

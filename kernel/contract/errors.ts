@@ -71,74 +71,32 @@ export function errorsOf(table: ErrorTable<Readonly<Record<string, ErrorEntry>>>
   return table[errorEntries]
 }
 
-/** The kernel's own errors. */
+/** Errors of the kernel that plugins meet or throw themselves; those of its doors and of records stand there. */
 export const KernelErrors = defineErrors({
-  malformed_json: { status: 400, message: 'the body is not valid JSON' },
   invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
   invalid_cursor: { status: 400, message: 'the cursor does not belong to this list; start again without it' },
   invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
-  unauthorized_peer: {
-    status: 401,
-    message: 'over TCP the daemon answers only to the user that it runs as',
-    next: 'run svc as the user of the daemon, which uses its Unix socket',
-  },
   identity_required: {
     status: 401,
-    message: 'the daemon does not know who makes this request',
-    next: 'send what the plugin that authenticates asks for, or use the Unix socket',
+    message: 'over TCP this daemon serves nobody without a token',
+    next: 'send the header `Authorization: Bearer <token>`; `svc auth token` prints one. The Unix socket needs none',
   },
   forbidden: { status: 403, message: 'this actor may not do that' },
-  cross_site: {
-    status: 403,
-    message: 'requests from other sites are refused; call the daemon from this machine directly',
-  },
-  privileged_only: {
-    status: 403,
-    message: 'this route is privileged and the listener is bound beyond loopback; use the Unix socket',
-  },
-  not_granted: { status: 403, message: 'this actor has no grant for this kind or scope' },
   owner_only: { status: 403, message: 'records of this kind are written by the service that owns them only' },
-  source_mismatch: { status: 403, message: 'this record belongs to another source and can be changed only by it' },
   route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
   record_not_found: { status: 404, message: 'no such record', next: 'svc resource list' },
   version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
-  record_exists: { status: 409, message: 'the record exists; send its version as expected_version to change it' },
-  source_inactive: {
-    status: 409,
-    message: 'another process speaks for this source now, or none; only the newest one publishes',
-  },
-  snapshot_stale: { status: 409, message: 'the source version has to be larger than the last published one' },
   change_under_way: {
     status: 409,
     message: 'a plugin cannot change others while it starts or ends, it would wait for itself; do it in a service',
   },
-  slow_consumer: { status: 408, message: 'messages were not read in time; open the channel again' },
-  too_many_streams: {
-    status: 429,
-    message: 'as many streams are open as http.max_streams and the limit of open files allow; close some, or raise it',
-  },
-  event_flood: { status: 429, message: 'this plugin tells of too many events; try again later' },
-  mark_flood: { status: 429, message: 'this plugin marks too many records; try again later' },
-  request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   payload_too_large: { status: 413, message: 'the body is too large' },
-  unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
-  misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
   invalid_kind: { status: 422, message: 'a kind name is lower case words joined by dots, at most 64 characters' },
-  invalid_id: { status: 422, message: 'a record id is 1 to 256 characters without control characters and slashes' },
   invalid_scope: { status: 422, message: 'the scope binding is not valid' },
-  invalid_spec: { status: 422, message: 'the spec does not match the schema of its kind' },
   invalid_version: { status: 422, message: 'expected_version is not valid here' },
-  invalid_snapshot: { status: 422, message: 'the snapshot is not valid' },
   invalid_filter: { status: 422, message: 'the filter is not valid' },
-  unprocessable: { status: 422, message: 'the request does not match the schema of this route' },
-  expectation_failed: { status: 417, message: 'the only expectation that is met is 100-continue' },
-  upgrade_required: { status: 426, message: 'this route is a WebSocket of version 13; open it as one' },
-  headers_too_large: { status: 431, message: 'the header fields are too large' },
   internal: { status: 500, message: 'an internal error; the daemon log has the details' },
-  frame_too_large: { status: 500, message: 'a frame of the stream is too large' },
-  reply_invalid: { status: 500, message: 'the reply does not match its schema' },
   unavailable: { status: 503, message: 'this part of the daemon is not available now; try again' },
-  reloading: { status: 503, message: 'the part of the daemon that serves this is being replaced; try again' },
   shutting_down: { status: 503, message: 'the daemon is stopping' },
   store_failed: { status: 503, message: 'the store failed and accepts no writes; the daemon has to be restarted' },
   disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
@@ -150,8 +108,7 @@ export function faultOf(thrown: unknown): Fault {
   const { code } = Object(thrown) as { code?: unknown }
   if (code === 'store_failed') return KernelErrors.store_failed(undefined, { cause: thrown })
   // A write that found no room, of the store or of whatever else keeps files.
-  if (code === 'disk_full') return KernelErrors.disk_full(messageOf(thrown))
-  if (code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
+  if (code === 'disk_full' || code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }
 

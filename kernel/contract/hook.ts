@@ -1,7 +1,6 @@
-import type { Awaitable } from './awaitable.js'
-import type { Tx } from './db.js'
+import type { Awaitable, Scope } from './basics.js'
 import type { Fault } from './errors.js'
-import type { Scope } from './scope.js'
+import type { Tx } from './storage.js'
 
 /** Who taps. Taps run by depth, then by owner, then in order of registration, whatever was loaded when. */
 export interface Tapper {

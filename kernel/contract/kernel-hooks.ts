@@ -1,12 +1,12 @@
-import type { Actor } from './actor.js'
-import type { Awaitable } from './awaitable.js'
-import type { Tx } from './db.js'
+import type { Duplex } from 'node:stream'
+import type { Awaitable } from './basics.js'
 import type { Fault } from './errors.js'
-import type { PluginState } from './host-view.js'
 import type { RecordScope } from './kind.js'
-import type { Plugin } from './plugin.js'
-import type { RecordChange } from './record.js'
+import type { Plugin, PluginState } from './plugin.js'
+import type { Actor, Party, RecordChange } from './record.js'
+import type { Redactor } from './redact.js'
 import type { Door, Route } from './route.js'
+import type { Tx } from './storage.js'
 
 /** One change of what runs: a boot, or a plugin that is loaded, reloaded or unloaded. */
 export interface Change {
@@ -46,12 +46,26 @@ export interface Incoming {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** Of the other end of a TCP connection, which may be a proxy; trust goes by the door, never by this. */
   readonly remoteAddress: string | undefined
+  /** The `net.Socket` that it came over; nothing for what is injected, and once it is over. */
+  readonly connection?: object | undefined
+}
+
+/** How TCP is served: without `tls`, a chain and its key in PEM, readable to whoever is in between. */
+export interface Passage {
+  readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
 }
 
 /** A request whose caller is known. */
 export interface Identified extends Incoming {
   readonly actor: Actor
+  /** From now on its actor says that it acts for somebody else: for a tap of `admit` to which that was proven. */
+  actFor(whom: Party): void
+  /** From now on its handler is called by this: for a tap of `admit` that gives what it does an asynchronous context. */
+  callBy(caller: <T>(handle: () => T) => T): void
 }
+
+/** Hands on a reply as it is to be sent; throws for one that is not as its route declares it. */
+export type ReplyCheck = <R extends object>(route: Route, reply: R) => R
 
 /** A request that is over: answered, refused, or left by its caller. */
 export interface Exchange extends Incoming {
@@ -73,10 +87,14 @@ export interface Exchange extends Incoming {
 export interface KernelTaps<S> {
   /** Refuses a plugin before anything that runs is released for it. A throw refuses. */
   readonly check?: (self: S, plugin: Plugin) => Promise<Fault | undefined>
+  /** Replaces registered values in all that leaves; the first entry counts. A throw is the plugin's fault: it replaces nothing. */
+  readonly redact?: (self: S) => readonly Redactor[]
   /** Kinds and settings of a change are set. A throw is the plugin's fault; the change goes on. */
   readonly known?: (self: S, change: Change) => void
   /** The routes of a change are served. A throw is the plugin's fault; the change goes on. */
   readonly published?: (self: S, change: Change) => Awaitable<void>
+  /** The boot is over and TCP is served, where it is; the socket is opened when every tap is done. A throw is the plugin's fault. */
+  readonly listening?: (self: S) => Awaitable<void>
   /** Boot reconcilers of a change have run. A throw is the plugin's fault; the change goes on. */
   readonly projected?: (self: S, change: Change) => Awaitable<void>
   /** Background loops of a change are started. A throw is the plugin's fault; the change goes on. */
@@ -86,13 +104,25 @@ export interface KernelTaps<S> {
   /** Plugins are about to be released. A throw is the plugin's fault; they are released all the same. */
   readonly leaving?: (self: S, leaving: Leaving) => Awaitable<void>
   /**
-   * Says who makes a request over TCP, or refuses it; `undefined` leaves that to the next, and nobody's answer is a 401. While a
-   * plugin taps this, the daemon's own user is not known by its user id any more. Not asked about the Unix socket. A throw
-   * refuses.
+   * Says who makes a request over TCP, or refuses it; `undefined` leaves that to the next. Not asked about the Unix socket. A throw refuses.
    */
   readonly authenticate?: (self: S, incoming: Incoming) => Awaitable<Actor | Fault | undefined>
+  /**
+   * Says who makes a request over TCP that no `authenticate` knows, of callers on this machine alone and not through a proxy. Whom
+   * nobody knows here either gets a 401. A throw refuses.
+   */
+  readonly vouch?: (self: S, incoming: Incoming, connection: Duplex) => Awaitable<Actor | Fault | undefined>
   /** Refuses a request for a route, before its body is read. A throw refuses. */
   readonly admit?: (self: S, incoming: Identified, route: Route) => Awaitable<Fault | undefined>
+  /**
+   * Asked about a request that no route matches, by its path. `true` has it routed again, once; a fault refuses it. For the plugin
+   * that knows of routes which are not there yet. A throw refuses.
+   */
+  readonly unrouted?: (self: S, path: string) => Awaitable<Fault | true | undefined>
+  /** Says how TCP is served at an address, or refuses that; beyond loopback somebody has to say. A throw refuses. */
+  readonly bind?: (self: S, host: string, isLoopback: boolean) => Awaitable<Fault | Passage | undefined>
+  /** Checks what handlers reply; the first entry counts, of a generation of routes. A throw of a check is the fault that is sent. */
+  readonly reply?: (self: S) => readonly ReplyCheck[]
   /** A request is over. A throw is logged. */
   readonly replied?: (self: S, exchange: Exchange) => void
   /** Refuses a record scope, inside the transaction. A throw refuses. */

@@ -1,7 +1,6 @@
-import type { Actor } from './actor.js'
-import type { Awaitable } from './awaitable.js'
+import type { Awaitable, Scope } from './basics.js'
 import type { Log, PluginKernel } from './plugin-kernel.js'
-import type { Scope } from './scope.js'
+import type { Actor } from './record.js'
 import type { Surface } from './surface.js'
 import type { Needs, Token } from './token.js'
 
@@ -28,6 +27,21 @@ export interface Plugin {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   apply(kernel: PluginKernel<any>): Awaitable<unknown>
+}
+
+/** State of a plugin; `absent` ones are not known to the host at all. */
+export type PluginState =
+  /** `missing` leads from the plugin over those that it requires to the token that is not to be had, and why. */
+  | { readonly status: 'waiting'; readonly missing: readonly string[] }
+  | { readonly status: 'active' }
+  | { readonly status: 'failed'; readonly error: string }
+  | { readonly status: 'disabled'; readonly why: string }
+
+/** Why a plugin does not run, for people; empty when it does. */
+export function reasonOf(state: PluginState): string {
+  if (state.status === 'failed') return state.error
+  if (state.status === 'waiting') return `it waits for ${state.missing.join(' → ')}`
+  return state.status === 'disabled' ? state.why : ''
 }
 
 /** Who requires a service. */
@@ -79,7 +93,8 @@ export function definePlugin<const N extends Needs, T = unknown, S extends T = T
       name: head.name,
       version: head.version,
       requires: head.requires ?? {},
-      ...provided(head.provides),
+      ...(head.provides ? { provides: head.provides as Token<unknown> } : {}),
+      ...(head.provides && 'for' in head.provides ? { view: head.provides.for } : {}),
       ...(head.replaces === undefined ? {} : { replaces: head.replaces }),
       surface,
       ...(head.service ? { load: head.service } : {}),
@@ -92,9 +107,4 @@ export function definePlugin<const N extends Needs, T = unknown, S extends T = T
       },
     }),
   }
-}
-
-function provided<T>(provides: Token<T> | Provider<T> | undefined): Pick<Plugin, 'provides' | 'view'> {
-  if (!provides) return {}
-  return { provides: provides as Token<unknown>, ...('for' in provides ? { view: provides.for } : {}) }
 }

@@ -1,6 +1,63 @@
-import type { Actor, Party } from './actor.js'
-import type { Tx } from './db.js'
+import { iso } from './basics.js'
 import type { Kind, RecordScope } from './kind.js'
+import { isDropIn } from './plugin.js'
+import type { Tx } from './storage.js'
+
+/** A {kind, id} pair: who owns a record, or where it came from. */
+export interface Party {
+  readonly kind: string
+  readonly id: string
+}
+
+/** The caller of an operation. `source` decides which records it may change; `owner` is stamped on those it writes. */
+export interface Actor {
+  /** An `extension` reads its own records within its grants and writes what it publishes only; the others read and write. */
+  readonly kind: 'operator' | 'daemon' | 'extension'
+  readonly id: string
+  /** What an extension writes is owned by its source, whatever stands here. */
+  readonly owner: Party
+  readonly source: Party
+  /** Of the process that speaks for the source: only the newest one publishes. */
+  readonly nonce?: string
+  /** The largest scope; a workspace limits to records of exactly that one. Absent: no limit. */
+  readonly maxScope?: RecordScope
+  /** Kinds and kinds of scope; empty or absent is everything for an operator or daemon and nothing for an extension. */
+  readonly grantedKinds?: readonly string[]
+  readonly grantedScopes?: readonly RecordScope['kind'][]
+  /**
+   * Where it acts from: `cli` or `uds` (Unix socket), `http`, `web` (a page of this daemon), `daemon` and `extension` (a plugin of the
+   * program or one dropped in), or what an authenticator calls its own way. It tells, and decides nothing.
+   */
+  readonly origin?: string
+  /** Served by public routes, and by those that name its origin in `origins`; every other one refuses it. */
+  readonly confined?: true
+  /** Id of the request or event that led here; travels into events as their `cause`. */
+  readonly cause?: string
+  /** For whom it acts, where that was proven. Travels into events and the audit. */
+  readonly onBehalfOf?: Party
+}
+
+/** Who owns the daemon: the actor of the Unix socket, of `inject`, and over TCP of whoever an authenticator takes for it. */
+export const operator: Actor = {
+  kind: 'daemon',
+  id: 'daemon-control',
+  owner: { kind: 'daemon', id: 'daemon-control' },
+  source: { kind: 'daemon', id: 'system' },
+}
+
+/** A plugin acting on its own. */
+export function pluginActor(name: string): Actor {
+  const party = { kind: 'daemon', id: name }
+  return { kind: 'daemon', id: name, owner: party, source: party, origin: isDropIn(name) ? 'extension' : 'daemon' }
+}
+
+/** Whoever calls a public route and is known to nobody: reads and writes no record. */
+export const anonymous: Actor = {
+  kind: 'extension',
+  id: 'anonymous',
+  owner: { kind: 'extension', id: 'anonymous' },
+  source: { kind: 'extension', id: 'anonymous' },
+}
 
 /** A stored resource: the desired state of one thing. Times in epoch milliseconds. */
 export interface StoredRecord<T = unknown> {
@@ -14,6 +71,13 @@ export interface StoredRecord<T = unknown> {
   readonly createdAt: number
   readonly updatedAt: number
 }
+
+/** A record as it is sent. */
+export function recordToWire(record: StoredRecord) {
+  const { createdAt, updatedAt, ...rest } = record
+  return { ...rest, created_at: iso(createdAt), updated_at: iso(updatedAt) }
+}
+export type WireRecord = ReturnType<typeof recordToWire>
 
 /** The spec of records of a kind, as its codec decodes it; of a kind that is only named, whatever is stored. */
 export type SpecOf<K> = K extends Kind<infer S> ? S : unknown
@@ -38,6 +102,8 @@ export interface RecordWrite {
   readonly owner?: Party
   /** A snapshot or a reconciler's write: an equal canonical spec, scope and owner keeps version and times, marks nothing. */
   readonly quiet?: boolean
+  /** Of a snapshot of all that an extension has: whatever version is there, unless it comes from another source. */
+  readonly published?: true
 }
 
 /** One delete of a record; `expectedVersion` is not 0. */
@@ -45,6 +111,7 @@ export type RecordDelete = Pick<RecordWrite, 'kind' | 'id' | 'expectedVersion' |
 
 export interface RecordFilter {
   readonly kind?: string | Kind
+  readonly id?: string
   readonly scope?: { readonly kind: string; readonly id?: string }
   readonly owner?: Party
   readonly source?: Party
@@ -85,20 +152,10 @@ export interface Records {
   put<K extends string | Kind>(t: Tx, actor: Actor, write: RecordWrite & { readonly kind: K }): PutResult<SpecOf<K>>
   /** In the same order. */
   delete(t: Tx, actor: Actor, what: RecordDelete): void
-  /**
-   * Makes the records of an extension's source exactly those given: new ones are inserted, changed ones updated,
-   * equal ones left alone, others removed. Refused with 403 for other actors and missing grants, 422 for a record named twice
-   * or with a version, 413 beyond its limits, 409 when the actor's nonce is not the active one (`source_inactive`), when the
-   * source version is not larger than the last one (`snapshot_stale`) and when an id belongs to another source.
-   *
-   * Only records that changed are reconciled: the loop is level-triggered, and another pass over an equal record would find
-   * the runtime as it left it.
-   */
-  applySnapshot(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult
-  /** Lets one process speak for a source, and no other from now on; its source versions count from 1 again. */
-  activateSource(t: Tx, source: Party, nonce: string): void
-  /** Removes the records of a source, of kinds that the actor is granted, and lets nobody speak for it; guards may refuse. */
-  resetSource(t: Tx, actor: Actor, source: Party): void
+  /** Canonical JSON of the spec that a write would store, once it has passed every check that needs no look at what is stored. */
+  ready(actor: Actor, write: RecordWrite): string
+  /** Removes a record whatever its source and version: whoever calls it has judged the actor. Guards may refuse. */
+  erase(t: Tx, actor: Actor, record: StoredRecord): void
   /** With `as` only what that actor may read. By a {@link Kind}, throws `invalid_spec` (422) when its codec refuses the record. */
   get<K extends string | Kind>(kind: K, id: string, as?: Actor): StoredRecord<SpecOf<K>> | undefined
   /**
@@ -106,6 +163,8 @@ export interface Records {
    * counted them: one must not spoil the list of all others, and the reconcile loop names it.
    */
   list<K extends string | Kind = string>(filter: RecordFilter & { readonly kind?: K }): StoredRecord<SpecOf<K>>[]
+  /** Ids and versions, in the order of the list: what tells whether something made of a record still holds. */
+  versions(filter: RecordFilter): readonly (readonly [id: string, version: number])[]
   /** A record that was read by its name, as the codec of its kind decodes it; as it is where none is registered. Throws `invalid_spec`. */
   decoded(record: StoredRecord): StoredRecord
   /** Those of the records that there are, in no order; by a {@link Kind}, without those that its codec refuses. */
@@ -131,14 +190,3 @@ export interface PutResult<T> {
   /** Id of the `record.put` event, for the cause of what follows; undefined when nothing changed. */
   readonly event?: string
 }
-
-/** The complete record set of a source, at one version of the source. */
-export interface Snapshot {
-  /** A whole number, larger than that of the last snapshot of this nonce. */
-  readonly sourceVersion: number
-  /** At most 256, specs of 256 KiB each and 2 MiB in all; `expectedVersion` absent or 0. */
-  readonly records: readonly Omit<RecordWrite, 'direct' | 'owner' | 'quiet'>[]
-}
-
-/** How many records a snapshot made, changed, left as they were and removed. */
-export type SnapshotResult = Readonly<Record<'created' | 'updated' | 'unchanged' | 'deleted', number>>

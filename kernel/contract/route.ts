@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import type * as v from 'valibot'
-import type { Actor } from './actor.js'
-import type { Awaitable } from './awaitable.js'
+import type { Awaitable } from './basics.js'
 import type { Fault } from './errors.js'
+import type { Actor } from './record.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -37,8 +37,25 @@ export type Replies = { readonly [status: number]: Schema | BytesReply | null }
 /** JSON by its schema, or bytes as they came. */
 export type RouteBody = Schema | BytesBody
 
+/** A part of a JSON reply that is JSON already: a value of `T`, made once for all who read the same. */
+export class JsonText<T> {
+  declare readonly of?: T
+
+  constructor(readonly text: string) {}
+
+  /** For whoever writes it as part of something else. */
+  toJSON(): unknown {
+    return JSON.parse(this.text)
+  }
+}
+
+/** A body with such parts in the place of members, or of what stands in the lists that are members. */
+type WithTexts<T> = {
+  [K in keyof T]: T[K] | JsonText<T[K]> | (T[K] extends readonly (infer I)[] ? readonly JsonText<I>[] : never)
+}
+
 type BodyOf<B> = B extends BytesBody ? (B['as'] extends 'raw' ? Buffer : Readable) : Output<B>
-type ReplyOf<R> = R extends BytesReply ? Bytes : R extends Schema ? Input<R> : undefined
+type ReplyOf<R> = R extends BytesReply ? Bytes : R extends Schema ? Input<R> | WithTexts<Input<R>> : undefined
 
 /** Whether a body or reply is JSON, decoded or checked by a schema. */
 export const isSchema = (declared: unknown): declared is Schema =>
@@ -69,7 +86,7 @@ export interface Frame {
   readonly data: unknown
 }
 
-/** A frame as it goes over the wire, made once for all who read the same (`encodeFrame`). */
+/** Frames as they go over the wire, one behind the other, made once for all who read the same (`encodeFrame`). */
 export type EncodedFrame = Uint8Array
 
 /** A reply whose body is an endless `text/event-stream`. It ends when the source ends, the caller or the plugin goes. */
@@ -113,6 +130,8 @@ export interface CliColumn {
   readonly header: string
   readonly path: string
   readonly as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list'
+  /** What people read in the place of a code. */
+  readonly words?: Readonly<Record<string, string>>
   /** In a table that is too wide for the terminal it stands below its row, whole, instead of being cut. */
   readonly below?: true
 }
@@ -127,6 +146,17 @@ export interface CliArgument {
   readonly optional?: boolean
   readonly default?: string
   readonly summary?: string
+  /** It may be given as an option as well. */
+  readonly option?: true
+}
+
+/**
+ * Members of a body that says for whom it is, everybody (`global`) or one workspace (`workspace`): when they are not
+ * given, the caller's workspace fills them in.
+ */
+export interface CliScoped {
+  readonly scope: string
+  readonly workspace: string
 }
 
 /** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */
@@ -150,6 +180,9 @@ export interface RouteCli {
   readonly shorthands?: readonly CliShorthand[]
   /** The option or optional argument that is filled with the caller's workspace when it is not given. */
   readonly workspace?: string
+  readonly scoped?: CliScoped
+  /** Query members that are filled from the caller's environment when they are not given: `{ search_path: 'PATH' }`. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** A stream route that `--follow` reads instead; it takes the same path parameters. */
@@ -201,8 +234,12 @@ export interface RouteDefinition<
   readonly privileged?: boolean
   /** Also serves callers whom nobody knows, as {@link anonymous}: it tells by itself whom it serves, by a signature say. */
   readonly public?: boolean
+  /** Origins of confined callers that it also serves; see {@link Actor}. */
+  readonly origins?: readonly string[]
   /** A GET that a link or redirect of another site may lead a browser to. It changes nothing that its caller has no secret for. */
   readonly navigation?: boolean
+  /** Whether it can make code run on this machine, or decides what may; default: every method but GET. */
+  readonly runsCode?: boolean
   /** Goes on while the disk is full: it stops or frees something. Reading always does. */
   readonly essential?: boolean
   readonly cli?: RouteCli

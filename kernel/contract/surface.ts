@@ -1,14 +1,27 @@
 import type * as v from 'valibot'
-import type { Awaitable } from './awaitable.js'
-import type { Inherited, Migration } from './db.js'
-import type { ErrorEntry, ErrorTable, Fault } from './errors.js'
-import type { EventType } from './event.js'
+import type { Awaitable } from './basics.js'
+import type { ErrorEntry, ErrorTable } from './errors.js'
 import type { Hook } from './hook.js'
 import type { KernelTaps } from './kernel-hooks.js'
-import type { Kind } from './kind.js'
-import type { Reconciler } from './reconcile.js'
+import type { Kind, Reconciler } from './kind.js'
+import type { KernelStart, Log } from './plugin-kernel.js'
+import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
+import type { DiskKeeper, Inherited, Migration } from './storage.js'
 import type { RegistryToken, Token } from './token.js'
+
+/** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
+export interface EventType<P = unknown> {
+  /** `workspace.created`; families are the part before the last dot. */
+  readonly name: string
+  readonly payload: v.GenericSchema<unknown, P>
+}
+
+/** Declares an event; the name `gap` is the log's own. */
+export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): EventType<P> {
+  if (name === 'gap') throw new TypeError('no event can be named gap: that is what a cursor is told of what it missed')
+  return { name, payload }
+}
 
 /** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */
 export interface Service<S> {
@@ -61,12 +74,6 @@ export interface Command {
   readonly load: () => Promise<{ readonly run: unknown }>
 }
 
-/**
- * Asked about a request that no route matches, by its path. `true` has it routed again, once; a fault refuses it; `false` leaves it
- * to others, and to a 404. For the plugin that knows of routes which are not there yet.
- */
-export type Unrouted<S> = (self: S, path: string) => Awaitable<Fault | boolean>
-
 export interface CommandArgument {
   readonly name: string
   readonly optional?: boolean
@@ -75,11 +82,22 @@ export interface CommandArgument {
 
 export interface CommandOption {
   readonly name: string
-  /** `workspace`: a reference; the caller's workspace when it is not given. */
-  readonly type: 'boolean' | 'text' | 'integer' | 'workspace'
+  /** `workspace`: a reference; the caller's workspace when it is not given. `list`: may be given several times; for the program's own. */
+  readonly type: 'boolean' | 'text' | 'integer' | 'workspace' | 'list'
   /** Of a text: those that it can be. */
   readonly values?: readonly string[]
   readonly summary: string
+}
+
+/** A home that is locked, its database not opened yet. */
+export interface Preparing extends Pick<KernelStart, 'home' | 'clock'> {
+  readonly log: Log
+  /** A new catalog was asked for. */
+  readonly newCatalog: boolean
+  /** What the surfaces of all plugins name. */
+  readonly ofCatalog: readonly string[]
+  /** How free bytes of a folder's file system are found, where the embedder says it. */
+  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined
 }
 
 /** Everything that a plugin registers, as data that can be read without running anything. */
@@ -94,11 +112,18 @@ export interface Surface<S> {
   readonly tables?: readonly Migration[]
   /** Tables of another stream that the plugin goes on with. A plugin in the place of another has those of that one, undeclared. */
   readonly inherits?: readonly Inherited[]
+  /** Folders below the home that mean nothing without the catalog: when a new one begins, journals there are put aside with the old. */
+  readonly ofCatalog?: readonly string[]
+  /** Judges the home before its database is opened, of a plugin that comes with the program; no service is there yet. A throw stops the start. */
+  readonly prepare?: (start: Preparing) => Awaitable<void>
+  /** Keeps room on the disk, of a plugin that comes with the program: asked before the home is locked. The first one counts. */
+  readonly disk?: (start: Preparing) => DiskKeeper
   readonly services?: readonly Service<S>[]
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
-  readonly unrouted?: readonly Unrouted<S>[]
+  /** Values that must not leave the daemon; each is replaced for as long as the plugin runs and its source has it. */
+  readonly secrets?: readonly ((self: S) => SecretSource)[]
   /** Registries that are this plugin's: it collects what others contribute. */
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]
@@ -107,19 +132,12 @@ export interface Surface<S> {
   readonly hooks?: KernelTaps<S>
 }
 
-/** The surface of a service of type `S`: typed constructors for what needs to know it. */
-export interface SurfaceOf<S> {
-  reconciler<T>(entry: Reconciler<S, T>): Reconciler<S, T>
-  contribute<T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]): Contribute<S>
-  tap<T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S>
-}
-
 /** Typed constructors of surface entries for a service of type `S`; routes have their own, `routeOf<S>()`. */
-export function surfaceOf<S>(): SurfaceOf<S> {
+export function surfaceOf<S>() {
   return {
-    reconciler: entry => entry,
-    contribute: (to, entries) => ({ to, entries }),
-    tap: (on, hook, fn) => ({
+    reconciler: <T>(entry: Reconciler<S, T>): Reconciler<S, T> => entry,
+    contribute: <T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]) => ({ to, entries }),
+    tap: <T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S> => ({
       on,
       tap: (service, self) => ({ hook: hook(service as never) as unknown as Hook<never>, fn: fn(self) }),
     }),

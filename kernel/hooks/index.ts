@@ -6,29 +6,22 @@ import {
   SyncBailHook,
   SyncHook,
 } from 'tapable'
-import type { Clock } from '../contract/clock.js'
-import type { Tx } from '../contract/db.js'
+import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
-import type { Guarding, TapCell } from './tap-cell.js'
-import { AsyncTapped, Tapped } from './tapped.js'
+import type { Actor, Party } from '../contract/record.js'
+import type { Tx } from '../contract/storage.js'
+import { AsyncTapped, type Guarding, type TapCell, Tapped, type WithCell } from './tapped.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
 const TAP_MS = 5000
 
-interface WithCell<F> {
-  readonly cell: TapCell<F>
-}
+type Collect<T> = (owner: string, entry: T) => void
 type Done<R> = (error: null, answer?: R) => void
 
 /** A registry is what one gets by calling its hook again: nothing is ever unregistered, taps go with their scope. */
-export class Registry<T> extends Tapped<
-  () => readonly T[],
-  SyncHook<[(owner: string, entry: T) => void], void, WithCell<() => readonly T[]>>
-> {
-  protected readonly type = 'sync'
-
+export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>], void, WithCell>> {
   /** Everything contributed now, in plan order, then in order of registration. */
   collect(): Contribution<T>[] {
     const all: Contribution<T>[] = []
@@ -36,12 +29,10 @@ export class Registry<T> extends Tapped<
     return all
   }
 
-  protected make() {
-    return new SyncHook<[(owner: string, entry: T) => void], void, WithCell<() => readonly T[]>>(['collect'])
-  }
+  protected readonly make = () => new SyncHook<[Collect<T>], void, WithCell>(['collect'])
 
   protected guarded(cell: TapCell<() => readonly T[]>) {
-    return (collect: (owner: string, entry: T) => void) => {
+    return (collect: Collect<T>) => {
       try {
         for (const entry of cell.fn?.() ?? []) collect(cell.owner, entry)
       } catch (error) {
@@ -64,16 +55,14 @@ export function hookFactory(owner: string, report: Report, clock: Clock): HookFa
 
 /** See the contract. */
 export class Notify<A extends readonly unknown[]>
-  extends AsyncTapped<NotifyTap<A>, AsyncSeriesHook<[A], WithCell<NotifyTap<A>>>>
+  extends AsyncTapped<NotifyTap<A>, AsyncSeriesHook<[A], WithCell>>
   implements contract.Notify<A>
 {
   async call(...args: A): Promise<void> {
     await this.hook.promise(args)
   }
 
-  protected make() {
-    return new AsyncSeriesHook<[A], WithCell<NotifyTap<A>>>(['args'])
-  }
+  protected readonly make = () => new AsyncSeriesHook<[A], WithCell>(['args'])
 
   protected guarded(cell: TapCell<NotifyTap<A>>) {
     return (args: A, done: Done<void>) => this.attempt(cell, args, () => done(null))
@@ -82,19 +71,20 @@ export class Notify<A extends readonly unknown[]>
 
 type AnnounceTap<A extends readonly unknown[]> = (...args: A) => void
 
-/** Tells at once that something is so. A tap that throws is reported and the next one runs. */
-export class Announce<A extends readonly unknown[]> extends Tapped<
-  AnnounceTap<A>,
-  SyncHook<[A], void, WithCell<AnnounceTap<A>>>
-> {
-  protected readonly type = 'sync'
+/** Tells at once that something is so. A tap that throws is reported and the next one runs, or, of a strict one, the caller has it. */
+export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A>, SyncHook<[A], void, WithCell>> {
+  protected readonly make = () => new SyncHook<[A], void, WithCell>(['args'])
+
+  constructor(
+    name: string,
+    report: Report,
+    private readonly isStrict = false,
+  ) {
+    super(name, report)
+  }
 
   call(...args: A): void {
     this.hook.call(args)
-  }
-
-  protected make() {
-    return new SyncHook<[A], void, WithCell<AnnounceTap<A>>>(['args'])
   }
 
   protected guarded(cell: TapCell<AnnounceTap<A>>) {
@@ -102,36 +92,9 @@ export class Announce<A extends readonly unknown[]> extends Tapped<
       try {
         cell.fn?.(...args)
       } catch (error) {
-        this.blame(cell.owner, error)
-      }
-    }
-  }
-}
-
-type StrictTap<A extends readonly unknown[]> = (t: Tx, ...args: A) => void
-
-/** Tells of something inside its transaction: what a tap throws is reported and reaches the caller, who lets it abort that. */
-export class Strict<A extends readonly unknown[]> extends Tapped<
-  StrictTap<A>,
-  SyncHook<[Tx, A], void, WithCell<StrictTap<A>>>
-> {
-  protected readonly type = 'sync'
-
-  call(t: Tx, ...args: A): void {
-    this.hook.call(t, args)
-  }
-
-  protected make() {
-    return new SyncHook<[Tx, A], void, WithCell<StrictTap<A>>>(['t', 'args'])
-  }
-
-  protected guarded(cell: TapCell<StrictTap<A>>) {
-    return (t: Tx, args: A) => {
-      try {
-        cell.fn?.(t, ...args)
-      } catch (error) {
-        if (!(error instanceof Fault)) this.blame(cell.owner, error)
-        throw error
+        // A refusal is no failure of the tap.
+        if (!(this.isStrict && error instanceof Fault)) this.blame(cell.owner, error)
+        if (this.isStrict) throw error
       }
     }
   }
@@ -140,16 +103,14 @@ export class Strict<A extends readonly unknown[]> extends Tapped<
 /** Runs all taps at once; one that fails or is late is reported. */
 export class Concurrent<A extends readonly unknown[]> extends AsyncTapped<
   NotifyTap<A>,
-  AsyncParallelHook<[A, number], WithCell<NotifyTap<A>>>
+  AsyncParallelHook<[A, number], WithCell>
 > {
   /** @param ms milliseconds that each tap has */
   async call(ms: number, ...args: A): Promise<void> {
     await this.hook.promise(args, ms)
   }
 
-  protected make() {
-    return new AsyncParallelHook<[A, number], WithCell<NotifyTap<A>>>(['args', 'ms'])
-  }
+  protected readonly make = () => new AsyncParallelHook<[A, number], WithCell>(['args', 'ms'])
 
   protected guarded(cell: TapCell<NotifyTap<A>>) {
     return (args: A, ms: number, done: Done<void>) => {
@@ -164,16 +125,14 @@ export class Concurrent<A extends readonly unknown[]> extends AsyncTapped<
 
 /** See the contract. */
 export class Pipeline<V, A extends readonly unknown[] = []>
-  extends AsyncTapped<PipelineTap<V, A>, AsyncSeriesWaterfallHook<[V, A], V, WithCell<PipelineTap<V, A>>>>
+  extends AsyncTapped<PipelineTap<V, A>, AsyncSeriesWaterfallHook<[V, A], V, WithCell>>
   implements contract.Pipeline<V, A>
 {
   run(value: V, ...args: A): Promise<V> {
     return this.hook.promise(value, args)
   }
 
-  protected make() {
-    return new AsyncSeriesWaterfallHook<[V, A], V, WithCell<PipelineTap<V, A>>>(['value', 'args'])
-  }
+  protected readonly make = () => new AsyncSeriesWaterfallHook<[V, A], V, WithCell>(['value', 'args'])
 
   protected guarded(cell: TapCell<PipelineTap<V, A>>) {
     return (value: V, args: A, done: Done<V>) =>
@@ -183,7 +142,7 @@ export class Pipeline<V, A extends readonly unknown[] = []>
 
 /** See the contract. One that is made with `isAnswer` also takes answers which are no refusal. */
 export class Gate<A extends readonly unknown[], R = never>
-  extends AsyncTapped<GateTap<A, R>, AsyncSeriesBailHook<[A], Fault | R, WithCell<GateTap<A, R>>>>
+  extends AsyncTapped<GateTap<A, R>, AsyncSeriesBailHook<[A], Fault | R, WithCell>>
   implements contract.Gate<A, R>
 {
   constructor(
@@ -203,9 +162,7 @@ export class Gate<A extends readonly unknown[], R = never>
     this.hook.callAsync(args, (_, answer) => done(answer))
   }
 
-  protected make() {
-    return new AsyncSeriesBailHook<[A], Fault | R, WithCell<GateTap<A, R>>>(['args'])
-  }
+  protected readonly make = () => new AsyncSeriesBailHook<[A], Fault | R, WithCell>(['args'])
 
   protected guarded(cell: TapCell<GateTap<A, R>>) {
     return (args: A, done: Done<Fault | R>) =>
@@ -218,19 +175,15 @@ export class Gate<A extends readonly unknown[], R = never>
 
 /** See the contract. */
 export class Guard<A extends readonly unknown[]>
-  extends Tapped<GuardTap<A>, SyncBailHook<[Tx, A], Fault | undefined, WithCell<GuardTap<A>>>>
+  extends Tapped<GuardTap<A>, SyncBailHook<[Tx, A], Fault | undefined, WithCell>>
   implements contract.Guard<A>
 {
-  protected readonly type = 'sync'
-
   check(t: Tx, ...args: A): void {
     const refused = this.hook.call(t, args)
     if (refused) throw refused
   }
 
-  protected make() {
-    return new SyncBailHook<[Tx, A], Fault | undefined, WithCell<GuardTap<A>>>(['t', 'args'])
-  }
+  protected readonly make = () => new SyncBailHook<[Tx, A], Fault | undefined, WithCell>(['t', 'args'])
 
   protected guarded(cell: TapCell<GuardTap<A>>) {
     return (t: Tx, args: A): Fault | undefined => {
@@ -256,4 +209,16 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   report({ owner, hook, error })
   if (error instanceof Fault) return error
   return new Fault('hook_failed', 500, `${owner} failed to decide ${hook}: ${messageOf(error)}`, { cause: error })
+}
+
+/** Whether a value can be believed to be an actor; for what comes from code that nobody type-checked. */
+export function isActor(value: unknown): value is Actor {
+  const { kind, id, owner, source } = Object(value) as Partial<Actor>
+  const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
+  return (
+    ['operator', 'daemon', 'extension'].includes(kind ?? '') &&
+    typeof id === 'string' &&
+    isParty(owner) &&
+    isParty(source)
+  )
 }

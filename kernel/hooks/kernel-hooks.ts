@@ -1,21 +1,35 @@
+import type { Duplex } from 'node:stream'
 import { HookMap } from 'tapable'
-import { type Actor, isActor } from '../contract/actor.js'
-import type { Clock } from '../contract/clock.js'
-import type { Contribution, Report, Tapper } from '../contract/hook.js'
-import type { PluginState } from '../contract/host-view.js'
-import type { Change, Exchange, Identified, Incoming, KernelTaps, Leaving, Written } from '../contract/kernel-hooks.js'
+import type { Clock, Scope } from '../contract/basics.js'
+import { Fault } from '../contract/errors.js'
+import type { Contribution, Hook, Report, Tapper } from '../contract/hook.js'
+import type {
+  Change,
+  Exchange,
+  Identified,
+  Incoming,
+  KernelTaps,
+  Leaving,
+  Passage,
+  ReplyCheck,
+  Written,
+} from '../contract/kernel-hooks.js'
 import type { RecordScope } from '../contract/kind.js'
-import type { Plugin } from '../contract/plugin.js'
-import type { RecordChange } from '../contract/record.js'
+import type { Plugin, PluginState } from '../contract/plugin.js'
+import type { Actor, RecordChange } from '../contract/record.js'
+import type { Redactor } from '../contract/redact.js'
 import type { Route } from '../contract/route.js'
-import type { Scope } from '../contract/scope.js'
+import type { Tx } from '../contract/storage.js'
 import type { RegistryToken } from '../contract/token.js'
-import { Announce, Concurrent, Gate, Guard, Notify, Registry, Strict } from './index.js'
+import { Announce, Concurrent, Gate, Guard, isActor, Notify, Registry } from './index.js'
+import { Tapped } from './tapped.js'
 
 /** Milliseconds that a plugin's tap on a stage of the lifecycle has. The kernel's own taps bound their work themselves. */
 const STAGE_MS = 30_000
 /** Milliseconds that it has on a request. */
 const REQUEST_MS = 5000
+/** The same where no route matches: what is on its way is waited for. */
+const UNROUTED_MS = 6000
 
 /** Depth of the kernel's own taps: they run before those of every plugin, and no deadline cuts them. */
 export const KERNEL_DEPTH = -1
@@ -33,12 +47,16 @@ export function kernelHooks(report: Report, clock: Clock) {
   return Object.freeze({
     /** What surfaces contribute, by the id of a registry. A tap that throws contributes nothing. */
     collect: new HookMap(id => new Registry<unknown>(id as string, report)),
+    /** Who replaces registered values in all that leaves. */
+    redact: new Registry<Redactor>('redact', report),
     /** Asked before anything that runs is released for a plugin. Fails closed. */
     check: new Gate<[Plugin]>('check', stage),
     /** Kinds and settings are set. */
     known: new Announce<[Change]>('known', report),
     /** A generation of routes is swapped in. */
     published: new Notify<[Change]>('published', stage),
+    /** TCP is served, where it is. */
+    listening: new Notify<[]>('listening', stage),
     /** Boot reconcilers have run. */
     projected: new Notify<[Change]>('projected', stage),
     /** Background loops are started. */
@@ -51,8 +69,16 @@ export function kernelHooks(report: Report, clock: Clock) {
     quiesce: new HookMap(phase => new Concurrent<[AbortSignal, number]>(`quiesce ${String(phase)}`, stage)),
     /** Who makes a request: an actor, or a refusal. Fails closed. */
     authenticate: new Gate<[Incoming], Actor>('authenticate', request, isActor),
+    /** The same, of a caller on this machine whom no tap of `authenticate` knows. Fails closed. */
+    vouch: new Gate<[Incoming, Duplex], Actor>('vouch', request, isActor),
     /** Whether a request for a route is served. Fails closed. */
     admit: new Gate<[Identified, Route]>('admit', request),
+    /** What becomes of a request that no route matches. Fails closed. */
+    unrouted: new Gate<[string], true>('unrouted', { ...request, deadlineMs: UNROUTED_MS }, answer => answer === true),
+    /** How TCP is served at an address. Fails closed. */
+    bind: new Gate<[string, boolean], Passage>('bind', stage, isPassage),
+    /** Who checks what handlers reply. */
+    reply: new Registry<ReplyCheck>('reply', report),
     /** A request is over. */
     replied: new Announce<[Exchange]>('replied', report),
     /** Whether records may be bound to a scope. Fails closed. */
@@ -60,9 +86,13 @@ export function kernelHooks(report: Report, clock: Clock) {
     /** Whether a record may be changed, by kind. Fails closed. */
     write: new HookMap(kind => new Guard<[RecordChange]>(`write ${String(kind)}`, report)),
     /** A record was written, in its transaction. What a tap throws aborts that. */
-    written: new Strict<[Written]>('written', report),
+    written: new Announce<[Tx, Written]>('written', report, true),
   })
 }
+
+/** Not a fault: that refuses. */
+const isPassage = (answer: unknown): answer is Passage =>
+  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)
 
 export type KernelHooks = ReturnType<typeof kernelHooks>
 
@@ -77,35 +107,19 @@ export function collected<T>(
 /** Who taps for the kernel itself. */
 export const kernelTapper = (scope: Scope): Tapper => ({ owner: 'kernel', depth: KERNEL_DEPTH, scope })
 
-/** Taps the hooks of the kernel with functions of a plugin, bound to its service. */
-export function tapKernel<S>(hooks: KernelHooks, tapper: Tapper, taps: KernelTaps<S>, self: S): void {
-  const {
-    check,
-    known,
-    published,
-    projected,
-    running,
-    changed,
-    leaving,
-    authenticate,
-    admit,
-    replied,
-    scope,
-    write,
-    written,
-  } = taps
-  if (check) hooks.check.tap(tapper, plugin => check(self, plugin))
-  if (known) hooks.known.tap(tapper, change => known(self, change))
-  if (published) hooks.published.tap(tapper, change => published(self, change))
-  if (projected) hooks.projected.tap(tapper, change => projected(self, change))
-  if (running) hooks.running.tap(tapper, change => running(self, change))
-  if (changed) hooks.changed.tap(tapper, (name, state) => changed(self, name, state))
-  if (leaving) hooks.leaving.tap(tapper, going => leaving(self, going))
-  if (authenticate) hooks.authenticate.tap(tapper, incoming => authenticate(self, incoming))
-  if (admit) hooks.admit.tap(tapper, (incoming, route) => admit(self, incoming, route))
-  if (replied) hooks.replied.tap(tapper, exchange => replied(self, exchange))
-  if (scope) hooks.scope.tap(tapper, (t, wanted) => scope(self, t, wanted))
-  for (const [kind, guard] of Object.entries(write ?? {}))
-    hooks.write.for(kind).tap(tapper, (t, change) => guard(self, t, change))
-  if (written) hooks.written.tap(tapper, (t, done) => written(self, t, done))
+/** Taps the hooks of the kernel with functions of a plugin, bound to its service. Throws for one that there is not. */
+export function tapKernel<S>(
+  hooks: KernelHooks,
+  tapper: Tapper,
+  { write = {}, ...taps }: KernelTaps<S>,
+  self: S,
+): void {
+  const tap = (hook: Hook<never>, fn: (self: S, ...args: never[]) => unknown) =>
+    hook.tap(tapper, fn.bind(undefined, self) as never)
+  for (const [name, fn] of Object.entries(taps)) {
+    const hook: unknown = hooks[name as keyof typeof taps]
+    if (!(hook instanceof Tapped)) throw new Error(`${tapper.owner} taps ${name}, which is no hook of the kernel`)
+    if (fn) tap(hook, fn)
+  }
+  for (const [kind, guard] of Object.entries(write)) tap(hooks.write.for(kind), guard)
 }

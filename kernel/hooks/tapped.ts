@@ -1,15 +1,72 @@
 import type { Hook as TapableHook } from 'tapable'
+import { type Settle, watch } from '../clock.js'
+import type { Clock } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
 import type { Hook, Report, Tapper } from '../contract/hook.js'
-import { Deadlines, type Guarding, type Settle, TapCell } from './tap-cell.js'
+import { RUNS_FOR } from '../on-behalf.js'
+
+/** One tap. A call that is in progress when it is released finds it empty. */
+export class TapCell<F> {
+  fn: F | undefined
+  /** Faults in a row. */
+  faults = 0
+  /** On the monotonic clock, in milliseconds; the tap is left out until then. */
+  mutedUntil = 0
+  #running = 0
+  readonly #whenIdle: (() => void)[] = []
+
+  constructor(
+    readonly owner: string,
+    readonly depth: number,
+    fn: F,
+  ) {
+    this.fn = fn
+  }
+
+  get [RUNS_FOR](): string {
+    return this.owner
+  }
+
+  /** Plan order: by depth, then by owner, then in order of registration. */
+  follows(other: TapCell<F>): boolean {
+    return this.depth === other.depth ? this.owner >= other.owner : this.depth > other.depth
+  }
+
+  /** A call of the tap began that does not end at once. */
+  enter(): void {
+    this.#running++
+  }
+
+  leave(): void {
+    if (--this.#running === 0 && this.#whenIdle.length > 0) for (const wake of this.#whenIdle.splice(0)) wake()
+  }
+
+  /** Resolves when no call of the tap is running. */
+  idle(): Promise<void> {
+    return this.#running === 0 ? Promise.resolve() : new Promise(resolve => this.#whenIdle.push(resolve))
+  }
+}
+
+/** What a hook whose taps may take time needs beside its name. */
+export interface Guarding {
+  readonly report: Report
+  readonly clock: Clock
+  /** Milliseconds that a tap has; then it counts as failed, whatever it does later. */
+  readonly deadlineMs: number
+}
 
 /** Faults in a row after which a tap that nobody depends on is left out for a while. */
 export const MUTED_AFTER = 5
 const MUTE_MS = 30_000
 const LONGEST_MUTE_MS = 600_000
 
-// biome-ignore lint/suspicious/noExplicitAny: tapable types a hook by its arguments, the bus by its taps
-type AnyTapable = TapableHook<any, any, { readonly cell: TapCell<any> }>
+/** What each tap of a hook of tapable carries. */
+export interface WithCell {
+  // biome-ignore lint/suspicious/noExplicitAny: tapable types a hook by its arguments, the bus by its taps
+  readonly cell: TapCell<any>
+}
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type AnyTapable = TapableHook<any, any, WithCell>
 
 /**
  * A hook of tapable whose taps have an owner. The guard of a hook (attribution, deadline, mute, what a failure means) is
@@ -18,6 +75,7 @@ type AnyTapable = TapableHook<any, any, { readonly cell: TapCell<any> }>
  */
 export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   readonly #cells: TapCell<F>[] = []
+  #changes = 0
   #compiled: H | undefined
 
   constructor(
@@ -30,11 +88,21 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
     tapper.scope.defer(`tap ${this.name}`, async () => {
       cell.fn = undefined
       this.#cells.splice(this.#cells.indexOf(cell), 1)
-      this.#compiled = undefined
+      this.#changed()
       await cell.idle()
     })
     this.#cells.splice(this.#cells.findLastIndex(other => cell.follows(other)) + 1, 0, cell)
+    this.#changed()
+  }
+
+  /** Rises when a tap comes or goes. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  #changed(): void {
     this.#compiled = undefined
+    this.#changes++
   }
 
   /** Taps that are there now. */
@@ -47,13 +115,13 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   }
 
   /** An empty hook of tapable. */
-  protected abstract make(): H
+  protected abstract readonly make: () => H
 
   /** The function that tapable calls in the place of a tap. */
   protected abstract guarded(cell: TapCell<F>): (...args: never[]) => unknown
 
   /** How taps are handed to tapable. */
-  protected abstract readonly type: 'sync' | 'async'
+  protected readonly type: 'sync' | 'async' = 'sync'
 
   protected get hook(): H {
     this.#compiled ??= this.#compile()
@@ -74,15 +142,13 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
 
 /** A hook whose taps may take time, each as long as the deadline. */
 export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H extends AnyTapable> extends Tapped<F, H> {
-  protected readonly type = 'async'
-  readonly #deadlines: Deadlines
+  protected override readonly type = 'async'
 
   constructor(
     name: string,
     protected readonly guarding: Guarding,
   ) {
     super(name, guarding.report)
-    this.#deadlines = new Deadlines(guarding.clock)
   }
 
   /**
@@ -97,14 +163,13 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
       settle(true, error)
       return
     }
-    if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') settle(false, answer)
-    else
-      this.#deadlines.watch(
-        cell as TapCell<never>,
-        answer as PromiseLike<unknown>,
-        settle,
-        cell.depth < 0 ? Infinity : ms,
-      )
+    if (isPromise(answer)) {
+      cell.enter()
+      watch(this.guarding.clock, cell.depth < 0 ? Infinity : ms, answer, (failed, value) => {
+        cell.leave()
+        settle(failed, value)
+      })
+    } else settle(false, answer)
   }
 
   /** The same for a tap that others can do without: a fault is reported, and from the fifth in a row on it is left out. */
@@ -137,3 +202,6 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
     this.blame(cell.owner, new Error(text, { cause: error }))
   }
 }
+
+const isPromise = (answer: unknown): answer is PromiseLike<unknown> =>
+  typeof (answer as PromiseLike<unknown> | undefined)?.then === 'function'

@@ -1,10 +1,14 @@
 import { KernelErrors } from '../contract/errors.js'
-import type { DropIns } from '../contract/host-view.js'
-import { isDropIn } from '../contract/plugin.js'
+import { given } from '../contract/kernel-tokens.js'
+import { isDropIn, type Plugin } from '../contract/plugin.js'
 import type { Host } from './host.js'
 
-/** What one plugin may do to others. `forget` drops the tables of a plugin, durably. */
-export function dropInsFor(host: Host, owner: string, forget: (name: string) => Promise<void>): DropIns {
+/**
+ * What one plugin may do to those with a dot in their name, which come and go while the rest runs. Changes are made one after the
+ * other; while the caller itself starts or ends, and during the boot, they are refused with `change_under_way`.
+ * @param forget drops the tables of a plugin, durably
+ */
+export function dropInsFor(host: Host, owner: string, forget: (name: string) => Promise<void>) {
   const checkName = (own: string) => {
     if (!isDropIn(own)) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
   }
@@ -15,14 +19,29 @@ export function dropInsFor(host: Host, owner: string, forget: (name: string) => 
     return work(host.slots.nameOf(own))
   }
   return {
-    put: plugin => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
-    remove: own => change(own, name => host.unload(name ?? own)),
-    whyNot: own => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
-    // Nothing is waited for, so that it can be done while the caller starts as well.
-    async purge(own) {
+    /**
+     * Loads a plugin, or puts it in the place of the version that is there, which comes back when the new one does not start.
+     * @throws Fault `reload_failed`, saying why
+     */
+    put: (plugin: Plugin) => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
+    /** Unloads a plugin; what it replaced comes back. */
+    remove: (own: string) => change(own, name => host.unload(name ?? own)),
+    /** Why nothing of that name is to run: the configuration has it disabled, or it is left out this time. */
+    whyNot: (own: string) => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
+    /**
+     * Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. Nothing is waited
+     * for, so that it can be done while the caller starts as well.
+     */
+    async purge(own: string) {
       checkName(own)
       if (host.slots.nameOf(own)) throw KernelErrors.forbidden(`${own} runs: remove it first`)
       await forget(own)
     },
   }
 }
+
+/** Plugins that come and go while the rest runs. */
+export type DropInsApi = ReturnType<typeof dropInsFor>
+
+/** Plugins that come and go while the rest runs; whoever requires it changes what runs. */
+export const DropIns = given<DropInsApi>('kernel.drop-ins@1')

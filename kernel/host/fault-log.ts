@@ -1,8 +1,18 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
-import type { AttributedFault } from '../contract/host-view.js'
 import type { LogLine } from '../log.js'
+
+/** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
+export interface AttributedFault {
+  /** Epoch milliseconds of the last time. */
+  readonly at: number
+  /** How often the same has happened. */
+  readonly count: number
+  readonly owner: string
+  readonly where: string
+  readonly error: string
+}
 
 /** Different faults kept of one plugin, and lines written for it in a minute. */
 const KEPT = 50

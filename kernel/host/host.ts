@@ -1,10 +1,10 @@
+import { within } from '../clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
-import type { PluginState } from '../contract/host-view.js'
-import { reasonOf } from '../contract/host-view.js'
-import { isDropIn, type Plugin } from '../contract/plugin.js'
-import { OwnedScope, within } from '../scope.js'
+import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
+import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
 import { Claims } from './claims.js'
+import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { quiesceAll, quiesceOne } from './quiesce.js'
@@ -13,6 +13,8 @@ import type { Seat } from './seat.js'
 import { Services } from './services.js'
 import { type Slot, Slots } from './slots.js'
 
+/** Taken as the outcome where nobody wants to know it. */
+const nothing = () => {}
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000
 
@@ -24,11 +26,14 @@ export class Host {
   readonly slots: Slots
   readonly #services: Services
   readonly #claims = new Claims()
+  readonly #held: HeldWrites
   #queue: Promise<void> = Promise.resolve()
 
   constructor(readonly options: HostOptions) {
     this.slots = new Slots(options)
+    this.#held = new HeldWrites(options.hold)
     this.#services = new Services(options.clock, options.consumer)
+    for (const one of options.given) this.#services.provide(one, one.service, options.scope)
   }
 
   /** Starts all that can start: apply → known → published → projected → running. */
@@ -110,10 +115,7 @@ export class Host {
     const errors: Error[] = []
     const owners = [...this.slots.plan().order].reverse().map(({ name }) => name)
     await this.options.hooks.leaving.call({ owners, why: 'shutdown' })
-    for (const name of owners) {
-      const slot = this.slots.get(name)
-      if (slot) errors.push(...(await this.#release(slot)))
-    }
+    for (const name of owners) errors.push(...(await this.#release(this.slots.get(name))))
     return errors
   }
 
@@ -121,10 +123,7 @@ export class Host {
   async #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
     const change = new Changing(false)
     const done = this.#queue.then(() => work(change))
-    this.#queue = done.then(
-      () => {},
-      () => {},
-    )
+    this.#queue = done.then(nothing, nothing)
     try {
       return await done
     } finally {
@@ -158,7 +157,9 @@ export class Host {
         if (stuck.map(([name, state]) => this.slots.stay(name, state)).includes(true)) continue
         const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
         if (next.length === 0) break
-        for (const { name } of next) {
+        // Who judges plugins, and who hides what they register, goes first: nobody is passed over for having come before.
+        const judges = ({ surface: { hooks } }: Plugin) => Number((hooks?.redact ?? hooks?.check) !== undefined)
+        for (const { name } of [...next].sort((a, b) => judges(b) - judges(a))) {
           change.started.add(name)
           await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0, change)
         }
@@ -206,6 +207,7 @@ export class Host {
       register(this.options.hooks, tapper, surface, slot.self, id => required.get(id))
       this.#services.provide(plugin, service, scope)
       this.slots.become(name, { status: 'active' })
+      this.#held.end(name)
     } catch (error) {
       await this.#fail(slot, error, change)
     }
@@ -234,22 +236,26 @@ export class Host {
   }
 
   /** A plugin and its dependents go: what runs ends, then their routes, then all they hold. */
-  async #leave(root: Slot, change: Changing): Promise<void> {
+  async #leave(root: Slot, change: Changing, comesBack = false): Promise<void> {
     if (!root.scope) return
-    const owners = dependentsOf(root.plugin, this.slots.loaded()).map(({ name }) => name)
+    const loaded = this.slots.loaded()
+    const leaving = dependentsOf(root.plugin, loaded)
+    if (comesBack) this.#held.expect(leaving, loaded)
+    const owners = leaving.map(({ name }) => name)
     for (const name of owners) await quiesceOne(this.slots.get(name) as Slot, this.options, RELEASE_MS)
     await this.options.hooks.leaving.call({ owners, why: 'change', change })
     for (const name of owners) {
       const slot = this.slots.get(name)
       if (!slot?.scope) continue
+      this.#held.begin(name)
       await this.#release(slot)
       this.slots.become(name, { status: 'waiting', missing: [] })
     }
   }
 
-  async #release(slot: Slot): Promise<Error[]> {
+  async #release(slot: Slot | undefined): Promise<Error[]> {
+    if (!slot?.scope) return []
     const { plugin, scope } = slot
-    if (!scope) return []
     this.#services.withdraw(plugin)
     delete slot.scope
     delete slot.self
@@ -261,27 +267,29 @@ export class Host {
 
   async #exchange(before: Slot, seat: Seat, change: Changing): Promise<PluginState> {
     const ran = before.state.status === 'active'
-    const notStarted = (why: string) =>
-      `${seat.plugin.name} ${seat.plugin.version} did not start, ${before.plugin.version} runs again: ${why}`
-    const failed = (error: string) => {
-      this.options.report({ owner: seat.by ?? seat.plugin.name, hook: 'reload', error })
+    const { name, version } = seat.plugin
+    const failed = (why: string) => {
+      const error = `${name} ${version} did not start, ${before.plugin.version} runs again: ${why}`
+      this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
       return new Fault('reload_failed', 422, error)
     }
-    if (ran) {
-      const why = await this.#check(seat as Slot).then(() => undefined, messageOf)
-      if (why !== undefined) throw failed(notStarted(why))
+    const why = ran && (await this.#check(seat as Slot).then(nothing, messageOf))
+    if (why) throw failed(why)
+    try {
+      await this.#leave(before, change, true)
+      const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
+      this.slots.forgive(slot)
+      await this.#begin(change)
+      const { state } = slot
+      if (state.status === 'active' || !ran) return state
+      const error = failed(reasonOf(state))
+      await this.#leave(slot, change)
+      this.slots.restore(before)
+      this.slots.forgive(before)
+      await this.#begin(change)
+      throw error
+    } finally {
+      this.#held.end()
     }
-    await this.#leave(before, change)
-    const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
-    this.slots.forgive(slot)
-    await this.#begin(change)
-    const { state } = slot
-    if (state.status === 'active' || !ran) return state
-    const error = failed(notStarted(reasonOf(state)))
-    await this.#leave(slot, change)
-    this.slots.restore(before)
-    this.slots.forgive(before)
-    await this.#begin(change)
-    throw error
   }
 }

@@ -1,10 +1,11 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock, Scope } from '../contract/basics.js'
 import type { Report, Tapper } from '../contract/hook.js'
 import type { Consumer, Plugin } from '../contract/plugin.js'
 import type { PluginKernel } from '../contract/plugin-kernel.js'
-import type { Scope } from '../contract/scope.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { OwnedScope } from '../scope.js'
+import type { Hold } from './held-writes.js'
+import type { Providing } from './services.js'
 import type { Slot, SlotOptions } from './slots.js'
 import type { PluginTables } from './tables.js'
 
@@ -15,6 +16,10 @@ export interface HostOptions extends SlotOptions {
   readonly clock: Clock
   readonly hooks: KernelHooks
   readonly report: Report
+  /** Services of the kernel itself, which are there before any plugin is. */
+  readonly given: readonly (Providing & { readonly service: unknown })[]
+  readonly scope: Scope
+  readonly hold: Hold
   /** Plugins without which the boot stops. */
   readonly critical: readonly string[]
   /** Applies the migrations of a plugin. Throws when they cannot be. */

@@ -1,3 +1,4 @@
+import { isOfKernel } from '../contract/kernel-tokens.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { MaybeToken, Token } from '../contract/token.js'
 
@@ -23,9 +24,9 @@ export function needsOf(plugin: Plugin): { readonly name: string; readonly id: s
   )
 }
 
-/** Ids of the tokens that a plugin cannot do without. */
+/** Ids of the tokens of other plugins that a plugin cannot do without. */
 export function hardNeeds(plugin: Plugin): string[] {
-  return needsOf(plugin).flatMap(({ id, hard }) => (hard ? [id] : []))
+  return needsOf(plugin).flatMap(({ id, hard }) => (hard && !isOfKernel(id) ? [id] : []))
 }
 
 /** A plugin and all of `others` that require it, directly or not, dependents first. */
@@ -53,8 +54,8 @@ export function makePlan(plugins: readonly Plugin[], lost: ReadonlyMap<string, s
   const provider = new Map<string, Plugin>()
   for (const plugin of plugins) {
     const { name, provides } = plugin
-    const taken = provides && provider.get(provides.id)
-    if (taken) failed.set(name, `${provides.id} is provided by ${taken.name} already`)
+    const taken = provides && (isOfKernel(provides.id) ? 'the kernel' : provider.get(provides.id)?.name)
+    if (taken) failed.set(name, `${provides.id} is provided by ${taken} already`)
     else if (provides) provider.set(provides.id, plugin)
   }
 

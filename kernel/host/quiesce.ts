@@ -1,9 +1,9 @@
-import type { Clock } from '../contract/clock.js'
+import { within } from '../clock.js'
+import type { Clock } from '../contract/basics.js'
 import type { Report } from '../contract/hook.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { Quiesce } from '../contract/surface.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
-import { within } from '../scope.js'
 import type { Slot } from './slots.js'
 
 interface Quiescing {

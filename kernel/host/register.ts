@@ -1,8 +1,7 @@
-import { Collected } from '../contract/bound.js'
+import { type Bound, Collected } from '../contract/bound.js'
 import type { Hook } from '../contract/hook.js'
-import type { StoredRecord } from '../contract/record.js'
 import type { Route } from '../contract/route.js'
-import type { Surface } from '../contract/surface.js'
+import type { Service, Surface } from '../contract/surface.js'
 import type { RegistryToken } from '../contract/token.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
 import type { OwnedTapper } from './options.js'
@@ -26,32 +25,16 @@ export function register<S>(
   contribute(Collected.commands, surface.commands)
   contribute(Collected.settings, surface.settings)
   contribute(
+    Collected.secrets,
+    surface.secrets?.map(of => of(self)),
+  )
+  contribute(
     Collected.routes,
     surface.routes?.map(route => ({ owner, route: route as Route, self })),
   )
-  contribute(
-    Collected.unrouted,
-    surface.unrouted?.map(ask => (path: string) => ask(self, path)),
-  )
-  contribute(
-    Collected.services,
-    surface.services?.map(({ name, run }) => ({ scope, name, run: signal => run(self, signal) })),
-  )
-  contribute(
-    Collected.reconcilers,
-    surface.reconcilers?.map(({ kind, after = [], watches = [], projected, run }) => ({
-      owner,
-      scope,
-      kind: kind.name,
-      after: after.map(k => k.name),
-      watches: watches.map(watch => ({
-        kind: watch.kind.name,
-        keys: (record: StoredRecord) => watch.keys(self, record),
-      })),
-      ...(projected ? { projected: () => projected(self) } : {}),
-      run: (batch, signal) => run(self, batch as never, signal),
-    })),
-  )
+  const bind = <T>(entries: readonly T[] | undefined) => entries?.map(entry => ({ scope, self, entry }))
+  contribute(Collected.services, bind(surface.services) as readonly Bound<Service<unknown>>[])
+  contribute(Collected.reconcilers, bind(surface.reconcilers))
   for (const { phase, run } of surface.quiesce ?? []) hooks.quiesce.for(phase).tap(tapper, signal => run(self, signal))
   for (const { to, entries } of surface.registries ?? [])
     hooks.collect.for(to.registry).tap(tapper, () => entries(self))

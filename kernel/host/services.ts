@@ -1,14 +1,16 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock, Scope } from '../contract/basics.js'
 import type { Consumer, Plugin } from '../contract/plugin.js'
-import type { Scope } from '../contract/scope.js'
 import { OwnedScope } from '../scope.js'
 import { needsOf } from './plan.js'
 
 /** Milliseconds for each step of releasing what a service holds for a consumer. */
 const RELEASE_MS = 4000
 
+/** The part of a plugin that says what it provides; the kernel provides services of its own the same way. */
+export type Providing = Pick<Plugin, 'provides' | 'view'>
+
 interface Provided {
-  readonly plugin: Plugin
+  readonly plugin: Providing
   readonly service: unknown
   readonly scope: Scope
 }
@@ -26,7 +28,7 @@ export class Services {
     return this.#provided.has(id)
   }
 
-  provide(plugin: Plugin, service: unknown, scope: Scope): void {
+  provide(plugin: Providing, service: unknown, scope: Scope): void {
     if (plugin.provides) this.#provided.set(plugin.provides.id, { plugin, service, scope })
   }
 

@@ -1,9 +1,23 @@
 import { faultOf, messageOf } from '../contract/errors.js'
-import { type PluginInfo, type PluginState, reasonOf } from '../contract/host-view.js'
-import { isDropIn, type Plugin } from '../contract/plugin.js'
+import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
 import { namedAs, type Seat, seatOf } from './seat.js'
+
+/** A plugin as others see it. */
+export interface PluginInfo {
+  readonly name: string
+  readonly version: string
+  readonly state: PluginState
+  readonly requires: readonly string[]
+  readonly provides?: string
+  /** The plugin that runs in the place of the one of this name. */
+  readonly replacedBy?: string
+  /** Registries that it contributes to and whose owner does not run: what it contributes waits. */
+  readonly unclaimed: readonly string[]
+  /** Labels of what its scope holds. */
+  readonly holds: readonly string[]
+}
 
 /** A name and who runs, or does not run, under it. */
 export interface Slot {
@@ -52,10 +66,6 @@ export class Slots {
     return [...this.#slots].find(([name, { by }]) => (by ?? name) === own)?.[0]
   }
 
-  names(): Iterable<string> {
-    return this.#slots.keys()
-  }
-
   loaded(): Plugin[] {
     return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
   }
@@ -76,11 +86,6 @@ export class Slots {
   displacedBy({ plugin, by }: Seat): Plugin | undefined {
     const before = this.#slots.get(plugin.name)
     return by && !before?.by ? before?.plugin : before?.displaced
-  }
-
-  /** Names under which others run than those who have them. */
-  replacing(): Set<string> {
-    return new Set([...this.#slots].flatMap(([name, { by }]) => (by ? name : [])))
   }
 
   /**

@@ -1,5 +1,5 @@
-import type { Inherited, Migration } from '../contract/db.js'
 import { isDropIn, type Plugin } from '../contract/plugin.js'
+import type { Inherited, Migration } from '../contract/storage.js'
 import type { Store } from '../store/index.js'
 import { tablePrefix } from '../store/statement-check.js'
 import type { Slot } from './slots.js'

@@ -1,8 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import type { Clock } from '../contract/clock.js'
-import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { Clock } from '../contract/basics.js'
+import type { Fault } from '../contract/errors.js'
+import type { Actor } from '../contract/record.js'
+import { HttpErrors } from './errors.js'
 
 const WAIT_MS = 5000
+
+const reloading = () => HttpErrors.reloading(undefined, { retryAfter: 1 })
 
 /** One admitted request of a plugin, from its routing until its handler is done. */
 export class Call {
@@ -13,6 +17,7 @@ export class Call {
 
   constructor(
     private readonly all: Set<Call>,
+    readonly actor: Actor,
     private readonly emptied: () => void,
   ) {
     all.add(this)
@@ -51,55 +56,49 @@ export class Call {
   }
 }
 
+/** What one change holds: `isOver` once what is to come is there. */
 export interface Hold {
-  readonly owner: string
-  /** Those who hold; none: it ends with the next generation. */
-  holders: number
-  readonly over: Promise<void>
-  readonly open: () => void
+  isOver: boolean
 }
 
 /** Who may come in: requests for a plugin that is being changed wait; those that are in are counted and can be sent away. */
 export class Admission {
-  readonly #holds = new Map<string, Hold>()
+  readonly #holds = new Map<string, Set<Hold>>()
   readonly #running = new Map<string, Set<Call>>()
-  readonly #emptied = new Set<() => void>()
+  /** Those who wait to come in, asked again when something is let in. */
+  readonly #waiting = new Set<() => void>()
+  /** Those who wait for requests to be gone. */
+  readonly #draining = new Set<() => void>()
 
   constructor(private readonly clock: Clock) {}
 
   /**
    * From now on requests for these owners wait. The returned function says that what is to come is there: a generation
-   * that begins to be built after that and then serves is what lets them in. Holds of one owner add up.
+   * that begins to be built after that and then serves is what lets them in, once nobody else holds them.
    */
   hold(owners: readonly string[]): () => void {
-    const holds = owners.map(owner => {
-      const there = this.#holds.get(owner)
-      // One that nobody holds any more ends with a generation that may not know of this change.
-      const hold = there && there.holders > 0 ? there : newHold(owner)
-      hold.holders++
-      if (there !== hold) there?.open()
-      this.#holds.set(owner, hold)
-      return hold
-    })
+    const hold: Hold = { isOver: false }
+    for (const owner of owners) this.#holds.set(owner, (this.#holds.get(owner) ?? new Set()).add(hold))
     return () => {
-      for (const hold of holds.splice(0)) hold.holders--
+      hold.isOver = true
     }
   }
 
-  /** Holds by whether somebody still holds them. */
-  holds(): { readonly held: Set<string>; readonly over: readonly Hold[] } {
-    const all = [...this.#holds.values()]
+  /** Whose requests still wait for something to come, and the holds that the next generation ends. */
+  holds(): { readonly held: Set<string>; readonly over: ReadonlySet<Hold> } {
+    const all = [...this.#holds].map(([owner, holds]) => ({ owner, holds: [...holds] }))
     return {
-      held: new Set(all.filter(({ holders }) => holders > 0).map(({ owner }) => owner)),
-      over: all.filter(({ holders }) => holders === 0),
+      held: new Set(all.filter(({ holds }) => holds.some(({ isOver }) => !isOver)).map(({ owner }) => owner)),
+      over: new Set(all.flatMap(({ holds }) => holds.filter(({ isOver }) => isOver))),
     }
   }
 
-  letIn(holds: readonly Hold[]): void {
-    for (const hold of holds) {
-      if (this.#holds.get(hold.owner) === hold) this.#holds.delete(hold.owner)
-      hold.open()
+  letIn(over: ReadonlySet<Hold>): void {
+    for (const [owner, holds] of this.#holds) {
+      for (const hold of over) holds.delete(hold)
+      if (holds.size === 0) this.#holds.delete(owner)
     }
+    for (const look of [...this.#waiting]) look()
   }
 
   mustWait(owner: string): boolean {
@@ -107,53 +106,54 @@ export class Admission {
   }
 
   /** Resolves when nothing holds the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
-  async wait(owner: string, response: ServerResponse): Promise<void> {
-    const until = this.clock.monotonic() + WAIT_MS
-    for (let hold = this.#holds.get(owner); hold; hold = this.#holds.get(owner)) {
-      const late = new AbortController()
-      response.once('close', () => late.abort())
-      const timer = this.clock.timeout(until - this.clock.monotonic(), () => late.abort())
-      const given = new Promise<never>((_, reject) =>
-        late.signal.addEventListener('abort', () => reject(KernelErrors.reloading(undefined, { retryAfter: 1 }))),
-      )
-      await Promise.race([hold.over, given]).finally(() => timer.cancel())
-    }
+  wait(owner: string, response: ServerResponse): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (!this.mustWait(owner)) end(resolve)
+      }
+      const late = () => end(() => reject(reloading()))
+      const end = (settle: () => void) => {
+        this.#waiting.delete(look)
+        timer.cancel()
+        response.off('close', late)
+        settle()
+      }
+      const timer = this.clock.timeout(WAIT_MS, late)
+      response.once('close', late)
+      this.#waiting.add(look)
+    })
   }
 
   /** Lets a request in. */
-  enter(owner: string): Call {
+  enter(owner: string, actor: Actor): Call {
     const mine = this.#running.get(owner) ?? new Set()
-    this.#running.set(owner, mine)
-    return new Call(mine, () => {
-      if (this.#running.get(owner) === mine) this.#running.delete(owner)
-      for (const look of [...this.#emptied]) look()
-    })
+    if (!this.#running.has(owner)) this.#running.set(owner, mine)
+    return new Call(mine, actor, this.#emptied)
+  }
+
+  /** Answers the requests of these callers that are in with this fault. */
+  dismiss(isOne: (caller: Actor) => boolean, why: Fault): void {
+    for (const call of [...this.#running.values()].flatMap(calls => [...calls]))
+      if (isOne(call.actor)) call.turnOut(why)
   }
 
   /** Resolves when no request of the owner is in; after `ms` the rest is aborted, and answered with 503. */
   async drain(owner: string, ms: number): Promise<void> {
-    if (!this.#running.has(owner)) return
-    const empty = new Promise<void>(resolve => {
-      const look = () => {
-        if (this.#running.has(owner)) return
-        this.#emptied.delete(look)
-        resolve()
-      }
-      this.#emptied.add(look)
-    })
+    const mine = this.#running.get(owner)
+    if (!mine?.size) return
     const timer = this.clock.timeout(ms, () => {
-      for (const call of this.#running.get(owner) ?? [])
-        call.turnOut(KernelErrors.reloading(undefined, { retryAfter: 1 }))
+      for (const call of mine) call.turnOut(reloading())
     })
-    await empty
+    await new Promise<void>(resolve => {
+      const look = () => {
+        if (mine.size === 0 && this.#draining.delete(look)) resolve()
+      }
+      this.#draining.add(look)
+    })
     timer.cancel()
   }
-}
 
-function newHold(owner: string): Hold {
-  let open: () => void = () => {}
-  const over = new Promise<void>(resolve => {
-    open = resolve
-  })
-  return { owner, holders: 0, over, open }
+  readonly #emptied = () => {
+    for (const look of [...this.#draining]) look()
+  }
 }

@@ -1,12 +1,21 @@
+import { once } from 'node:events'
 import { chmod, readFile, rm } from 'node:fs/promises'
-import http, { type IncomingMessage, type Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../contract/errors.js'
-import type { ListenerInfo } from '../contract/host-view.js'
+import type { Passage } from '../contract/kernel-hooks.js'
+import { given } from '../contract/kernel-tokens.js'
 import type { Door } from '../contract/route.js'
-import { errorBody } from './fault-reply.js'
+import { HttpErrors } from './errors.js'
 import { MAX_FIELDS } from './guards.js'
+import { errorBody, JSON_TYPE, writeFault } from './reply.js'
+import type { Wire } from './streams.js'
+
+/** Where a listener can be reached. */
+export type ListenerInfo =
+  | { readonly door: 'tcp'; readonly host: string; readonly port: number; readonly tls?: true }
+  | { readonly door: 'socket'; readonly path: string }
 
 /** Milliseconds and bytes that a request may take to arrive. */
 export const LIMITS = {
@@ -17,10 +26,11 @@ export const LIMITS = {
   maxHeaderSize: 16 * 1024,
 } as const
 
-export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>> {
+export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>>, Passage {
   /** More are closed at once; told when it begins, and again only after half of them were gone. */
   readonly maxConnections: number
   readonly warn: (text: string) => void
+  readonly opened?: ServerFollower
 }
 
 /** How many descriptors this process may have; on systems that tell no one, what is usual there. */
@@ -29,8 +39,16 @@ export async function descriptorLimit(): Promise<number> {
   return Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
 }
 
-/** `head` is there when the request asks for a WebSocket: what came behind it. */
-export type Handler = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => void
+/** Answers 101 to a request that asks for another protocol, once its route is found to speak it. */
+export type Upgrade = () => Promise<Wire<unknown>>
+/** Serves a request of one door. */
+export type Serve = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void
+export type Handler = (door: Door, ...request: Parameters<Serve>) => void
+
+/** Hears of a server, and how its requests are served. */
+export type ServerFollower = (server: Server, serve: Serve) => unknown
+/** Tells of the servers of all doors, those that there are and will be, until the returned function is called. */
+export const Servers = given<(told: ServerFollower) => () => void>('kernel.servers@1')
 
 /** One `http.Server` of the kernel's own; what it serves is the current generation's. */
 export class Listener {
@@ -48,15 +66,9 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  /** Listens on TCP; port 0 means any. `accepted` is told of each connection first. Throws `http_port_in_use`. */
-  static async tcp(
-    host: string,
-    port: number,
-    handler: Handler,
-    limits: Limits,
-    accepted: (socket: Socket) => void = () => {},
-  ): Promise<Listener> {
-    const server = makeServer('tcp', handler, limits).on('connection', accepted)
+  /** Listens on TCP; port 0 means any. Throws `http_port_in_use`. */
+  static async tcp(host: string, port: number, handler: Handler, limits: Limits): Promise<Listener> {
+    const server = makeServer('tcp', handler, limits)
     try {
       // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
       await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
@@ -64,7 +76,7 @@ export class Listener {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EADDRINUSE') {
         throw new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
-          next: 'set http.port in config.json to another port, 0 for any',
+          next: 'svc config set http.port 0', // any port that is free,
         })
       }
       throw new Fault('http_listen_failed', 500, `cannot listen on ${host}:${port}: ${(error as Error).message}`, {
@@ -73,7 +85,7 @@ export class Listener {
     }
     const address = server.address()
     const bound = typeof address === 'object' && address ? address.port : port
-    return new Listener({ door: 'tcp', host, port: bound }, server)
+    return new Listener({ door: 'tcp', host, port: bound, ...(limits.tls ? { tls: true } : {}) }, server)
   }
 
   /** Takes no new connections, ends idle ones at once and the rest after `graceMs`. */
@@ -81,30 +93,27 @@ export class Listener {
     const closed = new Promise<void>(resolve => this.server.close(() => resolve()))
     this.server.closeIdleConnections()
     await Promise.race([closed, grace])
-    this.server.closeAllConnections()
-    for (const socket of upgraded.get(this.server) ?? []) socket.destroy()
+    for (const socket of connections.get(this.server) ?? []) socket.destroy()
     await closed
   }
 }
 
 function makeServer(door: Door, handler: Handler, limits: Limits): Server {
   // Node would refuse a request without Host in its own words; over TCP the guard does it in ours.
-  const server = http.createServer({ ...limits, requireHostHeader: false }, (request, response) => {
+  const options = { ...limits, requireHostHeader: false }
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
     answering.set(request.socket, response)
     handler(door, request, response)
-  })
+  }
+  const { tls } = limits
+  const server: Server = tls
+    ? https.createServer({ ...options, cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) }, serve)
+    : http.createServer(options, serve)
   // One more than is taken, so that a request with too many fields is seen to have them.
   server.maxHeadersCount = MAX_FIELDS + 1
   boundConnections(server, door, limits)
-  server.on('upgrade', (request, _socket, head) => {
-    const isSocket = request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? '')
-    const response = isSocket ? detached(server, request) : ignoreUpgrade(server, request, head)
-    if (response) handler(door, request, response, head)
-  })
   server.on('checkExpectation', (_request, response) => {
-    const fault = KernelErrors.expectation_failed()
-    response.writeHead(fault.status, { 'content-type': JSON_TYPE, connection: 'close' })
-    response.end(JSON.stringify(errorBody(fault)))
+    writeFault(response, HttpErrors.expectation_failed(), { connection: 'close' })
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const response = answering.get(socket)
@@ -116,18 +125,23 @@ function makeServer(door: Door, handler: Handler, limits: Limits): Server {
     const head = `HTTP/1.1 ${fault.status} ${http.STATUS_CODES[fault.status]}\r\ncontent-type: ${JSON_TYPE}\r\n`
     socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)
   })
+  limits.opened?.(server, (...request) => handler(door, ...request))
   return server
 }
 
+/** What is connected, also where the server has handed it over and does not count it any more. */
+const connections = new WeakMap<Server, Set<Duplex>>()
+
 /** At the process's limit of descriptors nothing could be opened, and libuv would turn connections away without a word. */
 function boundConnections(server: Server, door: Door, { maxConnections, warn }: Limits): void {
-  let open = 0
+  const open = new Set<Duplex>()
   let told = false
+  connections.set(server, open)
   server.maxConnections = maxConnections
   server.on('connection', socket => {
-    open++
+    open.add(socket)
     socket.once('close', () => {
-      if (--open <= maxConnections / 2) told = false
+      if (open.delete(socket) && open.size <= maxConnections / 2) told = false
     })
   })
   server.on('drop', () => {
@@ -136,57 +150,15 @@ function boundConnections(server: Server, door: Door, { maxConnections, warn }: 
   })
 }
 
-/** Sockets that a server handed over: it does not count them any more. */
-const upgraded = new WeakMap<Server, Set<Duplex>>()
-
-/** The response to a request whose socket the server has let go of; it ends the socket, unless it is taken from it. */
-function detached(server: Server, request: IncomingMessage): ServerResponse | undefined {
-  const { socket } = request
-  const mine = upgraded.get(server) ?? new Set()
-  upgraded.set(server, mine.add(socket))
-  socket.once('close', () => mine.delete(socket))
-  socket.on('error', () => socket.destroy())
-  const response = new ServerResponse(request)
-  response.shouldKeepAlive = false
-  response.once('finish', () => socket.destroySoon())
-  try {
-    response.assignSocket(socket)
-    // Until its channel is open nobody else would read, and so notice that the peer is gone.
-    socket.resume().once('end', () => response.socket?.destroy())
-    return response
-  } catch {
-    // Sent behind a request that has no answer yet: no peer does that, and two answers could not be told apart.
-    socket.destroy()
-    return undefined
-  }
-}
-
-/** An upgrade that is not offered is ignored, as HTTP has it: the request comes in again without asking for one. */
-function ignoreUpgrade(server: Server, request: IncomingMessage, head: Buffer): undefined {
-  const { method, url, httpVersion, rawHeaders, socket } = request
-  const lines = [`${method} ${url} HTTP/${httpVersion}`]
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
-  server.emit('connection', socket)
-}
-
-const JSON_TYPE = 'application/json; charset=utf-8'
 const answering = new WeakMap<Duplex, ServerResponse>()
 
 /** What Node's parser refuses, by the code of its error; the rest is no HTTP. */
 const BAD_REQUESTS: Readonly<Record<string, () => Fault>> = {
-  HPE_HEADER_OVERFLOW: KernelErrors.headers_too_large,
+  HPE_HEADER_OVERFLOW: HttpErrors.headers_too_large,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: KernelErrors.payload_too_large,
-  ERR_HTTP_REQUEST_TIMEOUT: KernelErrors.request_timeout,
+  ERR_HTTP_REQUEST_TIMEOUT: HttpErrors.request_timeout,
 }
 
-function listening(server: Server, options: { path: string } | { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+async function listening(server: Server, options: { path: string } | { host: string; port: number }): Promise<void> {
+  await once(server.listen(options), 'listening')
 }

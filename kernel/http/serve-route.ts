@@ -1,20 +1,30 @@
 import { validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { Awaitable } from '../contract/awaitable.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { turn } from '../clock.js'
+import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
-import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
+import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
-import type { Arrival } from './arrival.js'
-import { bytesHeaders, bytesPayload } from './bytes-reply.js'
-import { checked, checkReply, type PlainReply } from './check-reply.js'
-import { decodeBody, decodeHeaders, decodeQuery } from './decode.js'
-import { errorBody, JSON_TYPE } from './fault-reply.js'
+import type { Entrance } from './entrance.js'
+import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
-import { jsonPayload } from './json-payload.js'
-import { EVENT_STREAM, eventWire, type Wire } from './streams.js'
-import { channelWire, refuseHandshake } from './web-socket.js'
+import { openStream } from './open-stream.js'
+import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
+import { type Arrival, decoderOf } from './request.js'
+import { EVENT_STREAM, refuseHandshake } from './streams.js'
+
+/** What a handler gives, but for its type: the route has that. */
+type Reply =
+  | StreamReply
+  | SocketReply
+  | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
+
+/** Characters of a slice: made in well below a millisecond. */
+const SLICE = 64 * 1024
+/** Entries from which on a list is written in slices. */
+const LONG = 256
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,25 +35,22 @@ declare module 'fastify' {
 }
 
 /** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
-export function serveRoute(
-  app: FastifyInstance,
-  bound: BoundRoute,
-  context: GenerationContext,
-  onRequest: onRequestHookHandler,
-): void {
+export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
+  const { entrance, streams, db, disk, report, checkReply } = context
+  const decoded = decoderOf(route)
   app.route({
     method: route.method,
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
-    onRequest,
+    onRequest: entrance.before(bound),
     preParsing: async ({ arrival, params }, reply) => {
-      refuseDoor(route, arrival, context)
-      const asksForSocket = arrival.head !== undefined
+      refuseDoor(route, arrival, entrance)
+      const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
       // Also asked for what goes on then, for it makes the reserve available.
-      const full = route.method === 'GET' ? undefined : await context.full()
+      const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
       await route.before?.(self, { params, actor: arrival.actor } as never)
     },
@@ -56,34 +63,33 @@ export function serveRoute(
       try {
         if (call.reason) throw call.reason
         if (mayStream(route, request)) {
-          leaveStreams = context.streams.enter(arrival.door)
+          leaveStreams = streams.enter(arrival.door)
           reply.raw.once('close', leaveStreams)
         }
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
-        const handled = route.handle(self, {
+        const asked = {
           params: request.params,
-          query: decodeQuery(route, request.query),
-          body: decodeBody(route, request.body),
-          headers: decodeHeaders(route, request.headers),
+          ...decoded(request),
           actor: arrival.actor,
           door: arrival.door,
           id: request.id,
           get signal() {
             return call.signal
           },
-        } as never) as Awaitable<StreamReply | SocketReply | PlainReply>
-        const result = await call.orLeaving(handled)
+        }
+        const handled = arrival.call(() => route.handle(self, asked as never))
+        const given = await call.orLeaving(handled as Awaitable<Reply>)
         if (body?.errored) throw body.errored
+        const result = checkReply ? checkReply(route, given) : given
         if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
-        if (context.checkReplies) checkReply(route, result)
-        await context.durable(route.method === 'GET')
+        await (route.method === 'GET' ? durableToRead(context) : db.durable())
         for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
         const declared = route.replies[result.status]
         if (declared && !isSchema(declared)) {
           reply.headers(bytesHeaders(declared, result.headers))
           const payload = bytesPayload(result.body as Bytes, call, error =>
-            context.failed(owner, `${route.method} ${route.path}`, error),
+            report({ owner, hook: `${route.method} ${route.path}`, error }),
           )
           isLeaving = !(payload instanceof Readable)
           return reply.send(payload)
@@ -106,10 +112,11 @@ export function serveRoute(
   })
 }
 
-function refuseDoor(route: Route, { door, headers }: Arrival, context: GenerationContext): void {
+function refuseDoor(route: Route, { door, headers, actor }: Arrival, entrance: Entrance): void {
+  if (actor.confined && !route.public && !route.origins?.includes(actor.origin ?? '')) throw KernelErrors.forbidden()
   if (door === 'inject') return
   if (route.listeners && route.listeners !== 'both' && route.listeners !== door) throw KernelErrors.route_not_found()
-  if (route.privileged && door === 'tcp' && !context.isLocal(headers.host)) throw KernelErrors.privileged_only()
+  if (route.privileged && door === 'tcp' && !entrance.isLocal(headers.host)) throw HttpErrors.privileged_only()
 }
 
 /** A route of streams alone, or one that gives a stream to those that accept one. */
@@ -118,31 +125,61 @@ function mayStream({ replies, frames, contentType }: Route, { headers }: Fastify
   return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
 }
 
-async function openStream(
-  { owner, route }: BoundRoute,
-  result: StreamReply | SocketReply,
-  call: Call,
-  leaveStreams: (() => void) | undefined,
-  { raw, arrival: { door, head } }: FastifyRequest,
-  reply: FastifyReply,
-  context: GenerationContext,
-) {
-  if (!leaveStreams) throw KernelErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
-  await context.durable(true)
-  const isSocket = result.status === 101
-  const wire: Wire<unknown> = isSocket ? await channelWire(raw, reply.raw, head) : eventWire(reply.raw, result.headers)
-  if (isSocket) reply.raw.statusCode = 101
-  reply.hijack()
-  const failed = (error: unknown): unknown => {
-    const fault = faultOf(error)
-    if (fault.status >= 500) context.failed(owner, `stream ${route.path}`, fault.cause ?? fault)
-    return isSocket ? result.failed(fault) : { event: 'error', data: errorBody(fault) }
+type Members = readonly [name: string, value: unknown][]
+
+/** A reply as `JSON.stringify` has it; one with a long list comes in slices, so that it neither holds the event loop nor fills the memory. */
+function jsonPayload(body: unknown): string | Readable {
+  const members = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : []
+  if (members.some(([, member]) => Array.isArray(member) && member.length >= LONG))
+    return Readable.from(slices(members))
+  return members.some(hasTexts) ? [...pieces(members)].join('') : JSON.stringify(body)
+}
+
+const hasTexts = ([, member]: Members[0]) => (Array.isArray(member) ? member[0] : member) instanceof JsonText
+
+async function* slices(members: Members): AsyncGenerator<string> {
+  let slice = ''
+  for (const piece of pieces(members)) {
+    slice += piece
+    if (slice.length < SLICE) continue
+    yield slice
+    slice = ''
+    await turn()
   }
-  const source = context.checkReplies ? checked(route, result) : result.stream
-  // Not awaited: the stream belongs to the hub from here on, the handler is over.
-  void context.streams.serve({ owner, door }, wire, source, failed).finally(() => {
-    leaveStreams()
-    call.abort(KernelErrors.unavailable('the stream is over'))
+  yield slice
+}
+
+function* pieces(members: Members): Generator<string> {
+  let before = '{'
+  for (const [name, member] of members) {
+    const head = `${before}${JSON.stringify(name)}:`
+    if (Array.isArray(member)) {
+      yield `${head}[`
+      for (const [i, item] of member.entries()) yield `${i > 0 ? ',' : ''}${text(item) ?? 'null'}`
+      yield ']'
+    } else {
+      const value = text(member)
+      if (value === undefined) continue
+      yield head + value
+    }
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+const text = (value: unknown): string | undefined => (value instanceof JsonText ? value.text : JSON.stringify(value))
+
+/**
+ * What is sent of such a reply. A source is read as fast as the caller takes it, and ends when the caller or the plugin goes;
+ * the plugin is busy with it until then. `failed` hears of a source that fails by itself.
+ */
+function bytesPayload(body: Bytes, call: Call, failed: (error: unknown) => void): string | Buffer | Readable {
+  if (typeof body === 'string') return body
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const source = body instanceof Readable ? body : Readable.from(body, { objectMode: false })
+  call.signal.addEventListener('abort', () => source.destroy(call.reason))
+  source.on('error', error => {
+    if (call.reason === undefined) failed(error)
   })
-  return reply
+  return source
 }

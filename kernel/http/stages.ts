@@ -1,8 +1,6 @@
-import type { BoundRoute } from '../contract/bound.js'
+import type { Scope } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
 import type { Change } from '../contract/kernel-hooks.js'
-import type { Route } from '../contract/route.js'
-import type { Scope } from '../contract/scope.js'
 import { type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { Transport } from './transport.js'
 
@@ -18,7 +16,6 @@ const DOORS = [
 /** Taps the stages of the kernel's life at which routes, requests, streams and doors change. */
 export function attachTransport(transport: Transport, hooks: KernelHooks, scope: Scope): void {
   const tapper = kernelTapper(scope)
-  transport.authenticate(scope)
   /** What lets in the requests that wait for plugins which left in a change. */
   const held = new WeakMap<Change, (() => Promise<void>)[]>()
   hooks.check.tap(tapper, plugin => transport.check(plugin.name, plugin.surface.routes))
@@ -27,7 +24,7 @@ export function attachTransport(transport: Transport, hooks: KernelHooks, scope:
       held.set(change, [...(held.get(change) ?? []), transport.hold(owners)])
       await Promise.all(owners.map(owner => transport.drain(owner, DRAIN_MS)))
     }
-    for (const owner of owners) transport.streams.end('replaced', { owner })
+    transport.streams.end('replaced', ({ owner }) => owners.includes(owner))
   })
   hooks.published.tap(tapper, async change => {
     const waiting = held.get(change) ?? []
@@ -45,17 +42,16 @@ export function attachTransport(transport: Transport, hooks: KernelHooks, scope:
 
 /** No generation boots with the routes of all: those whose routes are to blame fail, the kernel itself where nobody's are. */
 async function blame(transport: Transport, change: Change, error: unknown): Promise<void> {
+  const routes = transport.routes()
   let blamed = false
-  for (const [owner, routes] of byOwner(transport.options.routes())) {
-    const refused = await transport.check(owner, routes)
+  for (const owner of new Set(routes.map(({ owner }) => owner))) {
+    const own = routes.filter(bound => bound.owner === owner)
+    const refused = await transport.check(
+      owner,
+      own.map(({ route }) => route),
+    )
     if (refused) change.fail(owner, refused.message)
     blamed ||= refused !== undefined
   }
   if (!blamed) change.fail('kernel', messageOf(error))
-}
-
-function byOwner(routes: readonly BoundRoute[]): ReadonlyMap<string, readonly Route[]> {
-  const owners = new Map<string, Route[]>()
-  for (const { owner, route } of routes) owners.set(owner, [...(owners.get(owner) ?? []), route])
-  return owners
 }

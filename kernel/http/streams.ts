@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { Clock } from '../contract/clock.js'
+import type { Clock } from '../contract/basics.js'
 import { KernelErrors } from '../contract/errors.js'
+import type { Actor } from '../contract/record.js'
 import type { Door, EncodedFrame, Frame, StreamReply } from '../contract/route.js'
+import { HttpErrors } from './errors.js'
 
 export const EVENT_STREAM = 'text/event-stream'
 const BEAT_MS = 15_000
@@ -10,7 +12,16 @@ const BEAT_MS = 15_000
 const FRAME_LIMIT = 32 * 1024 * 1024
 
 /** Why a stream is over: how it is with its source, its owner, the daemon and its reader. */
-export type Ending = 'done' | 'failed' | 'replaced' | 'shutdown' | 'slow' | 'spoke' | 'spoke_binary' | 'gone'
+export type Ending =
+  | 'done'
+  | 'failed'
+  | 'replaced'
+  | 'shutdown'
+  | 'dismissed'
+  | 'slow'
+  | 'spoke'
+  | 'spoke_binary'
+  | 'gone'
 
 /** How frames reach one reader. */
 export interface Wire<F> {
@@ -29,6 +40,7 @@ export interface Wire<F> {
 interface StreamKey {
   readonly owner: string
   readonly door: Door
+  readonly actor: Actor
 }
 
 /**
@@ -49,7 +61,7 @@ export class StreamHub {
   /** Counts a stream before anything is done for it; to be called back when it is over. Throws `too_many_streams`. */
   enter(door: Door): () => void {
     const places = this.#places[door]
-    if (places.size >= this.most()) throw KernelErrors.too_many_streams()
+    if (places.size >= this.most()) throw HttpErrors.too_many_streams()
     const place = {}
     places.add(place)
     return () => places.delete(place)
@@ -107,14 +119,15 @@ export class StreamHub {
     this.#open.delete(stop)
     // Not awaited: a source that waits for its next frame returns only when its signal aborts.
     void Promise.resolve(iterator.return?.()).catch(() => {})
-    if (over === 'slow') wire.send(failed(KernelErrors.slow_consumer()))
+    if (over === 'slow') wire.send(failed(HttpErrors.slow_consumer()))
+    if (over === 'dismissed')
+      wire.send(failed(KernelErrors.identity_required('the token that opened this stream is no longer valid')))
     wire.end(over === 'no' ? 'done' : over)
   }
 
-  /** Ends the streams of one owner or door, or all; readers come back for what follows. */
-  end(how: Ending, { owner, door }: Partial<StreamKey> = {}): void {
-    for (const [stop, key] of [...this.#open])
-      if ((owner ?? key.owner) === key.owner && (door ?? key.door) === key.door) stop(how)
+  /** Ends these streams; readers come back for what follows, as far as they may. */
+  end(how: Ending, isOne: (key: StreamKey) => boolean = () => true): void {
+    for (const [stop, key] of [...this.#open]) if (isOne(key)) stop(how)
   }
 
   #beat(wire: Wire<never>, stop: (how: Ending) => void): { stop(): void } {
@@ -165,6 +178,13 @@ export function encodeFrame({ id, event, data }: Frame): EncodedFrame {
 /** What a frame carries as JSON. Throws `frame_too_large`. */
 export function frameText(data: unknown): string {
   const text = JSON.stringify(data) ?? 'null'
-  if (text.length > FRAME_LIMIT) throw KernelErrors.frame_too_large()
+  if (text.length > FRAME_LIMIT) throw HttpErrors.frame_too_large()
   return text
+}
+
+/** Throws `upgrade_required`, its reply saying by header what to ask for. */
+export function refuseHandshake(response: ServerResponse): never {
+  response.setHeader('upgrade', 'websocket')
+  response.setHeader('sec-websocket-version', '13')
+  throw HttpErrors.upgrade_required()
 }

@@ -1,80 +1,90 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import type { Actor } from '../contract/actor.js'
-import type { BoundRoute } from '../contract/bound.js'
+import type { Server } from 'node:http'
+import { KernelSettings } from '../config/index.js'
+import type { Clock, Ids } from '../contract/basics.js'
+import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
-import type { ListenerInfo, TcpState } from '../contract/host-view.js'
-import type { Ids } from '../contract/ids.js'
-import type { InjectReply, InjectRequest } from '../contract/inject.js'
+import type { Report } from '../contract/hook.js'
+import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
+import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
-import type { Scope } from '../contract/scope.js'
-import type { KernelHooks } from '../hooks/kernel-hooks.js'
+import type { Db, DiskRoom } from '../contract/storage.js'
+import type { Setting } from '../contract/surface.js'
+import { collected, type KernelHooks } from '../hooks/kernel-hooks.js'
+import type { Redaction } from '../redaction.js'
 import { Admission } from './admission.js'
-import { Arrival, arrivalOf } from './arrival.js'
-import { Authentication } from './authentication.js'
-import { errorBody } from './fault-reply.js'
-import { ACTING, Generation, type GenerationContext } from './generation.js'
-import { isLoopback, isOwnHost, requestRefusal, type Site, tcpRefusal } from './guards.js'
-import { descriptorLimit, LIMITS, type Limits, Listener } from './listeners.js'
-import { PeerTable } from './peers.js'
+import { AUTHENTICATOR, Entrance } from './entrance.js'
+import { Generation, type GenerationContext } from './generation.js'
+import { isLoopback, unguarded } from './guards.js'
+import {
+  descriptorLimit,
+  LIMITS,
+  type Limits,
+  Listener,
+  type ListenerInfo,
+  type Serve,
+  type ServerFollower,
+} from './listeners.js'
+import { durableToRead } from './reply.js'
 import { StreamHub } from './streams.js'
-import { Unrouted, type UnroutedOptions } from './unrouted.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
 
-export interface TransportOptions extends UnroutedOptions {
-  /** Everything that is to be routed now. */
-  readonly routes: () => readonly BoundRoute[]
-  readonly hooks: KernelHooks
+/**
+ * Whether TCP is served, and why not: `disabled`. `unchecked` serves every local user without a token, as the configuration has
+ * it.
+ */
+export type TcpState = { readonly status: 'on' } | { readonly status: 'disabled' | 'unchecked'; readonly why: string }
+
+export interface TransportOptions {
+  readonly clock: Clock
   readonly ids: Ids
-  readonly durable: (reading: boolean) => Promise<void>
-  readonly full: () => Promise<Fault | undefined>
-  readonly checkReplies: boolean
-  /** Streams of one door. */
-  readonly maxStreams: () => number
-  /** Names beside those of loopback under which the daemon is reached, lower case. */
-  readonly allowedHosts: () => readonly string[]
-  /** The plugin without which TCP is not served; empty where any may authenticate, or none. */
-  readonly authenticator: string
+  readonly hooks: KernelHooks
+  /** Faults as their callers may see them. */
+  readonly redact: Pick<Redaction, 'fault'>
+  readonly report: Report
+  readonly db: Pick<Db, 'durable'>
+  readonly disk: Pick<DiskRoom, 'refusal'>
+  readonly config: { get<T>(entry: Setting<T>): T }
   readonly warn: (text: string) => void
-  /** The folder of the system's connection tables; tests name one that is not there. */
-  readonly connectionTables?: string
 }
 
 /** Two listeners, one current generation, the stream hub. Publishing builds a generation beside the old one and swaps. */
 export class Transport {
   readonly streams: StreamHub
   readonly #admission: Admission
-  readonly #authentication: Authentication
+  readonly #entrance: Entrance
   readonly #listeners: Listener[] = []
-  readonly #acting = new Map<string, Actor | undefined>()
-  readonly #unrouted: Unrouted
+  /** What closes the sockets of single actors. */
+  readonly #others = new Set<() => Promise<void>>()
+  readonly #servers = new Map<Server, Serve>()
+  readonly #followers = new Set<ServerFollower>()
   readonly #ended = new AbortController()
-  /** Who is at the other end of a connection over TCP; undefined where the system does not tell. */
-  #peers: PeerTable | undefined
-  /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */
-  #site: Site
   #tcpState: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   /** Connections that one listener takes. */
   #connections = Number.POSITIVE_INFINITY
   #current: Generation | undefined
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
+  /** Lets in the requests over TCP that wait for the named authenticator. */
+  #letIn: (() => void) | undefined
 
   constructor(readonly options: TransportOptions) {
     // Half of the connections are left to requests, above all to those that find out what is wrong.
-    const most = () => Math.min(options.maxStreams(), this.#connections / 2)
-    this.streams = new StreamHub(options.clock, () => options.durable(true), most)
+    const most = () => Math.min(options.config.get(KernelSettings.maxStreams), this.#connections / 2)
+    this.streams = new StreamHub(options.clock, () => durableToRead(options), most)
     this.#admission = new Admission(options.clock)
-    this.#authentication = new Authentication(options.hooks.authenticate, this.#admission, options.authenticator)
-    this.#unrouted = new Unrouted(options)
-    this.#site = { host: 'localhost', port: 0, allowed: options.allowedHosts }
+    this.#entrance = new Entrance(options, this.#admission)
   }
 
   /** It serves nothing any more. */
   get ended(): boolean {
     return this.#ended.signal.aborted
+  }
+
+  /** Everything that is to be routed now. */
+  routes(): BoundRoute[] {
+    return collected(this.options.hooks, Collected.routes).map(({ entry }) => entry)
   }
 
   listeners(): ListenerInfo[] {
@@ -99,19 +109,11 @@ export class Transport {
     if (routes.length === 0) return undefined
     try {
       const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
-      await Generation.build(bound, this.#context())
+      await Generation.build(bound, this.#context)
       return undefined
     } catch (error) {
       return new Fault('route_refused', 422, messageOf(error), { cause: error })
     }
-  }
-
-  /** The kernel's own answers to who makes a request. */
-  authenticate(scope: Scope): void {
-    this.#authentication.tap(scope, {
-      isLocal: host => this.#isLocal(host),
-      peerOf: socket => this.#peers?.of(socket),
-    })
   }
 
   /**
@@ -120,7 +122,8 @@ export class Transport {
    * While one of them authenticates, all requests over TCP wait.
    */
   hold(owners: readonly string[]): () => Promise<void> {
-    const release = this.#admission.hold(this.#authentication.heldWith(owners))
+    const authenticates = owners.some(owner => this.options.hooks.authenticate.has(owner))
+    const release = this.#admission.hold(authenticates ? [...owners, AUTHENTICATOR] : owners)
     return () => {
       release()
       return this.publish()
@@ -133,38 +136,61 @@ export class Transport {
   }
 
   async listenSocket(path: string): Promise<void> {
-    this.#listeners.push(await Listener.socket(path, this.#handle, await this.#limits()))
+    this.#listeners.push(await Listener.socket(path, this.#entrance.handle, await this.#limits()))
   }
 
-  /**
-   * Listens on TCP, where `enabled` and the system allow it: with `auto` only where the system tells which user is at the
-   * other end of a connection, for any local user can reach a loopback address.
-   */
-  async listenTcp(host: string, port: number, enabled: boolean | 'auto'): Promise<void> {
-    if (!enabled) {
+  /** A further socket, whose requests are this actor's; see the token `Sockets`. */
+  async listenAs(path: string, as: Actor): Promise<() => Promise<void>> {
+    const handle = this.#entrance.handleAs.bind(this.#entrance, as)
+    const listener = await Listener.socket(path, handle, await this.#limits())
+    const close = async () => {
+      if (this.#others.delete(close)) await listener.close(Promise.resolve())
+    }
+    this.#others.add(close)
+    return close
+  }
+
+  /** See the token `Servers`. */
+  follow(told: ServerFollower): () => void {
+    for (const [server, serve] of this.#servers) told(server, serve)
+    this.#followers.add(told)
+    return () => this.#followers.delete(told)
+  }
+
+  /** Listens on TCP, where the configuration has it. @throws Fault `forbidden` at an address that is not guarded as it must be */
+  async listenTcp(): Promise<void> {
+    const { config, hooks, warn } = this.options
+    const host = config.get(KernelSettings.host)
+    if (!config.get(KernelSettings.enabled)) {
       this.#tcpState = { status: 'disabled', why: 'http.enabled is false in config.json' }
       return
     }
-    if (!isLoopback(host) && !this.#authentication.isByPlugin) {
-      throw KernelErrors.forbidden(
-        `http.host ${host} is reachable from other machines, which needs a plugin that authenticates them; use localhost`,
-        { next: 'set http.host in config.json to localhost, or http.authenticator to the name of such a plugin' },
-      )
+    const isLocal = isLoopback(host)
+    const isKnown = config.get(KernelSettings.authenticator) !== '' || hooks.authenticate.size > 0
+    if (!isLocal && !isKnown)
+      throw unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
+    const passage = await hooks.bind.ask(host, isLocal)
+    if (passage instanceof Fault) throw passage
+    if (!isLocal && !passage) throw unguarded(host, 'no plugin guards it there', 'take `tls` out of plugins.disabled')
+    this.#holdForNamed()
+    this.#tcpState = { status: 'on' }
+    if (isLocal && !config.get(KernelSettings.requireToken)) {
+      const why = 'http.require_token is false'
+      this.#tcpState = { status: 'unchecked', why }
+      this.#entrance.isOpen = true
+      warn(`TCP serves every local user: ${why}`)
     }
-    this.#authentication.holdForNamed()
-    const peers = isLoopback(host) ? await PeerTable.open(this.options.connectionTables) : undefined
-    if (typeof peers === 'string') {
-      this.#tcpState = { status: enabled === 'auto' ? 'unsupported' : 'unchecked', why: peers }
-      this.options.warn(`TCP ${enabled === 'auto' ? 'is off' : 'serves every local user'}: ${peers}`)
-      if (enabled === 'auto') return
-    } else {
-      this.#peers = peers
-      this.#tcpState = { status: 'on' }
-    }
-    const accepted = (socket: Socket) => void this.#peers?.of(socket)
-    const listener = await Listener.tcp(host, port, this.#handle, await this.#limits(), accepted)
-    if (listener.info.door === 'tcp') this.#site = { ...this.#site, ...listener.info }
+    const { handle } = this.#entrance
+    const port = config.get(KernelSettings.port)
+    const listener = await Listener.tcp(host, port, handle, { ...(await this.#limits()), ...passage })
+    Object.assign(this.#entrance.site, listener.info)
     this.#listeners.push(listener)
+  }
+
+  /** Ends what these callers have under way; see the token `Callers`. */
+  dismiss(isOne: (caller: Actor) => boolean, why: Fault): void {
+    this.#admission.dismiss(isOne, why)
+    this.streams.end('dismissed', ({ actor }) => isOne(actor))
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
@@ -176,7 +202,7 @@ export class Transport {
   async close(door: Door, graceMs: number): Promise<void> {
     const mine = this.#listeners.filter(listener => listener.info.door === door)
     for (const listener of mine) this.#listeners.splice(this.#listeners.indexOf(listener), 1)
-    this.streams.end('shutdown', { door })
+    this.streams.end('shutdown', key => key.door === door)
     const timer = new AbortController()
     const grace = this.options.clock.sleep(graceMs, timer.signal).catch(() => {})
     await Promise.all(mine.map(listener => listener.close(grace)))
@@ -187,8 +213,8 @@ export class Transport {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
     this.streams.end('shutdown')
-    await this.#peers?.close()
-    this.#current = undefined
+    await Promise.all([...this.#others].map(close => close()))
+    this.#serve(undefined)
   }
 
   async #gather(): Promise<void> {
@@ -205,65 +231,44 @@ export class Transport {
 
   async #build(): Promise<void> {
     this.#ended.signal.throwIfAborted()
-    const routes = this.options.routes()
-    this.#authentication.holdForNamed()
+    const routes = this.routes()
+    this.#holdForNamed()
     const { held, over } = this.#admission.holds()
     for (const { owner } of routes) held.delete(owner)
     // What is held and not there now is being replaced: its routes stay, for requests to wait at.
     const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner)) ?? []
-    this.#current = await Generation.build([...routes, ...waiting], this.#context())
+    this.#serve(await Generation.build([...routes, ...waiting], this.#context))
     this.#admission.letIn(over)
   }
 
-  #context(): GenerationContext {
-    return {
-      ids: this.options.ids,
-      streams: this.streams,
-      admission: this.#admission,
-      again: (request, response) => this.#serve(request, response),
-      arrivalOf: request => arrivalOf(request) ?? this.#injected(request),
-      acting: this.#acting,
-      guard: ({ door, request }, route) => {
-        const site = door === 'tcp' ? tcpRefusal(request, this.#site, route?.navigation) : undefined
-        return site ?? requestRefusal(request, route?.body)
-      },
-      hooks: this.options.hooks,
-      clock: this.options.clock,
-      unrouted: request => this.#unrouted.ask(request),
-      isLocal: host => this.#isLocal(host),
-      durable: this.options.durable,
-      full: this.options.full,
-      failed: this.options.failed,
-      checkReplies: this.options.checkReplies,
+  #serve(generation: Generation | undefined): void {
+    this.#current = generation
+    this.#entrance.route = generation?.route
+  }
+
+  get #context(): GenerationContext {
+    const [check] = this.options.hooks.reply.collect()
+    return { ...this.options, streams: this.streams, entrance: this.#entrance, checkReply: check?.entry }
+  }
+
+  /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
+  #holdForNamed(): void {
+    const { config, hooks } = this.options
+    const named = config.get(KernelSettings.authenticator)
+    if (named !== '' && !hooks.authenticate.has(named)) this.#letIn ??= this.#admission.hold([AUTHENTICATOR])
+    else {
+      this.#letIn?.()
+      this.#letIn = undefined
     }
   }
 
   async #limits(): Promise<Limits> {
     this.#connections = Math.max(8, Math.floor((await descriptorLimit()) / 4))
-    return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn }
-  }
-
-  #isLocal(host = ''): boolean {
-    return isLoopback(this.#site.host) && isOwnHost(host, this.#site)
-  }
-
-  /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
-  #injected(request: IncomingMessage): Arrival | undefined {
-    const key = String(request.headers[ACTING])
-    if (!this.#acting.has(key)) return undefined
-    return new Arrival(request, 'inject', undefined, this.#acting.get(key))
-  }
-
-  readonly #handle = (door: Door, request: IncomingMessage, response: ServerResponse, head?: Buffer) => {
-    new Arrival(request, door, head)
-    this.#serve(request, response)
-  }
-
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#current) this.#current.handle(request, response)
-    else {
-      response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1' })
-      response.end(JSON.stringify(errorBody(KernelErrors.shutting_down())))
+    const opened: ServerFollower = (server, serve) => {
+      this.#servers.set(server, serve)
+      server.once('close', () => this.#servers.delete(server))
+      for (const told of this.#followers) told(server, serve)
     }
+    return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn, opened }
   }
 }

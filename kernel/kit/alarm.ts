@@ -1,4 +1,4 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock } from '../contract/basics.js'
 import { DueHeap } from './due-heap.js'
 
 /** The wall clock is looked at least so often: timers do not notice that it was set, or that the machine slept. */
@@ -71,7 +71,7 @@ export class Alarm {
         due.push(first.key)
       }
       if (due.length > 0) await this.#fire(due, work)
-      else await this.#sleep(now, signal, work.setBack !== undefined)
+      else await this.#sleep(signal, work.setBack !== undefined)
     }
   }
 
@@ -86,7 +86,7 @@ export class Alarm {
   }
 
   /** Until the next key is due, something is set, or the signal aborts; without a timer where there is nothing to look for. */
-  #sleep(now: number, signal: AbortSignal, watches: boolean): Promise<void> {
+  #sleep(signal: AbortSignal, watches: boolean): Promise<void> {
     const next = this.next ?? (watches ? Number.POSITIVE_INFINITY : undefined)
     return new Promise(resolve => {
       const end = () => {
@@ -95,7 +95,8 @@ export class Alarm {
         this.#stir = () => {}
         resolve()
       }
-      const ms = next !== undefined && Math.min(next - now, LONGEST_SLEEP_MS)
+      // Setting everything anew took its time.
+      const ms = next !== undefined && Math.min(next - this.clock.now(), LONGEST_SLEEP_MS)
       const timer = ms === false ? undefined : this.clock.timeout(ms, end, { unref: true })
       this.#stir = end
       if (signal.aborted) end()

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../contract/awaitable.js'
+import type { Awaitable } from '../contract/basics.js'
 
 /** The newest entries of one subject by position, and a signal for those who wait for the next. */
 export class Feed<E> {

@@ -1,5 +1,5 @@
-import type { Clock } from '../contract/clock.js'
-import { KernelErrors } from '../contract/errors.js'
+import type { Clock } from '../contract/basics.js'
+import type { Fault } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
 import { isDropIn } from '../contract/plugin.js'
 import { type Rate, TokenBucket } from './rate.js'
@@ -8,16 +8,21 @@ import { type Rate, TokenBucket } from './rate.js'
 const DROP_IN: Rate = { burst: 10_000, perSecond: 100 }
 
 /**
- * Asked before a plugin does `n` more of that; those of the package may always. The function throws `event_flood` or `mark_flood`,
+ * Asked before a plugin does `n` more of what is named, `events`; those of the package may always. The function throws the refusal,
  * which is a fault of the plugin as well.
  */
-export function allowance(what: 'event' | 'mark', owner: string, clock: Clock, report: Report): (n: number) => void {
+export function allowance(
+  what: string,
+  owner: string,
+  { clock, report }: { readonly clock: Clock; readonly report: Report },
+  refusal: (text: string) => Fault,
+): (n: number) => void {
   const bucket = new TokenBucket(DROP_IN, clock)
   return n => {
     if (!isDropIn(owner) || bucket.tryTake(n)) return
     const { burst, perSecond } = DROP_IN
-    const error = KernelErrors[`${what}_flood`](`${owner}: over ${burst} ${what}s at once or ${perSecond} a second`)
-    report({ owner, hook: `${what}s`, error })
+    const error = refusal(`${owner}: over ${burst} ${what} at once or ${perSecond} a second`)
+    report({ owner, hook: what, error })
     throw error
   }
 }

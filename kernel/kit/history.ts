@@ -1,4 +1,4 @@
-import type { Db, SqlValue, Tx } from '../contract/db.js'
+import type { Db, SqlValue, Tx } from '../contract/storage.js'
 import { sqlName } from './text.js'
 
 /** Columns and values that the rows of one history have in common. */
@@ -50,7 +50,7 @@ export class History<R extends { readonly seq: number }> {
   /** Newest first, at most `limit` (-1: all), of those that are older than the row at `behind`. */
   page(of: Of<R>, { limit, behind }: { readonly limit: number; readonly behind?: number | undefined }): R[] {
     const { where, params } = whereOf(of)
-    const sql = `SELECT * FROM ${this.#table} WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT ?`
+    const sql = `SELECT * FROM ${this.#table} WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT +?`
     return this.db.all<R>(sql, [...params, behind ?? Number.MAX_SAFE_INTEGER, limit])
   }
 

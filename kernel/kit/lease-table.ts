@@ -1,6 +1,6 @@
-import { type Clock, iso } from '../contract/clock.js'
-import type { Migration, Reads, Tx } from '../contract/db.js'
+import { type Clock, iso } from '../contract/basics.js'
 import { defineErrors } from '../contract/errors.js'
+import type { Migration, Reads, Tx } from '../contract/storage.js'
 import { shown, sqlName } from './text.js'
 
 /** A key that belongs to one holder until a time, in epoch milliseconds. */
@@ -97,7 +97,7 @@ export class LeaseTable {
   expire(t: Tx, limit = 100): Lease[] {
     const now = this.clock.now()
     this.#correct(t, now)
-    const sql = `SELECT ${LEASE} FROM ${this.#table} WHERE expires_at <= ? ORDER BY expires_at, token LIMIT ?`
+    const sql = `SELECT ${LEASE} FROM ${this.#table} WHERE expires_at <= ? ORDER BY expires_at, token LIMIT +?`
     const expired = t.all<Lease>(sql, [now, limit])
     for (const { token } of expired) t.run(`DELETE FROM ${this.#table} WHERE token = ?`, [token])
     return expired

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import type { Actor } from '../contract/actor.js'
 import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { Actor } from '../contract/record.js'
 
 /** Longer ones are none of ours and are not looked at. */
 const MAX_CURSOR = 4096

@@ -1,4 +1,4 @@
-import type { Clock } from '../contract/clock.js'
+import type { Clock } from '../contract/basics.js'
 
 /** How much of something is allowed: at once, and per second in the long run. */
 export interface Rate {

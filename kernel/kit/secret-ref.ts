@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Awaitable } from '../contract/awaitable.js'
+import type { Awaitable } from '../contract/basics.js'
 import { defineErrors } from '../contract/errors.js'
 import type { PluginKernel } from '../contract/plugin-kernel.js'
 import { registry } from '../contract/token.js'

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../contract/awaitable.js'
+import type { Awaitable } from '../contract/basics.js'
 
 /** Works on one key run one after the other, in the order in which they come; keys do not wait for each other. */
 export class SerialBy {

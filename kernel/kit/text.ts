@@ -19,3 +19,7 @@ export function sqlName(name: string): string {
     throw new TypeError(`${JSON.stringify(name)} is no name of a table or column`)
   return name
 }
+
+/** Whether a name, or a pattern that ends with `*`, stands for everything that another one stands for. */
+export const covers = (pattern: string, atom: string): boolean =>
+  pattern === atom || (pattern.endsWith('*') && atom.startsWith(pattern.slice(0, -1)))

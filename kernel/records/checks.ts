@@ -1,11 +1,69 @@
 import * as v from 'valibot'
-import type { Actor } from '../contract/actor.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
-import type { RecordWrite, StoredRecord } from '../contract/record.js'
+import type { Actor, Party, RecordWrite, StoredRecord } from '../contract/record.js'
 import { issueText } from '../issue-text.js'
 import { canonicalJson } from '../kit/canonical.js'
-import { checkSource, type Way } from './authority.js'
+import { RecordErrors } from './errors.js'
+
+/** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */
+type Way = 'route' | 'service' | 'snapshot'
+export const wayOf = ({ direct, published }: Pick<RecordWrite, 'direct' | 'published'>): Way =>
+  published ? 'snapshot' : direct ? 'route' : 'service'
+
+/** Whether an actor's grants and largest scope cover a kind, and a scope where one is given. */
+function covers(actor: Actor, kind: string, scope?: RecordScope): boolean {
+  const { grantedKinds = [], grantedScopes = [], maxScope } = actor
+  const granted = (grants: readonly string[], wanted: string) =>
+    grants.length === 0 ? actor.kind !== 'extension' : grants.includes(wanted)
+  if (!granted(grantedKinds, kind)) return false
+  if (!scope) return true
+  if (maxScope?.kind === 'workspace' && (scope.kind !== 'workspace' || scope.id !== maxScope.id)) return false
+  return granted(grantedScopes.map(alike), alike(scope.kind))
+}
+
+/** `user` and `global` mean the same. */
+export const alike = (scope: RecordScope['kind']) => (scope === 'user' ? 'global' : scope)
+
+/** What an actor may read: within its grants, and of an extension only what comes from it. `conditions` says it for lists. */
+export function reads(actor: Actor, record: StoredRecord): boolean {
+  return (actor.kind !== 'extension' || isFrom(record, actor.source)) && covers(actor, record.kind, record.scope)
+}
+
+const isFrom = ({ source }: StoredRecord, party: Party) => source.kind === party.kind && source.id === party.id
+
+/** Refuses who may not write records of this kind this way at all. */
+function checkActor(actor: Actor, kind: string, way: Way): void {
+  if (actor.kind === 'extension' && way !== 'snapshot')
+    throw KernelErrors.forbidden('an extension writes no single records; it publishes a snapshot of all that it has')
+  if (!covers(actor, kind)) throw RecordErrors.not_granted(`${actor.id} has no grant for records of kind ${kind}`)
+}
+
+function checkGrant(actor: Actor, kind: string, scope: RecordScope): void {
+  if (covers(actor, kind, scope)) return
+  const where = scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`
+  const granted = actor.maxScope?.id ?? ((actor.grantedScopes ?? []).join(', ') || 'none')
+  throw RecordErrors.not_granted(
+    `${actor.id} has no grant for records of kind ${kind} in scope ${where}; granted: ${granted}`,
+  )
+}
+
+/** A stored record is changed and removed by its source only, within that actor's grants. */
+export function checkSource(actor: Actor, before: StoredRecord): void {
+  if (!isFrom(before, actor.source)) {
+    throw RecordErrors.source_mismatch(
+      `this record comes from ${before.source.kind}/${before.source.id} and can be changed only by it`,
+    )
+  }
+  checkGrant(actor, before.kind, before.scope)
+}
+
+/** Who will own what is written; stamped anew by every write. */
+function ownerOf(actor: Actor, write: RecordWrite): Party {
+  if (write.owner && actor.kind !== 'daemon')
+    throw KernelErrors.forbidden('only the daemon and its plugins may say who owns a record')
+  return write.owner ?? (actor.kind === 'extension' ? actor.source : actor.owner)
+}
 
 /** Largest spec, in bytes, of a kind without a codec and of every write that does not come from a service. */
 const RAW_LIMIT = 256 * 1024
@@ -13,14 +71,14 @@ const RAW_LIMIT = 256 * 1024
 const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
 
 /** Refuses malformed kind names and ids. */
-export function checkKey(kind: string, id: string): void {
+function checkKey(kind: string, id: string): void {
   if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind(`${JSON.stringify(kind.slice(0, 80))} is not a kind name`)
-  if (!RECORD_ID.test(id)) throw KernelErrors.invalid_id()
+  if (!RECORD_ID.test(id)) throw RecordErrors.invalid_id()
 }
 
 export const nameOf = (kind: string | Kind) => (typeof kind === 'string' ? kind : kind.name)
 
-export function checkScope(scope: RecordScope): RecordScope {
+function checkScope(scope: RecordScope): RecordScope {
   if (scope.kind === 'workspace') {
     if (!scope.id) throw KernelErrors.invalid_scope('a workspace scope needs the workspace id in scope.id')
     return { kind: 'workspace', id: scope.id }
@@ -41,17 +99,17 @@ export function decodeSpec(kind: Kind, record: Pick<StoredRecord, 'id' | 'scope'
     const decoded = v.safeParse(kind.spec, record.spec)
     if (!decoded.success) throw specFault(kind.name, decoded.issues)
     const wrong = kind.check?.({ id, scope, spec: decoded.output })
-    if (wrong) throw KernelErrors.invalid_spec(`the spec of ${kind.name} ${id} is not valid: ${wrong}`)
+    if (wrong) throw RecordErrors.invalid_spec(`the spec of ${kind.name} ${id} is not valid: ${wrong}`)
     return decoded.output
   } catch (error) {
     if (error instanceof Fault) throw error
-    throw KernelErrors.invalid_spec(`the codec of ${kind.name} fails for ${id}: ${messageOf(error)}`, { cause: error })
+    throw RecordErrors.invalid_spec(`the codec of ${kind.name} fails for ${id}: ${messageOf(error)}`, { cause: error })
   }
 }
 
 /** Canonical JSON of a spec, decoded by the codec of its kind where it has one. Throws `invalid_spec`, `payload_too_large`. */
-export function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope, way: Way): string {
-  if (write.spec === undefined) throw KernelErrors.invalid_spec('the record has no spec')
+function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope, way: Way): string {
+  if (write.spec === undefined) throw RecordErrors.invalid_spec('the record has no spec')
   const spec = kind ? decodeSpec(kind, { id: write.id, scope, spec: write.spec }) : write.spec
   let text: string
   let bytes: number
@@ -59,7 +117,7 @@ export function encode(kind: Kind | undefined, name: string, write: RecordWrite,
     text = canonicalJson(spec)
     bytes = Buffer.byteLength(text)
   } catch {
-    throw KernelErrors.invalid_spec('the spec cannot be written as JSON, or is nested too deeply')
+    throw RecordErrors.invalid_spec('the spec cannot be written as JSON, or is nested too deeply')
   }
   const limit = Math.min(kind?.maxBytes ?? RAW_LIMIT, way === 'service' ? Number.POSITIVE_INFINITY : RAW_LIMIT)
   if (bytes > limit)
@@ -71,13 +129,19 @@ function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault
   const details: Record<string, string> = {}
   for (const issue of issues.slice(0, 20)) details[v.getDotPath(issue) ?? 'spec'] = issueText(issue)
   const [[path, text] = ['spec', 'invalid']] = Object.entries(details)
-  return KernelErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
+  return RecordErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
 }
 
 /** A version that no record can have, before anything is looked up. */
 export function checkExpected(expected: number | undefined): void {
   if (expected === undefined || (expected >= 0 && Number.isSafeInteger(expected))) return
   throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
+}
+
+/** What comes from another source is nothing that a snapshot could change. */
+export function checkTaken(actor: Actor, before: StoredRecord | undefined): void {
+  if (before && !isFrom(before, actor.source))
+    throw RecordErrors.record_exists(`${before.kind} ${before.id} exists and comes from another source`)
 }
 
 /** 404 or 409 for presence first, then whose it is, then its version: the order of "The way of a record". */
@@ -95,7 +159,7 @@ export function checkVersion(
   const { version } = before
   const more = { next: `svc resource get ${kind} ${id}` }
   if (expected === 0)
-    throw KernelErrors.record_exists(`${kind} ${id} exists at version ${version}; send that as expected_version`, more)
+    throw RecordErrors.record_exists(`${kind} ${id} exists at version ${version}; send that as expected_version`, more)
   checkSource(actor, before)
   if (expected === undefined || expected === version) return
   const text = `${kind} ${id} is at version ${version}, not ${expected}; read it again and repeat`
@@ -108,3 +172,30 @@ export const same = (before: StoredRecord, scope: RecordScope, owner: StoredReco
   before.owner.kind === owner.kind &&
   before.owner.id === owner.id &&
   canonicalJson(before.spec) === spec
+
+/** A write that has passed all checks which need no look at the catalog. */
+export type ReadyWrite = ReturnType<typeof readyWrite>
+
+type Kinds = ReadonlyMap<string, Kind>
+
+export function checkWriter(kinds: Kinds, actor: Actor, kind: string, id: string, way: Way): void {
+  checkKey(kind, id)
+  checkActor(actor, kind, way)
+  if (way !== 'service' && kinds.get(kind)?.writers === 'owner') {
+    throw KernelErrors.owner_only(
+      `records of kind ${kind} are written by the service that owns them; they can be read here`,
+    )
+  }
+}
+
+export function readyWrite(kinds: Kinds, actor: Actor, write: RecordWrite) {
+  const way = wayOf(write)
+  const kind = nameOf(write.kind)
+  checkWriter(kinds, actor, kind, write.id, way)
+  const owner = ownerOf(actor, write)
+  checkExpected(write.expectedVersion)
+  const scope = checkScope(write.scope)
+  const spec = encode(kinds.get(kind), kind, write, scope, way)
+  checkGrant(actor, kind, scope)
+  return { kind, id: write.id, scope, owner, spec }
+}

@@ -1,9 +1,16 @@
-import { operator, type Party } from '../contract/actor.js'
-import type { SqlValue } from '../contract/db.js'
-import type { RecordScope } from '../contract/kind.js'
-import type { PartyOf, RecordFilter, RecordHead, StoredRecord } from '../contract/record.js'
-import { alike } from './authority.js'
-import { nameOf } from './checks.js'
+import { Fault } from '../contract/errors.js'
+import type { Kind, RecordScope } from '../contract/kind.js'
+import {
+  operator,
+  type Party,
+  type PartyOf,
+  type RecordFilter,
+  type RecordHead,
+  type StoredRecord,
+} from '../contract/record.js'
+import type { SqlValue } from '../contract/storage.js'
+import { alike, decodeSpec, nameOf } from './checks.js'
+import { RecordErrors } from './errors.js'
 
 /**
  * Columns of a {@link RecordHead}. They lie before the spec: to reach what lies behind it, SQLite goes through all pages of a
@@ -59,6 +66,7 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
   const by = after || places ? '+' : ''
   if (places) add('rowid > ? AND rowid <= ?', places.above, places.upTo)
   if (filter.kind) add(`${places ? '+' : ''}kind = ?`, nameOf(filter.kind))
+  if (filter.id !== undefined) add(`${places ? '+' : ''}id = ?`, filter.id)
   if (after && filter.kind) add('id > ?', after.id)
   else if (after) add('(kind, id) > (?, ?)', after.kind, after.id)
   if (filter.scope?.kind === 'workspace') {
@@ -123,4 +131,35 @@ function specOf(text: string): unknown {
   } catch {
     return text
   }
+}
+
+/**
+ * A record as it is read by a kind: decoded by its codec, and as it is stored where the kind is only named. The codec is the one
+ * of the reader, whose types it has, and not the one that is registered.
+ * @throws Fault `invalid_spec` when the codec refuses it
+ */
+export function read(kind: string | Kind | undefined, record: StoredRecord): StoredRecord<never> {
+  if (typeof kind !== 'object') return record as StoredRecord<never>
+  try {
+    return { ...record, spec: decodeSpec(kind, record) as never }
+  } catch (cause) {
+    if (!(cause instanceof Fault)) throw cause
+    const { id, version } = record
+    const text = `what is stored as ${kind.name} ${id}, version ${version}, is not valid: ${cause.message}; write it anew or delete it`
+    const { details } = cause
+    throw RecordErrors.invalid_spec(text, { details, next: `svc resource get ${kind.name} ${id}`, cause })
+  }
+}
+
+/** Records as they are read by a kind, without those that its codec refuses. */
+export function readAll(kind: string | Kind | undefined, rows: readonly Row[]): StoredRecord<never>[] {
+  const records: StoredRecord<never>[] = []
+  for (const row of rows) {
+    try {
+      records.push(read(kind, fromRow(row)))
+    } catch {
+      // One that is not valid must not keep the others from whoever asks; the reconcile loop names it.
+    }
+  }
+  return records
 }

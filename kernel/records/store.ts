@@ -1,11 +1,10 @@
-import type { Actor, Party } from '../contract/actor.js'
+import type { Clock, Scope } from '../contract/basics.js'
 import { Collected } from '../contract/bound.js'
-import type { Clock } from '../contract/clock.js'
-import type { Db, Migration, Tx } from '../contract/db.js'
 import { KernelErrors } from '../contract/errors.js'
 import type { Written } from '../contract/kernel-hooks.js'
-import type { Kind, RecordScope } from '../contract/kind.js'
+import type { Kind } from '../contract/kind.js'
 import type {
+  Actor,
   PutResult,
   RecordChange,
   RecordDelete,
@@ -13,33 +12,40 @@ import type {
   RecordHead,
   Records,
   RecordWrite,
-  Snapshot,
-  SnapshotResult,
   StoredRecord,
 } from '../contract/record.js'
-import type { Scope } from '../contract/scope.js'
+import type { Db, Migration, Tx } from '../contract/storage.js'
 import { ANY_KIND, collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
-import { checkActor, checkGrant, covers, isFrom, ownerOf, reads, type Way } from './authority.js'
-import { checkExpected, checkKey, checkScope, checkVersion, decodeSpec, encode, nameOf, same } from './checks.js'
-import { read, readAll } from './read.js'
-import { conditions, fromRow, HEAD, type HeadRow, headFromRow, NOT_FROM_OPERATOR, type Row, TABLE } from './rows.js'
-import { checkBytes, checkSnapshot, keyOf } from './snapshot.js'
-import { Sources } from './sources.js'
-
-/** A write that has passed all checks which need no look at the catalog. */
-interface ReadyWrite {
-  readonly kind: string
-  readonly id: string
-  readonly scope: RecordScope
-  readonly owner: Party
-  readonly spec: string
-}
+import {
+  checkExpected,
+  checkTaken,
+  checkVersion,
+  checkWriter,
+  decodeSpec,
+  nameOf,
+  type ReadyWrite,
+  reads,
+  readyWrite,
+  same,
+  wayOf,
+} from './checks.js'
+import {
+  conditions,
+  fromRow,
+  HEAD,
+  type HeadRow,
+  headFromRow,
+  NOT_FROM_OPERATOR,
+  type Row,
+  read,
+  readAll,
+  TABLE,
+} from './rows.js'
 
 /** Records over the catalog. Every verb is synchronous inside the transaction that it is handed. */
 export class RecordStore implements Records {
-  static readonly migrations: readonly Migration[] = [{ id: '001-record', sql: TABLE }, Sources.migration]
+  static readonly migrations: readonly Migration[] = [{ id: '001-record', sql: TABLE }]
 
-  readonly #sources: Sources
   #kinds: ReadonlyMap<string, Kind> = new Map()
 
   constructor(
@@ -48,34 +54,28 @@ export class RecordStore implements Records {
     private readonly hooks: KernelHooks,
     scope: Scope,
   ) {
-    this.#sources = new Sources(db)
     // Records of kinds that are no longer known stay as they are.
     hooks.known.tap(kernelTapper(scope), () => {
       this.#kinds = new Map(collected(hooks, Collected.kinds).map(({ entry }) => [entry.name, entry]))
     })
   }
 
-  checkWriter(actor: Actor, kind: string, id: string, way: Way = 'route'): void {
-    checkKey(kind, id)
-    checkActor(actor, kind, way)
-    if (way !== 'service' && this.#kinds.get(kind)?.writers === 'owner') {
-      throw KernelErrors.owner_only(
-        `records of kind ${kind} are written by the service that owns them; they can be read here`,
-      )
-    }
+  checkWriter(actor: Actor, kind: string, id: string): void {
+    checkWriter(this.#kinds, actor, kind, id, 'route')
   }
 
   put(t: Tx, actor: Actor, write: RecordWrite): PutResult<never> {
-    const ready = this.#ready(actor, write, write.direct ? 'route' : 'service')
+    const ready = readyWrite(this.#kinds, actor, write)
     this.hooks.scope.check(t, ready.scope)
     const before = this.#find(ready.kind, ready.id)
-    checkVersion(actor, ready.kind, ready.id, before, write.expectedVersion)
+    if (write.published) checkTaken(actor, before)
+    else checkVersion(actor, ready.kind, ready.id, before, write.expectedVersion)
     return this.#write(t, actor, before, ready, write.quiet)
   }
 
   delete(t: Tx, actor: Actor, what: RecordDelete): void {
     const name = nameOf(what.kind)
-    this.checkWriter(actor, name, what.id, what.direct ? 'route' : 'service')
+    checkWriter(this.#kinds, actor, name, what.id, wayOf(what))
     checkExpected(what.expectedVersion)
     if (what.expectedVersion === 0 || (what.direct && what.expectedVersion === undefined)) {
       throw KernelErrors.invalid_version('a delete needs the current version, a positive number, as expected_version')
@@ -83,40 +83,11 @@ export class RecordStore implements Records {
     const before = this.#find(name, what.id)
     if (!before) throw KernelErrors.record_not_found(`there is no ${name} record ${what.id}`)
     checkVersion(actor, name, what.id, before, what.expectedVersion)
-    this.#erase(t, actor, before)
+    this.erase(t, actor, before)
   }
 
-  applySnapshot(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult {
-    if (actor.kind !== 'extension')
-      throw KernelErrors.forbidden('snapshots are for extensions; others put and delete single records')
-    checkSnapshot(snapshot)
-    const wanted = snapshot.records.map(write => this.#ready(actor, write, 'snapshot'))
-    checkBytes(wanted.map(({ spec }) => spec))
-    this.#sources.advance(t, actor, snapshot.sourceVersion)
-    const keys = new Set(wanted.map(({ kind, id }) => keyOf(kind, id)))
-    const published = this.list({ source: actor.source }).filter(({ kind }) => covers(actor, kind))
-    const missing = published.filter(({ kind, id }) => !keys.has(keyOf(kind, id)))
-    // Before the others, for a record may take the place of one that goes.
-    for (const record of missing) this.#erase(t, actor, record)
-    const count = { created: 0, updated: 0, unchanged: 0, deleted: missing.length }
-    for (const ready of wanted) {
-      this.hooks.scope.check(t, ready.scope)
-      const before = this.#find(ready.kind, ready.id)
-      if (before && !isFrom(before, actor.source))
-        throw KernelErrors.record_exists(`${ready.kind} ${ready.id} exists and comes from another source`)
-      const done = this.#write(t, actor, before, ready, true)
-      count[done.created ? 'created' : done.event ? 'updated' : 'unchanged']++
-    }
-    return count
-  }
-
-  activateSource(t: Tx, source: Party, nonce: string): void {
-    this.#sources.activate(t, source, nonce)
-  }
-
-  resetSource(t: Tx, actor: Actor, source: Party): void {
-    this.#sources.forget(t, source)
-    for (const record of this.list({ source })) if (covers(actor, record.kind)) this.#erase(t, actor, record)
+  ready(actor: Actor, write: RecordWrite): string {
+    return readyWrite(this.#kinds, actor, write).spec
   }
 
   get(kind: string | Kind, id: string, as?: Actor): StoredRecord<never> | undefined {
@@ -126,7 +97,7 @@ export class RecordStore implements Records {
 
   list(filter: RecordFilter): StoredRecord<never>[] {
     const { where, params } = conditions(filter)
-    const sql = `SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT ?`
+    const sql = `SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT +?`
     return readAll(filter.kind, this.db.all<Row>(sql, [...params, filter.limit || -1]))
   }
 
@@ -135,9 +106,15 @@ export class RecordStore implements Records {
     return readAll(kind, this.db.all<Row>(sql, [nameOf(kind), JSON.stringify(ids)]))
   }
 
+  versions(filter: RecordFilter) {
+    const { where, params } = conditions(filter)
+    const sql = `SELECT id, version FROM kernel_record ${where} ORDER BY kind, id LIMIT +?`
+    return this.db.rows(sql, [...params, filter.limit || -1]) as [id: string, version: number][]
+  }
+
   page(filter: RecordFilter): RecordHead[] {
     const { where, params } = conditions(filter)
-    const sql = `SELECT ${HEAD} FROM kernel_record ${where} ORDER BY rowid DESC LIMIT ?`
+    const sql = `SELECT ${HEAD} FROM kernel_record ${where} ORDER BY rowid DESC LIMIT +?`
     return this.db.all<HeadRow>(sql, [...params, filter.limit || -1]).map(headFromRow)
   }
 
@@ -153,10 +130,15 @@ export class RecordStore implements Records {
   }
 
   differing(kind: string | Kind, known: ReadonlyMap<string, number>): string[] {
-    const sql = 'SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id'
-    const stored = new Map(this.db.rows(sql, [nameOf(kind)]) as [string, number][])
-    const gone = [...known.keys()].filter(id => !stored.has(id))
-    return [...stored.keys()].filter(id => known.get(id) !== stored.get(id)).concat(gone)
+    const sql = `SELECT json_group_array(id), json_group_array(version)
+      FROM (SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id)`
+    const columns = this.db.row(sql, [nameOf(kind)]) ?? []
+    const [ids = [], versions = []] = columns.map(text => JSON.parse(String(text))) as [string[]?, number[]?]
+    const differ = ids.filter((id, i) => known.get(id) !== versions[i])
+    const shared = ids.reduce((count, id) => count + Number(known.has(id)), 0)
+    if (shared === known.size) return differ
+    const stored = new Set(ids)
+    return differ.concat([...known.keys()].filter(id => !stored.has(id)))
   }
 
   sources(kind: string): string[] {
@@ -183,17 +165,6 @@ export class RecordStore implements Records {
   #find(kind: string, id: string): StoredRecord | undefined {
     const row = this.db.get<Row>('SELECT * FROM kernel_record WHERE kind = ? AND id = ?', [kind, id])
     return row && fromRow(row)
-  }
-
-  #ready(actor: Actor, write: RecordWrite, way: Way): ReadyWrite {
-    const kind = nameOf(write.kind)
-    this.checkWriter(actor, kind, write.id, way)
-    const owner = ownerOf(actor, write)
-    checkExpected(write.expectedVersion)
-    const scope = checkScope(write.scope)
-    const spec = encode(this.#kinds.get(kind), kind, write, scope, way)
-    checkGrant(actor, kind, scope)
-    return { kind, id: write.id, scope, owner, spec }
   }
 
   #write(
@@ -239,7 +210,7 @@ export class RecordStore implements Records {
     }
   }
 
-  #erase(t: Tx, actor: Actor, before: StoredRecord): void {
+  erase(t: Tx, actor: Actor, before: StoredRecord): void {
     const change: RecordChange = { verb: 'delete', actor, before }
     this.#guard(t, before.kind, change)
     this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [before.kind, before.id])

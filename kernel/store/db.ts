@@ -1,4 +1,4 @@
-import type { Db, Reads, Row, SqlValue, Tx } from '../contract/db.js'
+import type { Db, Reads, Row, SqlValue, Tx } from '../contract/storage.js'
 import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 import type { Mirror } from './mirror.js'
@@ -26,6 +26,8 @@ export class Core {
   transactions = 0
   closed = false
   current: Transaction | undefined
+  /** Owners whose transactions wait, and for what. */
+  held: { readonly owners: ReadonlySet<string>; readonly over: Promise<void> } | undefined
   /** Who waits for the commit that is open. */
   #group: Settle[] | undefined
   readonly #sql: Readonly<Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'undo', SqliteStatement>>
@@ -76,6 +78,14 @@ export class Core {
         // Not at once: whoever tries again and again must not keep all others from their turn.
         setImmediate(reject, error)
       }
+    })
+  }
+
+  hold(owners: ReadonlySet<string>, over: Promise<void>): void {
+    const held = { owners, over }
+    this.held = held
+    void over.then(() => {
+      if (this.held === held) this.held = undefined
     })
   }
 
@@ -202,6 +212,8 @@ class TxHandle extends Access implements Tx {
 /** The database for one owner; without one, the kernel's own. */
 export class DbHandle extends Access implements Db {
   tx<T>(fn: (t: Tx) => T): Promise<T> {
+    const { held } = this.core
+    if (held?.owners.has(this.owner?.name ?? '')) return held.over.then(() => this.tx(fn))
     return this.core.tx(transaction => fn(new TxHandle(this.core, this.owner, transaction)))
   }
 

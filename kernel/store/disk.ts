@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { Awaitable } from '../contract/awaitable.js'
-import type { Room } from '../contract/disk.js'
+import type { Awaitable } from '../contract/basics.js'
+import type { Room } from '../contract/storage.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
 import { noReserve, syncing, writeAll } from './room.js'
@@ -115,8 +115,8 @@ export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
 
 /** How a whole file is read; sizes in bytes. */
 export interface WholeOptions {
-  /** Zeros that follow in the same buffer. */
-  readonly reserve?: number
+  /** Zeros that follow in the same buffer, by the size of the file. */
+  readonly reserve?: (size: number) => number
   /** A file that is larger is refused unread, unless it begins with `begins`. */
   readonly maxBytes: number
   readonly begins?: Uint8Array
@@ -131,7 +131,7 @@ export async function readWhole(disk: Disk, file: string, options: WholeOptions)
 export async function readIfThere(
   disk: Disk,
   file: string,
-  { reserve = 0, maxBytes, begins }: WholeOptions,
+  { reserve = () => 0, maxBytes, begins }: WholeOptions,
 ): Promise<Uint8Array | undefined> {
   const handle = await missing(Promise.resolve(disk.open(file, 'read')))
   if (handle === undefined) return undefined
@@ -142,7 +142,7 @@ export async function readIfThere(
       const next = `move ${file} away, or restore it from a backup`
       throw FileErrors.file_too_large(`${file} has ${size} bytes${what}`, { next })
     }
-    const buffer = new Uint8Array(size + reserve)
+    const buffer = new Uint8Array(size + reserve(size))
     return buffer.subarray(0, await readInto(disk, handle, buffer.subarray(0, size), 0))
   } finally {
     await disk.close(handle)
@@ -157,6 +157,7 @@ async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promis
 /**
  * Puts a whole file in place so that a crash leaves the old one or the new one: temporary file, sync, rename, sync of the
  * folder. One writer a file at a time.
+ * @param place gives the temporary file its name
  */
 export async function replaceFile(
   disk: Disk,
@@ -164,6 +165,7 @@ export async function replaceFile(
   bytes: Uint8Array,
   permissions = 0o600,
   room: Room = noReserve,
+  place: (temporary: string) => Awaitable<void> = temporary => disk.rename(temporary, file),
 ): Promise<void> {
   const folder = path.dirname(file)
   const temporary = path.join(folder, `.${path.basename(file)}.tmp`)
@@ -177,7 +179,7 @@ export async function replaceFile(
     } finally {
       await disk.close(handle)
     }
-    await disk.rename(temporary, file)
+    await place(temporary)
   } catch (error) {
     await discard(disk, temporary)
     throw error

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
-import type { SqlValue } from '../contract/db.js'
+import type { SqlValue } from '../contract/storage.js'
 import { reasonOf, StoreError } from './error.js'
 import { type FileEvents, FileWatcher, type Heap } from './file-watcher.js'
 import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
@@ -67,7 +67,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
   const names = ['exports', 'require', 'module', '__filename', '__dirname']
   const wrapper = vm.compileFunction(source, names, { filename: gluePath })
   wrapper(module.exports, require, module, gluePath, path.dirname(gluePath))
-  const compiled = await WebAssembly.compile(wasm)
+  const compiled = await compile(wasm, sha256)
   const glue = await new Promise<Awaited<ReturnType<Init>>>((resolve, reject) => {
     const instantiateWasm = (imports: Imports, done: (instance: Instance) => void): object => {
       const start = async (): Promise<void> => {
@@ -86,6 +86,15 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
     putWal: (db, bytes) => watcher.create(glue, `/${db.filename}-wal`, bytes),
     watchers: watcher.watchers,
   }
+}
+
+/** What was compiled in this process, by the SHA-256 of its bytes: instances share no more than code. */
+const modules = new Map<string, Promise<object>>()
+
+function compile(wasm: Uint8Array, sha256: string): Promise<object> {
+  const module = modules.get(sha256) ?? WebAssembly.compile(wasm)
+  modules.set(sha256, module)
+  return module
 }
 
 /** The in-memory file system takes over what `slice` returns as the file's buffer: hand it the one with room to grow. */

@@ -1,7 +1,6 @@
 import path from 'node:path'
-import type { Db, Inherited, Migration, StoreStatus } from '../contract/db.js'
-import type { Room } from '../contract/disk.js'
 import { Fault } from '../contract/errors.js'
+import type { Db, Inherited, Migration, Room, StoreStatus } from '../contract/storage.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
@@ -13,6 +12,7 @@ import { Note, readNote } from './note.js'
 import { type Image, intoWalMode, recover, seedImage, storeDamaged } from './recover.js'
 import { diskFull, isFull, noReserve, spending, syncing, writeAll } from './room.js'
 import { selfTest } from './self-test.js'
+import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
 
 /** The database of one home. */
 export interface Store {
@@ -25,6 +25,8 @@ export interface Store {
   migrate(owner: string, migrations: readonly Migration[], inherits?: readonly Inherited[]): void
   /** To be called before the owner of a stream migrates, with what others inherit of it. */
   share(inherits: readonly Inherited[]): void
+  /** Transactions of these owners begin when `over` has resolved; a later call takes the place of this one. */
+  hold(owners: ReadonlySet<string>, over: Promise<void>): void
   /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
   know(stream: string, hashes: Readonly<Record<string, string>>): void
   /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
@@ -54,21 +56,30 @@ export interface StoreOptions {
   readonly engine?: EngineOptions | Promise<Engine>
 }
 
-/** Memory kept behind the image, so that the database grows without being copied; untouched pages cost nothing. */
-const RESERVE_BYTES = 128 * 1024 * 1024
+/**
+ * Memory kept behind an image, so that the database grows without being copied: as much as it has. V8 counts memory that is
+ * never touched as well: 128 MiB for a small database made it collect all garbage at each start.
+ */
+const reserveBehind = (size: number): number => Math.min(Math.max(size, 2 ** 24), 2 ** 27)
 /** A file of this size that does not begin as SQLite writes it is nothing that SQLite could read. */
 const LARGE = 64 * 1024 * 1024
-const DATABASE: WholeOptions = { reserve: RESERVE_BYTES, maxBytes: LARGE, begins: Buffer.from('SQLite format 3\0') }
+const DATABASE: WholeOptions = { reserve: reserveBehind, maxBytes: LARGE, begins: Buffer.from('SQLite format 3\0') }
 const WAL: WholeOptions = { maxBytes: LARGE, begins: Buffer.of(0x37, 0x7f, 0x06) }
 const SMALL: WholeOptions = { maxBytes: LARGE / 1024 }
 
 /** Room for an empty database. */
 const SEED_BYTES = 8192
 
-/** Loads SQLite and tests it. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
+/** Builds that were tested in this process: what the test proves is true of every instance of the same code. */
+const proven = new WeakMap<SqlitePin, Promise<void>>()
+
+/** Loads SQLite and tests it, once a process. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   const engine = await loadEngine(options)
-  await selfTest(engine)
+  const { pin = SQLITE_PIN } = options ?? {}
+  const test = proven.get(pin) ?? selfTest(engine)
+  proven.set(pin, test)
+  await test
   return engine
 }
 
@@ -198,6 +209,7 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
     failed: mirror.failed,
     migrate: (owner, list, inherits) => migrations.migrate(owner, list, inherits),
     share: inherits => migrations.share(inherits),
+    hold: (owners, over) => core.hold(owners, over),
     know: (stream, hashes) => migrations.know(stream, hashes),
     forget: owner => migrations.forget(owner),
     status: () => ({

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Inherited, Migration, MigrationStream, SqlValue } from '../contract/db.js'
+import type { Inherited, Migration, MigrationStream, SqlValue } from '../contract/storage.js'
 import type { Core } from './db.js'
 import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
@@ -11,11 +11,12 @@ const MIGRATION_TABLE =
   '(owner TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (owner, id))'
 
 const SCHEMA = `
-  SELECT type || ' ' || name AS key, type, name, tbl_name AS "table", rootpage AS root, sql,
-    (SELECT group_concat(i.name || ' ' || i.type || ' ' || i."notnull") || ',' FROM pragma_table_info(s.name) AS i) AS columns,
-    (SELECT group_concat(f."table") FROM pragma_foreign_key_list(s.name) AS f) AS parents
-  FROM main.sqlite_schema AS s
-  UNION ALL SELECT 'temporary ' || name, type, name, tbl_name, 0, sql, '', '' FROM temp.sqlite_schema`
+  SELECT type || ' ' || name, type, name, tbl_name, rootpage, sql FROM main.sqlite_schema
+  UNION ALL SELECT 'temporary ' || name, type, name, tbl_name, 0, sql FROM temp.sqlite_schema`
+
+const DETAILS = `
+  SELECT (SELECT group_concat(name || ' ' || type || ' ' || "notnull") || ',' FROM pragma_table_info(?1)),
+    (SELECT group_concat("table") FROM pragma_foreign_key_list(?1))`
 
 type Thing = Readonly<Record<'key' | 'type' | 'name' | 'table', string> & Record<'root' | 'sql', SqlValue>> &
   Readonly<Record<'columns' | 'parents', string | null>>
@@ -27,6 +28,8 @@ export class Migrations {
   readonly #own = new Map<string, readonly Migration[]>()
   /** Hashes of migrations that are inherited, by stream and id. */
   readonly #shared = new Map<string, Map<string, string>>()
+  /** The schema as it was read last, by key. */
+  #known = new Map<string, Thing>()
 
   constructor(
     readonly db: SqliteDatabase,
@@ -114,19 +117,23 @@ export class Migrations {
       ...migrations.map(({ id, sql }) => [id, sha256(sql)] as const),
     ])
     const applied = new Map(this.#applied(stream))
+    const texts = new Set(applied.values())
+    const isThere = ({ id, sql }: Migration) => applied.has(id) || texts.has(sha256(sql))
+    const known = new Set(hashes.values())
     for (const [id, hash] of applied) {
-      if (hashes.get(id) === hash || this.#isForeign(stream, id, hash)) continue
+      // One that had another id once does the same.
+      if (hashes.get(id) === hash || (!hashes.has(id) && known.has(hash)) || this.#isForeign(stream, id, hash)) continue
       const message = `the database has migration ${id} of ${stream}, which ${hashes.has(id) ? 'reads differently' : 'is unknown'} here`
       const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
       throw new StoreError('schema_ahead', message, hint)
     }
-    const missing = migrations.find(({ id }) => !applied.has(id))
+    const missing = migrations.find(migration => !isThere(migration))
     const { stalled } = this.core.mirror
     if (missing !== undefined && stalled !== undefined)
       throw diskFull(`migration ${missing.id} of ${stream} is still to be applied`, stalled)
     if (hashes.size > 0) this.#versions.set(stream, hashes.size)
     if (migrations.length > 0) this.#register(stream)
-    for (const migration of migrations) if (!applied.has(migration.id)) this.#applyOne(stream, migration, prefixes)
+    for (const migration of migrations) if (!isThere(migration)) this.#applyOne(stream, migration, prefixes)
   }
 
   /**
@@ -191,13 +198,30 @@ export class Migrations {
     }
   }
 
+  /** Details are asked for only of what is new or reads differently: they depend on its own text, and asking takes the most time. */
   #schema(): Thing[] {
-    const prepared = this.core.statements.prepare(SCHEMA)
-    return prepared.rows([]).map(row => prepared.object(row) as Thing)
+    const things = this.#rows(SCHEMA).map(([key, type, name = '', table, root, sql]) => {
+      const known = this.#known.get(`${key}`)
+      if (known?.sql === sql && known?.root === root) return known as Thing
+      const [columns, parents] = this.#rows(DETAILS, [name])[0] ?? []
+      return { key, type, name, table, root, sql, columns, parents } as Thing
+    })
+    this.#known = new Map(things.map(thing => [thing.key, thing]))
+    return things
   }
 
+  /** Without the judgement that statements of others get: a migration would have it made anew each time. */
   #rows(sql: string, params: SqlValue[] = []): SqlValue[][] {
-    return this.core.statements.prepare(sql).rows(params)
+    const statement = this.db.prepare(sql)
+    try {
+      const rows: SqlValue[][] = []
+      for (statement.bind(params); statement.step(); ) rows.push(statement.get(null))
+      return rows
+    } catch (error) {
+      throw sqlError(error, sql)
+    } finally {
+      statement.free()
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Room } from '../contract/disk.js'
-import { turn } from '../turn.js'
+import { turn } from '../clock.js'
+import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'

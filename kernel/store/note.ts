@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { Room } from '../contract/disk.js'
+import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { noReserve, writeAll } from './room.js'
 

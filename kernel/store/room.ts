@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.js'
-import type { Awaitable } from '../contract/awaitable.js'
-import type { Room } from '../contract/disk.js'
+import type { Awaitable } from '../contract/basics.js'
+import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { errnoOf, reasonOf, StoreError } from './error.js'
 

@@ -1,4 +1,4 @@
-import type { SqlValue } from '../contract/db.js'
+import type { SqlValue } from '../contract/storage.js'
 import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 

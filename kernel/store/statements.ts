@@ -1,4 +1,4 @@
-import type { Row, SqlValue } from '../contract/db.js'
+import type { Row, SqlValue } from '../contract/storage.js'
 import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
 import { explain, type Verdict } from './statement-check.js'
 

@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { systemClock, VirtualClock } from '../../kernel/clock.js'
-import { iso } from '../../kernel/contract/clock.js'
+import { systemClock } from '../../kernel/clock.js'
+import { iso } from '../../kernel/contract/basics.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { typescript } from '../harness/run-typescript.js'
 
 test('the system clock never fires early, and in time order', async () => {

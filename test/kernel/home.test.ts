@@ -68,6 +68,7 @@ test('a home that holds no data starts', async () => {
   await writeFile(path.join(home, 'svc.db'), '')
   await writeFile(path.join(home, 'agents', 'a.md'), 'x')
   const host = await boot({ home, plugins })
+  assert.is((await host.request('GET', '/api/status')).status, 200)
   await host.close()
   await rm(home, { recursive: true })
 })

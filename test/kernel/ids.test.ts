@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Ids } from '../../kernel/contract/ids.js'
-import { seededIds, systemIds } from '../../kernel/ids.js'
+import type { Ids } from '../../kernel/contract/basics.js'
+import { systemIds } from '../../kernel/ids.js'
+import { seededIds } from '../../testing/seeded-ids.js'
 
 const uuid4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 

@@ -39,7 +39,7 @@ function call(
 
 async function listening(): Promise<{ kernel: Kernel; home: string; socketPath: string; port: number }> {
   const home = await temporaryFolder('listen')
-  await writeFile(path.join(home, 'config.json'), '{ "http": { "port": 0 } }')
+  await writeFile(path.join(home, 'config.json'), '{ "http": { "port": 0, "trust_own_user": true } }')
   const kernel = await createKernel({ home, plugins: withBase([things]), listen: ['socket', 'tcp'] })
   const tcp = kernel.host.listeners().find(l => l.door === 'tcp')
   return { kernel, home, socketPath: path.join(home, 'daemon.sock'), port: tcp?.door === 'tcp' ? tcp.port : 0 }

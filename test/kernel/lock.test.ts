@@ -233,6 +233,7 @@ test('a copied home has a lock of its own', async () => {
   const lock = await acquireLock(home, clock)
   copyFileSync(join(home, 'daemon.lock'), join(copy, 'daemon.lock'))
   const other = await acquireLock(copy, clock)
+  assert.is.not(other, lock)
   await other.release()
   await lock.release()
 })

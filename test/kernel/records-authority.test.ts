@@ -57,7 +57,7 @@ test('grants and the largest scope limit what is written; none is everything for
 })
 
 test('owner and source are stamped anew by every write; only daemon actors name an owner', async () => {
-  const { host, kernel, put } = await garden()
+  const { host, kernel, snapshots, put } = await garden()
   const stamped = () => {
     const record = kernel.records.get('leaf', 'a')
     return `${record?.owner.kind}/${record?.owner.id} ${record?.source.kind}/${record?.source.id}`
@@ -72,21 +72,21 @@ test('owner and source are stamped anew by every write; only daemon actors name 
   await put(desk, leaf('a'))
   assert.is(stamped(), 'operator/desk daemon/system')
   await kernel.db.tx(t => {
-    kernel.records.activateSource(t, extension('ivy').source, 'n1')
+    snapshots.activate(t, extension('ivy').source, 'n1')
     const stranger = { ...extension('ivy'), owner: { kind: 'daemon', id: 'x' } }
-    kernel.records.applySnapshot(t, stranger, { sourceVersion: 1, records: [leaf('b')] })
+    snapshots.apply(t, stranger, { sourceVersion: 1, records: [leaf('b')] })
   })
   assert.equal(kernel.records.get('leaf', 'b')?.owner, { kind: 'extension', id: 'ivy' })
   await host.close()
 })
 
 test('an extension reads what comes from it, within its grants; the limit counts what it may read', async () => {
-  const { host, kernel, put } = await garden()
+  const { host, kernel, snapshots, put } = await garden()
   await put(operator, leaf('a'))
   const ivy = extension('ivy')
   await kernel.db.tx(t => {
-    kernel.records.activateSource(t, ivy.source, 'n1')
-    kernel.records.applySnapshot(t, ivy, {
+    snapshots.activate(t, ivy.source, 'n1')
+    snapshots.apply(t, ivy, {
       sourceVersion: 1,
       records: [
         leaf('b'),
@@ -175,7 +175,7 @@ test('the checks of a write come in their order, each with its status', async ()
 test('what is done in one transaction is done together or not at all, and makes one pass', async () => {
   const passes: string[][] = []
   let strict = true
-  const { host, kernel, put } = await garden({
+  const { host, kernel, snapshots, put } = await garden({
     reconcilers: [
       {
         kind: { name: 'leaf' } as never,
@@ -199,8 +199,8 @@ test('what is done in one transaction is done together or not at all, and makes 
     kernel.db.tx(t => {
       kernel.records.put(t, operator, leaf('a'))
       kernel.records.delete(t, operator, { kind: 'leaf', id: 'old' })
-      kernel.records.activateSource(t, ivy.source, 'n1')
-      kernel.records.applySnapshot(t, ivy, { sourceVersion: 1, records: [leaf('b'), leaf('c'), leaf('d')] })
+      snapshots.activate(t, ivy.source, 'n1')
+      snapshots.apply(t, ivy, { sourceVersion: 1, records: [leaf('b'), leaf('c'), leaf('d')] })
       kernel.records.put(t, operator, leaf('e'))
     })
   const events = async () =>
@@ -225,7 +225,7 @@ test('what is done in one transaction is done together or not at all, and makes 
 })
 
 test('a list in pages is what this actor may read one by one, and costs what the page costs', async () => {
-  const { host, kernel, put } = await garden()
+  const { host, kernel, snapshots, put } = await garden()
   const scopes = [everywhere, { kind: 'user' }, ws('ws_1'), ws('ws_2')] as const
   const records = Array.from({ length: 48 }, (_, n) => ({
     kind: n % 3 === 0 ? 'raw.kind' : n % 3 === 1 ? 'leaf' : 'branch',
@@ -234,11 +234,9 @@ test('a list in pages is what this actor may read one by one, and costs what the
     spec: n % 3 === 2 ? { leaves: [] } : { text: 'x' },
   }))
   const ivy = extension('ivy')
-  await kernel.db.tx(t => kernel.records.activateSource(t, ivy.source, 'n1'))
+  await kernel.db.tx(t => snapshots.activate(t, ivy.source, 'n1'))
   const global = records.filter(({ scope }) => scope.kind !== 'user')
-  await kernel.db.tx(t =>
-    kernel.records.applySnapshot(t, ivy, { sourceVersion: 1, records: global.filter((_, n) => n % 2 === 0) }),
-  )
+  await kernel.db.tx(t => snapshots.apply(t, ivy, { sourceVersion: 1, records: global.filter((_, n) => n % 2 === 0) }))
   for (const record of records) if (!kernel.records.get(record.kind, record.id)) await put(operator, record)
   const actors: Partial<Actor>[] = [
     {},

@@ -2,9 +2,11 @@
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { seededIds, VirtualClock } from '../../kernel/index.js'
-import { type Actor, operator, pluginActor, type Snapshot } from '../../kernel/plugin.js'
+import { type Actor, operator, pluginActor } from '../../kernel/plugin.js'
 import { systemDisk } from '../../kernel/store/disk.js'
+import type { Snapshot } from '../../plugins/extensions/subprocess/snapshots.js'
+import { seededIds } from '../../testing/seeded-ids.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { Dice, forSeeds } from './fixtures/dice.js'
 import { extension, type Garden, garden, outcomeOf } from './fixtures/keeper.js'
@@ -165,22 +167,22 @@ async function play(seed: number): Promise<void> {
       const wishes = Array.from({ length: dice.upTo(4) }, () => ({ ...wish(), ...(scope ? { scope } : {}) }))
       const sourceVersion = (model.sources.get(actor.source.id)?.version ?? 0) + dice.of([0, 1, 1, 1, 5])
       const snapshot: Snapshot = { sourceVersion, records: wishes.map(written) }
-      const { db, records } = scene.kernel
+      const { db } = scene.kernel
       return [
-        await outcomeOf(db.tx(t => records.applySnapshot(t, actor, snapshot))),
+        await outcomeOf(db.tx(t => scene.snapshots.apply(t, actor, snapshot))),
         model.snapshot(actor, sourceVersion, wishes, clock.now()),
       ]
     },
     activate: async () => {
       const { source, nonce = '' } = dice.of(ACTORS.slice(3))
       if (model.sources.get(source.id)?.nonce !== nonce) model.sources.set(source.id, { nonce, version: 0 })
-      return [await outcomeOf(scene.kernel.db.tx(t => scene.kernel.records.activateSource(t, source, nonce))), 'done']
+      return [await outcomeOf(scene.kernel.db.tx(t => scene.snapshots.activate(t, source, nonce))), 'done']
     },
     reset: async () => {
       const { source } = dice.of(ACTORS.slice(3))
       model.sources.delete(source.id)
       for (const [key, record] of model.records) if (record.source === source.id) model.records.delete(key)
-      return [await outcomeOf(scene.kernel.db.tx(t => scene.kernel.records.resetSource(t, operator, source))), 'done']
+      return [await outcomeOf(scene.kernel.db.tx(t => scene.snapshots.reset(t, operator, source))), 'done']
     },
     restart: async () => {
       await scene.host.close()

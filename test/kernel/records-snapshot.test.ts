@@ -1,19 +1,24 @@
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../kernel/index.js'
-import { type Actor, Fault, operator, type Snapshot } from '../../kernel/plugin.js'
+import { type Actor, Fault, operator } from '../../kernel/plugin.js'
+import type { Snapshot } from '../../plugins/extensions/subprocess/snapshots.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { everywhere, extension, type Garden, garden, leaf, outcomeOf } from './fixtures/keeper.js'
 
 const ivy = extension('ivy')
 const ws = (id: string) => ({ kind: 'workspace', id }) as const
 
-const activate = ({ kernel }: Garden, actor: Actor = ivy) =>
-  kernel.db.tx(t => kernel.records.activateSource(t, actor.source, actor.nonce ?? ''))
+const activate = ({ kernel, snapshots }: Garden, actor: Actor = ivy) =>
+  kernel.db.tx(t => snapshots.activate(t, actor.source, actor.nonce ?? ''))
 
-const publish = ({ kernel }: Garden, sourceVersion: number, records: Snapshot['records'], actor: Actor = ivy) =>
-  kernel.db.tx(t => kernel.records.applySnapshot(t, actor, { sourceVersion, records }))
+const publish = (
+  { kernel, snapshots }: Garden,
+  sourceVersion: number,
+  records: Snapshot['records'],
+  actor: Actor = ivy,
+) => kernel.db.tx(t => snapshots.apply(t, actor, { sourceVersion, records }))
 
 const stored = ({ kernel }: Garden) =>
   kernel.records.list({}).map(({ id, version, createdAt, updatedAt }) => ({ id, version, createdAt, updatedAt }))
@@ -64,7 +69,7 @@ test('a snapshot makes, changes, keeps and removes, and only what changed gets a
     'record.put leaf/c',
     'record.put leaf/d',
   ])
-  assert.equal(told[0]?.actor, { kind: 'extension', id: 'ivy' })
+  assert.equal(told[0]?.actor, { kind: 'extension', id: 'ivy', origin: 'extension' })
   // An equal spec with another scope is a change.
   assert.equal(await publish(scene, 6, [mark.c, leaf('d'), { ...mark.b, scope: { kind: 'user' } }]), {
     created: 0,
@@ -182,7 +187,7 @@ test('one process speaks for a source; its records and versions outlive a restar
   await activate(scene, oak)
   await publish(scene, 1, [leaf('o')], oak)
   await scene.put(operator, { kind: 'leaf', id: 'mine', scope: everywhere, spec: { text: 'x' } })
-  await scene.kernel.db.tx(t => scene.kernel.records.resetSource(t, operator, ivy.source))
+  await scene.kernel.db.tx(t => scene.snapshots.reset(t, operator, ivy.source))
   assert.equal(
     stored(scene).map(({ id }) => id),
     ['mine', 'o'],
@@ -204,7 +209,7 @@ test('a snapshot removes nothing of kinds that its actor was not granted, and so
   assert.equal(await publish(scene, 1, [leaf('a')], leaves), { created: 1, updated: 0, unchanged: 0, deleted: 0 })
   assert.equal(await publish(scene, 2, [], leaves), { created: 0, updated: 0, unchanged: 0, deleted: 1 })
   await publish(scene, 3, [leaf('b')], leaves)
-  await scene.kernel.db.tx(t => scene.kernel.records.resetSource(t, leaves, ivy.source))
+  await scene.kernel.db.tx(t => scene.snapshots.reset(t, leaves, ivy.source))
   assert.equal(
     stored(scene).map(({ id }) => id),
     ['kept'],

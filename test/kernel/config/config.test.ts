@@ -3,7 +3,14 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { definePlugin, type Plugin, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import {
+  definePlugin,
+  type Plugin,
+  type PluginKernel,
+  type Setting,
+  Settings,
+  surfaceOf,
+} from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'
 import { boot, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
@@ -214,6 +221,41 @@ test('closing ends the watch: nothing keeps the process, and a later change is n
   await writeFile(file, own({ size: 3 }))
   await quiet(300)
   assert.equal(told, [])
+  await rm(home, { recursive: true, force: true })
+})
+
+test('a tap on a setting is told of each value, its failure is its own, and it goes with its plugin', async () => {
+  const home = await temporaryFolder('config')
+  const file = path.join(home, 'config.json')
+  const told: number[] = []
+  const { tap } = surfaceOf<object>()
+  const plugin = definePlugin({ name: 'acme.sizes', version: '1.0.0', requires: { settings: Settings } }).surface({
+    settings: [size],
+    taps: [
+      tap(
+        Settings,
+        settings => settings.of(size),
+        () => value => {
+          told.push(value)
+          if (value === 13) throw new Error('not 13')
+        },
+      ),
+    ],
+  })
+  const host = await boot({ home, plugins: [plugin], listen: ['socket'] })
+  for (const value of [13, 4]) {
+    await writeFile(file, own({ size: value }))
+    await until(() => told.includes(value), `${value} is told`)
+  }
+  assert.equal(
+    host.kernel.host.faults().map(({ owner, where, error }) => [owner, where, error]),
+    [['acme.sizes', 'setting plugins.acme.sizes.size', 'not 13']],
+  )
+  const holds = () => host.kernel.host.plugins().find(({ name }) => name === 'acme.sizes')?.holds ?? []
+  assert.ok(holds().includes('setting plugins.acme.sizes.size'))
+  await host.kernel.host.reload({ ...plugin, version: '2' })
+  assert.is(holds().filter(label => label.startsWith('setting ')).length, 1)
+  await host.close()
   await rm(home, { recursive: true, force: true })
 })
 

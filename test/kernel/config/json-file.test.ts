@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, readlink, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -39,6 +39,20 @@ test('permissions and links stay, a leftover of a crash is no hindrance', () =>
     assert.is(await readFile(target, 'utf8'), 'new')
     assert.is((await stat(target)).mode & 0o777, 0o604)
     assert.equal((await readdir(folder)).sort(), ['link.json', 'target.json'])
+  }))
+
+test('a crash in the middle of a write leaves the text before it, also behind a link', () =>
+  inFolder(async folder => {
+    const name = path.join(folder, 'a.json')
+    await symlink('a.json', path.join(folder, 'link.json'))
+    for (const file of [textFile(name), textFile(path.join(folder, 'link.json'))]) {
+      await writeFile(name, 'old')
+      await rename(name, path.join(folder, '.a.json.taken'))
+      assert.is(await file.read(), 'old')
+      await writeFile(path.join(folder, '.a.json.taken'), 'older')
+      assert.is(await file.read(), 'old', 'the new one had its name already')
+      assert.equal((await readdir(folder)).sort(), ['a.json', 'link.json'])
+    }
   }))
 
 test('what cannot be read or written is told, and the next write is not held up', () =>

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Tx } from '../../../kernel/contract/db.js'
 import { Fault } from '../../../kernel/contract/errors.js'
+import type { Tx } from '../../../kernel/contract/storage.js'
 import { Gate, Guard, Notify, Pipeline, Registry } from '../../../kernel/hooks/index.js'
 import { ended, forever, scene } from './scene.js'
 

@@ -91,6 +91,16 @@ test('a tap can take a plugin out of a change: it fails with the text, the other
   await svc.close()
 })
 
+test('a plugin that taps what is no hook of the kernel fails, and says which', async () => {
+  for (const name of ['knwon', 'collect', 'quiesce', 'constructor']) {
+    const wrong = tapping('acme.wrong', { [name]: () => undefined } as KernelTaps<PluginKernel>)
+    const svc = await boot({ plugins: [daemon, resources, wrong] })
+    const state = svc.kernel.host.plugins().find(one => one.name === 'acme.wrong')?.state
+    assert.match(state?.status === 'failed' ? state.error : '', `taps ${name}, which is no hook of the kernel`)
+    await svc.close()
+  }
+})
+
 test('a reload that is refused by a check leaves what runs untouched', async () => {
   const seen: string[] = []
   const checking: KernelTaps<PluginKernel> = {

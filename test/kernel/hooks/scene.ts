@@ -1,6 +1,6 @@
-import { VirtualClock } from '../../../kernel/clock.js'
 import type { Report, Tapper } from '../../../kernel/contract/hook.js'
 import { OwnedScope } from '../../../kernel/scope.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 
 /** A clock, what was reported, and tappers; a tapper of the same name has a scope of its own, as after a reload. */
 export function scene() {

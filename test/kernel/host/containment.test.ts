@@ -1,11 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/clock.js'
+import { within } from '../../../kernel/clock.js'
 import { FaultLog } from '../../../kernel/host/fault-log.js'
-import { keepRunning } from '../../../kernel/host/service-loop.js'
 import { systemIds } from '../../../kernel/ids.js'
 import type { Plugin } from '../../../kernel/plugin.js'
-import { OwnedScope, within } from '../../../kernel/scope.js'
+import { OwnedScope } from '../../../kernel/scope.js'
+import { keepRunning } from '../../../plugins/services/keep-running.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { boot, whileTimePasses } from '../../harness/kernel.js'
 
 /** A loop on a virtual clock: what it is and what was reported. */

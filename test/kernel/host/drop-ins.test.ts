@@ -1,26 +1,29 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { DropIns } from '../../../kernel/plugin.js'
+import { DropIns, type DropInsApi, type PluginKernel } from '../../../kernel/plugin.js'
 import { bootBare as boot } from '../../harness/kernel.js'
 import { plain, refusal } from './scene.js'
 
 type Svc = Awaited<ReturnType<typeof boot>>
+const doorOf = (kernel: PluginKernel) =>
+  (kernel.needs as unknown as Record<string, DropInsApi>)[DropIns.id] as DropInsApi
 const states = (svc: Svc) =>
   Object.fromEntries(svc.kernel.host.plugins().map(({ name, version, state }) => [`${name} ${version}`, state.status]))
 
 /** A plugin that hands out its door. */
-function keeper(seen: { door?: DropIns }) {
+function keeper(seen: { door?: DropInsApi }) {
   return plain('keeper', {
+    requires: [DropIns.id],
     apply: kernel => {
-      seen.door = kernel.dropIns
+      seen.door = doorOf(kernel)
     },
   })
 }
 
 test('a plugin loads, replaces and removes drop-ins, and nothing else', async () => {
-  const seen: { door?: DropIns } = {}
+  const seen: { door?: DropInsApi } = {}
   const svc = await boot({ plugins: [keeper(seen), plain('base')], replace: ['acme.base'] })
-  const door = seen.door as DropIns
+  const door = seen.door as DropInsApi
   assert.equal(await door.put(plain('acme.one')), { status: 'active' })
   assert.equal(await door.put(plain('acme.one', { version: '2' })), { status: 'active' })
   await door.put(plain('acme.base', { replaces: 'base', version: '2', path: '/api/base' }))
@@ -36,9 +39,9 @@ test('a plugin loads, replaces and removes drop-ins, and nothing else', async ()
 })
 
 test('the tables of a plugin are purged when it is gone, and never those of one that runs or comes with the program', async () => {
-  const seen: { door?: DropIns } = {}
+  const seen: { door?: DropInsApi } = {}
   const svc = await boot({ plugins: [keeper(seen)] })
-  const door = seen.door as DropIns
+  const door = seen.door as DropInsApi
   const tables = [{ id: '1', sql: 'CREATE TABLE acme_one_thing (id TEXT)' }]
   const one = plain('acme.one')
   await door.put({ ...one, surface: { ...one.surface, tables } })
@@ -56,19 +59,20 @@ test('the tables of a plugin are purged when it is gone, and never those of one 
 test('a plugin that starts or ends is refused instead of waiting for itself', async () => {
   const said: string[] = []
   const starting = plain('acme.two', {
+    requires: [DropIns.id],
     apply: async kernel => {
-      said.push(await refusal(kernel.dropIns.put(plain('acme.three'))))
+      said.push(await refusal(doorOf(kernel).put(plain('acme.three'))))
       kernel.scope.defer('last word', async () => {
-        said.push(await refusal(kernel.dropIns.remove('acme.two')))
+        said.push(await refusal(doorOf(kernel).remove('acme.two')))
       })
     },
   })
-  const seen: { door?: DropIns } = {}
+  const seen: { door?: DropInsApi } = {}
   const early: string[] = []
   const eager = plain('eager', {
     requires: ['keeper@1'],
     apply: async () => {
-      early.push(await refusal((seen.door as DropIns).put(plain('acme.early'))))
+      early.push(await refusal((seen.door as DropInsApi).put(plain('acme.early'))))
     },
   })
   const svc = await boot({ plugins: [{ ...keeper(seen), provides: { id: 'keeper@1' } } as never, eager] })

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { type Actor, definePlugin, ok, operator, type PluginKernel, routeOf } from '../../../kernel/index.js'
+import { type Actor, definePlugin, ok, operator, type PluginKernel, Requests, routeOf } from '../../../kernel/index.js'
 import { ask, type Doors, openDoors } from './doors.js'
 
 const somebody: Actor = {
@@ -11,7 +11,8 @@ const somebody: Actor = {
   source: { kind: 'daemon', id: 'system' },
 }
 
-let kernel: PluginKernel
+const needs = { request: Requests }
+let kernel: PluginKernel<typeof needs>
 let doors: Doors
 /** Done within a request, with the header that it carries. */
 let meanwhile: (header: string | undefined) => Promise<unknown> = async () => undefined
@@ -20,9 +21,10 @@ const route = routeOf<unknown>()
 const plugin = definePlugin({
   name: 'guest',
   version: '1.0.0',
+  requires: needs,
   service: async () =>
     class {
-      constructor(own: PluginKernel) {
+      constructor(own: PluginKernel<typeof needs>) {
         kernel = own
       }
     },
@@ -46,7 +48,7 @@ test.before(async () => {
 })
 test.after(() => doors.close())
 
-const who = async (as: Actor) => JSON.parse((await kernel.request({ method: 'GET', url: '/api/who' }, as)).body)
+const who = async (as: Actor) => JSON.parse((await kernel.needs.request({ method: 'GET', url: '/api/who' }, as)).body)
 const direct = 'daemon-control daemon-control'
 
 test('a plugin asks on behalf of somebody, and of each at the same time', async () => {

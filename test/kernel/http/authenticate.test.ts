@@ -6,8 +6,11 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
 import { Admission } from '../../../kernel/http/admission.js'
+import { Entrance } from '../../../kernel/http/entrance.js'
 import { Generation, type GenerationContext } from '../../../kernel/http/generation.js'
+import type { TransportOptions } from '../../../kernel/http/transport.js'
 import {
   type Actor,
   createKernel,
@@ -19,8 +22,9 @@ import {
   type Plugin,
   type Route,
   routeOf,
-  VirtualClock,
 } from '../../../kernel/index.js'
+import { Redaction } from '../../../kernel/redaction.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, until } from './doors.js'
 
@@ -70,7 +74,7 @@ const keys = (version = '1.0.0', seen: string[] = []) =>
   )
 
 async function during(plugins: readonly Plugin[], work: (doors: Doors) => Promise<void>, http = {}): Promise<void> {
-  const doors = await openDoors(plugins, undefined, http)
+  const doors = await openDoors(plugins, undefined, { trust_own_user: false, ...http })
   try {
     await work(doors)
   } finally {
@@ -86,13 +90,15 @@ const answer = async (where: object, url: string, headers: Record<string, string
 test('a request that came through no door is refused', async () => {
   const clock = new VirtualClock()
   const bound = { owner: 'places', route: who('/api/who'), self: undefined }
-  const generation = await Generation.build([bound], {
+  const options = {
+    redact: new Redaction(),
     ids: { id: () => 'req_1' },
-    arrivalOf: () => undefined,
-    admission: new Admission(clock),
-    durable: async () => {},
-  } as unknown as GenerationContext)
-  const server = http.createServer((request, response) => generation.handle(request, response)).listen(0)
+    db: { durable: async () => {} },
+    hooks: kernelHooks(() => {}, clock),
+  }
+  const entrance = new Entrance(options as unknown as TransportOptions, new Admission(clock))
+  const { route } = await Generation.build([bound], { ...options, entrance } as unknown as GenerationContext)
+  const server = http.createServer(route).listen(0)
   await once(server, 'listening')
   const where = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
   const reply = await ask(where, '/api/who', { headers: { 'x-svc-acting': 'act_1' } })
@@ -100,14 +106,35 @@ test('a request that came through no door is refused', async () => {
   server.close()
 })
 
-test('without an authenticator the own user is known over TCP, and a page of the daemon is told apart', () =>
+test('without an authenticator nobody is known over TCP, and a refused caller is told what to send', () =>
   during([places], async ({ where, kernel }) => {
     assert.is(await answer(where.socket, '/api/who'), 'daemon-control uds')
-    assert.is(await answer(where.tcp, '/api/who'), 'daemon-control http')
-    assert.is(await answer(where.tcp, '/api/who', { 'sec-fetch-site': 'same-origin' }), 'daemon-control web')
+    assert.is(await answer(where.socket, '/api/who', { 'user-agent': 'svc/cli' }), 'daemon-control cli')
+    const refused = await ask(where.tcp, '/api/who')
+    assert.equal([refused.status, refused.body.code], [401, 'identity_required'])
+    assert.match(refused.body.details.next, 'Authorization: Bearer <token>')
+    assert.match(refused.body.details.next, 'svc auth token')
+    assert.is(await answer(where.tcp, '/api/who', { 'user-agent': 'svc/cli' }), '401 identity_required')
+    assert.is(await answer(where.tcp, '/api/anybody'), 'anonymous http')
     const injected = await kernel.inject({ method: 'GET', url: '/api/who' })
     assert.equal(JSON.parse(injected.body), { id: 'daemon-control', origin: 'uds' })
   }))
+
+for (const http of [{ trust_own_user: true }, { require_token: false }])
+  test(`with ${JSON.stringify(http)} a local caller is the operator, unless it speaks for another`, () =>
+    during(
+      [places, keys()],
+      async ({ where }) => {
+        assert.is(await answer(where.tcp, '/api/who'), 'daemon-control http')
+        assert.is(await answer(where.tcp, '/api/who', { 'sec-fetch-site': 'same-origin' }), 'daemon-control web')
+        assert.is(await answer(where.tcp, '/api/who', { 'x-key': 'ada' }), 'ada 1.0.0 http')
+        assert.is(await answer(where.tcp, '/api/who', { 'x-key': 'bad' }), '401 key_unknown')
+        for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
+          assert.is(await answer(where.tcp, '/api/who', { [header]: '192.0.2.7' }), '401 identity_required', header)
+        assert.is(await answer(where.tcp, '/api/who', { host: 'hooks.example' }), '401 identity_required')
+      },
+      { ...http, allowed_hosts: ['hooks.example'] },
+    ))
 
 test('an authenticator says who asks over TCP; whom it does not know is refused, and so is everybody when it fails', async () => {
   const seen: string[] = []
@@ -182,7 +209,7 @@ test('while an authenticator is replaced nobody is taken for the own user: reque
     await reload
     assert.equal(await Promise.all(waiting), ['401 identity_required', 'ada 6 http'])
     await kernel.host.unload('keys')
-    assert.is(await answer(where.tcp, '/api/who'), 'daemon-control http')
+    assert.is(await answer(where.tcp, '/api/who'), '401 identity_required')
   }))
 
 test('an authenticator that goes while it is asked leaves nobody to be taken for the own user', async () => {
@@ -230,7 +257,7 @@ test('with an authenticator others can reach the daemon, and the user id of a pe
     [[places, keys()], ''],
     [[places, keys()], 'keys'],
   ] as const) {
-    const http = { host: '0.0.0.0', authenticator, allowed_hosts: ['box.example'] }
+    const http = { host: '0.0.0.0', authenticator, allowed_hosts: ['box.example'], plaintext: true }
     await during(
       plugins,
       async ({ where }) => {
@@ -248,7 +275,7 @@ test('with an authenticator others can reach the daemon, and the user id of a pe
       await kernel.host.unload('keys')
       assert.is(await answer(where.tcp, '/api/who', { host: 'box.example' }), '401 identity_required')
     },
-    { host: '0.0.0.0', allowed_hosts: ['box.example'] },
+    { host: '0.0.0.0', allowed_hosts: ['box.example'], plaintext: true },
   )
 })
 
@@ -323,7 +350,7 @@ test('hosts that the configuration allows are answered for, live; the own user i
       assert.is(await get('/api/anybody', { host: 'hooks.example.evil.example' }), '421 misdirected')
       // What forwards requests runs as the own user, as a rule.
       assert.is(await get('/api/who', { host: 'hooks.example' }), '401 identity_required')
-      assert.is(await get('/api/who', { host: `localhost:${port}` }), 'daemon-control http')
+      assert.is(await get('/api/who', { host: `localhost:${port}` }), '401 identity_required')
       const from = (origin: string, host = 'hooks.example') => get('/api/anybody', { host, origin })
       assert.is(await from('https://hooks.example'), 'anonymous http')
       assert.is(await from('https://other.example:8443'), '403 cross_site')
@@ -358,6 +385,7 @@ test('another site leads a browser to a page that says so, and to nothing else',
       const posted = await ask(where.tcp, '/api/page', { method: 'POST', headers: navigation })
       assert.is(posted.status, 403)
     },
+    { trust_own_user: true },
   ))
 
 test('a name that no host can have stops the start', async () => {

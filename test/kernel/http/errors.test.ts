@@ -173,7 +173,9 @@ test('trust goes by the door: who asks is the same everywhere, and no header cha
     'x-http-method-override': 'DELETE',
   }
   const socket = (await ask(doors.where.socket, '/api/actor', { headers })).body
-  const tcp = (await ask(doors.where.tcp, '/api/actor', { headers })).body
+  // A proxy that names somebody else is not taken for the own user.
+  assert.is((await ask(doors.where.tcp, '/api/actor', { headers })).body.code, 'identity_required')
+  const tcp = (await ask(doors.where.tcp, '/api/actor')).body
   const inject = JSON.parse((await doors.kernel.inject({ method: 'GET', url: '/api/actor', headers })).body)
   assert.equal(socket.actor, {
     kind: 'daemon',

@@ -2,8 +2,9 @@ import http from 'node:http'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import type { BoundRoute } from '../../../kernel/contract/bound.js'
-import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
+import { type BoundRoute, Collected } from '../../../kernel/contract/bound.js'
+import type { Report } from '../../../kernel/contract/hook.js'
+import { kernelHooks, kernelTapper } from '../../../kernel/hooks/kernel-hooks.js'
 import { attachTransport } from '../../../kernel/http/stages.js'
 import { Transport } from '../../../kernel/http/transport.js'
 import {
@@ -15,10 +16,12 @@ import {
   type RouteRequest,
   routeOf,
   systemIds,
-  VirtualClock,
 } from '../../../kernel/index.js'
 import { token } from '../../../kernel/plugin.js'
+import { Redaction } from '../../../kernel/redaction.js'
 import { OwnedScope } from '../../../kernel/scope.js'
+import { checkReply } from '../../../plugins/reply-checks/checks.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { ask, openDoors, pause, until } from './doors.js'
 
 type Asked = RouteRequest<string, undefined, undefined>
@@ -72,26 +75,26 @@ function bench(first: readonly BoundRoute[]) {
   const clock = new VirtualClock()
   const faults: string[] = []
   const state = { routes: first, generations: 0 }
-  const hooks = kernelHooks(({ owner, hook, error }) => faults.push(`${owner} ${hook}: ${error}`), clock)
+  const report: Report = ({ owner, hook, error }) => faults.push(`${owner} ${hook}: ${error}`)
+  const hooks = kernelHooks(report, clock)
+  const scope = new OwnedScope('kernel', clock)
+  hooks.collect.for(Collected.routes.registry).tap(kernelTapper(scope), () => {
+    state.generations++
+    return state.routes
+  })
+  hooks.reply.tap(kernelTapper(scope), () => [checkReply])
   const transport = new Transport({
     clock,
     hooks,
-    allowedHosts: () => [],
-    authenticator: '',
+    redact: new Redaction(),
+    report,
     ids: systemIds(),
-    routes: () => {
-      state.generations++
-      return state.routes
-    },
-    durable: async () => {},
-    unrouted: () => [],
-    full: async () => undefined,
-    failed: (owner, where, error) => faults.push(`${owner} ${where}: ${error}`),
-    checkReplies: true,
-    maxStreams: () => 10,
+    db: { durable: async () => {} },
+    disk: { refusal: async () => undefined },
+    config: { get: setting => setting.default },
     warn() {},
   })
-  attachTransport(transport, hooks, new OwnedScope('kernel', clock))
+  attachTransport(transport, hooks, scope)
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }
 
@@ -227,7 +230,8 @@ test('a drain waits for the handlers of its plugin alone; after its time their s
 test('under load, one plugin replaced hundreds of times fails no request of others, and its own are answered by a living version', async () => {
   const doors = await openDoors([versioned('steady', '1'), versioned('other', '1'), versioned('moving', '0')])
   const { host } = doors.kernel
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 12 })
+  // As many as callers: the server closes one that is idle for some seconds, which may be the moment in which it is used again.
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 6 })
   const seen = { steady: 0, other: 0, moving: 0 }
   const wrong: string[] = []
   let on = true
@@ -243,7 +247,9 @@ test('under load, one plugin replaced hundreds of times fails no request of othe
     }
   }
   const loads = (['steady', 'other', 'moving', 'steady', 'other', 'moving'] as const).map(load)
-  for (let round = 0; round < 25; round++) {
+  const enough = () => seen.steady > 10 && seen.other > 10 && seen.moving > 3
+  // How many requests come between two replacements depends on the machine.
+  for (let round = 0; round < 25 || (round < 200 && !enough()); round++) {
     const versions = Array.from({ length: 10 }, (_, i) => versioned('moving', String(current + i + 1)))
     await Promise.all(versions.map(version => host.reload(version)))
     current += 10
@@ -252,8 +258,8 @@ test('under load, one plugin replaced hundreds of times fails no request of othe
   await Promise.all(loads)
   agent.destroy()
   assert.equal(wrong, [])
-  assert.ok(seen.steady > 10 && seen.other > 10 && seen.moving > 3, JSON.stringify(seen))
-  assert.equal((await ask(doors.where.tcp, '/api/moving')).body, { version: '250' })
+  assert.ok(enough(), JSON.stringify(seen))
+  assert.equal((await ask(doors.where.tcp, '/api/moving')).body, { version: String(current) })
   await host.unload('moving')
   assert.is((await ask(doors.where.tcp, '/api/moving')).status, 404)
   assert.equal(doors.kernel.host.faults(), [])

@@ -353,6 +353,6 @@ test('connections are bounded; that some were closed is told once, and again aft
   await listener.close(Promise.resolve())
 })
 
-test('an end', async () => doors.close())
+test.after(() => doors.close())
 
 test.run()

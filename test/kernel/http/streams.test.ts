@@ -3,15 +3,8 @@ import net from 'node:net'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import {
-  defineErrors,
-  definePlugin,
-  type Frame,
-  type Plugin,
-  routeOf,
-  streamed,
-  VirtualClock,
-} from '../../../kernel/index.js'
+import { defineErrors, definePlugin, type Frame, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { type Doors, openDoors, pause, until } from './doors.js'
 
 const Errors = defineErrors({ source_gone: { status: 404, message: 'the source is gone' } })

@@ -1,12 +1,14 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
 import { Alarm, type AlarmWork } from '../../../kernel/kit/alarm.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 
 const MINUTE = 60_000
 
 /** An alarm that runs; `fired` has the times, from the start on, and the keys. */
-function scene(options: { batch?: number; setBack?: (ms: number) => void; fails?: number } = {}) {
+function scene(
+  options: { batch?: number; setBack?: (ms: number, clock: VirtualClock) => unknown; fails?: number } = {},
+) {
   const clock = new VirtualClock()
   const start = clock.now()
   const alarm = new Alarm(clock, {
@@ -22,7 +24,7 @@ function scene(options: { batch?: number; setBack?: (ms: number) => void; fails?
       if (left-- > 0) throw new Error('no')
     },
     failed: (error, keys) => failed.push(`${(error as Error).message} ${keys}`),
-    ...(options.setBack ? { setBack: async ms => options.setBack?.(ms) } : {}),
+    ...(options.setBack ? { setBack: async ms => void (await options.setBack?.(ms, clock)) } : {}),
   }
   const stop = new AbortController()
   const done = alarm.run(stop.signal, work)
@@ -102,6 +104,27 @@ test('a clock that is set forward is noticed within a minute', async () => {
     fired.map(([, key]) => key),
     ['a'],
   )
+  await end()
+})
+
+test('what is set anew when the clock was set back fires on time, however long setting it took', async () => {
+  let release = () => {}
+  const { clock, start, alarm, fired, end } = scene({
+    setBack: () =>
+      new Promise<void>(resolve => {
+        release = resolve
+      }),
+  })
+  alarm.set('a', start + 2 * MINUTE)
+  await clock.advance(1000)
+  clock.jump(-2 * MINUTE)
+  await clock.advance(MINUTE)
+  const due = clock.now() + 30_000
+  await clock.advance(10_000)
+  alarm.set('a', due)
+  release()
+  await clock.advance(20_000)
+  assert.equal(fired, [[due - start, 'a']])
   await end()
 })
 

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { seededIds } from '../../../kernel/index.js'
 import { DueHeap } from '../../../kernel/kit/due-heap.js'
+import { seededIds } from '../../../testing/seeded-ids.js'
 
 test('the heap gives what a sorted list gives, whatever is set, moved and deleted', () => {
   const ids = seededIds(7)

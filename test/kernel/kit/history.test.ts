@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { seededIds } from '../../../kernel/index.js'
 import { History } from '../../../kernel/kit/history.js'
+import { seededIds } from '../../../testing/seeded-ids.js'
 import { tables } from './table-scene.js'
 
 interface Entry {

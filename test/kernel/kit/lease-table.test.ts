@@ -1,7 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Fault, seededIds, type Tx, VirtualClock } from '../../../kernel/index.js'
+import { Fault, type Tx } from '../../../kernel/index.js'
 import { LeaseTable } from '../../../kernel/kit/lease-table.js'
+import { seededIds } from '../../../testing/seeded-ids.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { tables } from './table-scene.js'
 

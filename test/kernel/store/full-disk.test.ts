@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Room } from '../../../kernel/contract/disk.js'
+import type { Room } from '../../../kernel/contract/storage.js'
 import { openStore } from '../../../kernel/store/index.js'
 import { codeOf, inFolder, openAt, rowsById, smallDisk, writeThree } from './harness.js'
 

@@ -34,6 +34,31 @@ test('migrations run once, in order, and are reported with their digest', () =>
     await again.close()
   }))
 
+test('the version before goes on with a home whose only new migrations have no number in front, and the new one after it', () =>
+  inFolder(async folder => {
+    const column = { id: 'price', sql: 'ALTER TABLE shop_item ADD COLUMN price' }
+    for (const added of [[column], [], [column]]) {
+      const store = await openAt(folder)
+      store.migrate('shop', [first, second, ...added])
+      await store.db.bind({ name: 'shop', tables: 'shop' }).tx(t => t.run("INSERT INTO shop_item (name) VALUES ('a')"))
+      await store.close()
+    }
+    const store = await openAt(folder)
+    assert.is(store.db.all('SELECT price FROM shop_item').length, 3)
+    await store.close()
+  }))
+
+test('a migration that had a number once, and has none now, is not applied again', () =>
+  inFolder(async folder => {
+    const sql = 'ALTER TABLE shop_item ADD COLUMN price'
+    for (const id of ['3', 'price']) {
+      const store = await openAt(folder)
+      store.migrate('shop', [first, second, { id, sql }])
+      assert.equal(store.db.all('SELECT price FROM shop_item'), [])
+      await store.close()
+    }
+  }))
+
 test('an unknown or changed migration is schema_ahead, and nothing is applied', () =>
   withStore(async store => {
     store.migrate('shop', [first, second])
@@ -121,6 +146,7 @@ for (const id of ['acme-001', '2']) {
       again.migrate('shop', [first, foreign])
       again.forget('acme.shop')
       again.migrate('shop', [first])
+      assert.equal(again.db.all('SELECT a FROM shop_acme'), [{ a: 1 }])
       await again.close()
     }))
 }

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Db } from '../../../kernel/contract/db.js'
+import type { Db } from '../../../kernel/contract/storage.js'
 import { StoreError } from '../../../kernel/store/error.js'
 import { codeOf, inFolder, openAt, withStore } from './harness.js'
 

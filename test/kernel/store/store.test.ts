@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Tx } from '../../../kernel/contract/db.js'
+import type { Tx } from '../../../kernel/contract/storage.js'
 import { codeOf, inFolder, openAt, rowsById, watchedDisk, withStore, writeThree } from './harness.js'
 
 test('a transaction returns its result, is seen at once and is there after a restart', () =>

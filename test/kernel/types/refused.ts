@@ -97,25 +97,28 @@ kernel.needs.workers
 // @ts-expect-error TS18048 an optional need, used as if it were there
 kernel.needs.other.current.count
 
-// @ts-expect-error TS2345 a tap that takes something else
-kernel.tap(kernel.needs.things.heard, (name: number) => name)
-
 export const taps = [
   tap(
     Things,
     service => service.heard,
-    // @ts-expect-error TS2322 the same on a surface
+    // @ts-expect-error TS2322 a tap that takes something else
     () => (name: number) => name,
+  ),
+  tap(
+    Things,
+    () => kernel.hooks.gate<[]>('may'),
+    // @ts-expect-error TS2322 a gate that says no by a text
+    () => async () => 'no',
+  ),
+  tap(
+    Things,
+    () => kernel.hooks.gate<[]>('may'),
+    () => async (): Promise<Fault | undefined> => undefined,
   ),
 ]
 
 // @ts-expect-error TS2322 a contribution that the registry does not hold
 export const contribution = contribute(Numbers, () => [{ n: 'one' }])
-
-// @ts-expect-error TS2322 a gate that says no by a text
-kernel.tap(kernel.hooks.gate<[]>('may'), async () => 'no')
-
-export const fits = kernel.tap(kernel.hooks.gate<[]>('may'), async (): Promise<Fault | undefined> => undefined)
 
 export const needs = definePlugin({
   name: 'needs',

@@ -1,10 +1,37 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, faultOf, KernelErrors } from '../contract/errors.js'
-import { isSchema, type Route } from '../contract/route.js'
-import { bytesHeaders } from './bytes-reply.js'
-import type { GenerationContext } from './generation.js'
+import { type BytesReply, isSchema, type Route } from '../contract/route.js'
+import { HttpErrors } from './errors.js'
+import type { TransportOptions } from './transport.js'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
+
+type Headers = Readonly<Record<string, string>>
+
+/** A page of the daemon is of the same site as its API: unless a route says otherwise it runs no script and asks for nothing. */
+const HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+/** Content type of a reply that is not JSON. */
+export const typeOf = ({ types: [first = '*/*'] }: BytesReply, headers: Headers = {}): string =>
+  Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? first
+
+/** Headers of a reply that is not JSON, those that its handler gives before those that it has by itself. */
+export const bytesHeaders = (declared: BytesReply, headers: Headers = {}) => ({
+  ...HEADERS,
+  ...headers,
+  'content-type': typeOf(declared, headers),
+})
+
+/** Resolves when all that is read is on the disk. A full one keeps nothing back: what is ahead of it, nobody was told is done. */
+export async function durableToRead({ db }: Pick<TransportOptions, 'db'>): Promise<void> {
+  await db.durable().catch(error => {
+    if (error.code !== 'disk_full') throw error
+  })
+}
 
 /** The error body of all routes. */
 export function errorBody(fault: Fault) {
@@ -12,13 +39,19 @@ export function errorBody(fault: Fault) {
   return { error: fault.message, code: fault.code, ...(Object.keys(details).length > 0 ? { details } : {}) }
 }
 
+/** Answers with a fault where no route is. */
+export function writeFault(response: ServerResponse, fault: Fault, headers = {}): void {
+  if (fault.retryAfter !== undefined) response.setHeader('retry-after', fault.retryAfter)
+  response.writeHead(fault.status, { 'content-type': JSON_TYPE, ...headers }).end(JSON.stringify(errorBody(fault)))
+}
+
 /** What Fastify refuses by itself, in our words: its own may repeat what was sent. */
 const REFUSALS: Readonly<Record<string, () => Fault>> = {
   FST_ERR_BAD_URL: () => KernelErrors.invalid_request('the path is not validly percent-encoded'),
   FST_ERR_CTP_BODY_TOO_LARGE: () => KernelErrors.payload_too_large(),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => KernelErrors.unsupported_media_type(),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => HttpErrors.unsupported_media_type(),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => KernelErrors.invalid_request('the body is not as long as Content-Length'),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => KernelErrors.malformed_json(),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => HttpErrors.malformed_json(),
 }
 
 /** The fault for anything that a route, a guard or Fastify throws. */
@@ -35,18 +68,18 @@ export async function sendFault(
   fault: Fault,
   request: FastifyRequest,
   reply: FastifyReply,
-  context: GenerationContext,
+  options: Pick<TransportOptions, 'db' | 'redact' | 'report'>,
 ) {
   const bound = request.arrival?.bound
   const owner = bound?.owner ?? 'kernel'
-  const where = `${request.method} ${bound?.route.path}`
-  if (fault.status >= 500 && fault.cause !== undefined) context.failed(owner, where, fault.cause)
+  const failed = (error: unknown) => options.report({ owner, hook: `${request.method} ${bound?.route.path}`, error })
+  if (fault.status >= 500 && fault.cause !== undefined) failed(fault.cause)
   // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
-  await context.durable(true).catch(() => {})
+  await durableToRead(options).catch(() => {})
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
   // Who is at the other end of the next connection is looked up anew.
   if (fault.code === 'unauthorized_peer') reply.header('connection', 'close')
-  const { headers, payload } = wordsOf(fault, bound?.route.faults, error => context.failed(owner, where, error))
+  const { headers, payload } = wordsOf(options.redact.fault(fault), bound?.route.faults, failed)
   return reply.code(fault.status).headers(headers).send(payload)
 }
 

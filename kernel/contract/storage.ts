@@ -1,3 +1,5 @@
+import type { Fault } from './errors.js'
+
 /** A value of a column or a parameter. Integers come back as numbers, beyond 2^53 as bigint. A bigint is bound as text. */
 export type SqlValue = string | number | bigint | Uint8Array | null
 
@@ -80,4 +82,46 @@ export interface StoreStatus {
   /** Why nothing is written now: the disk is full, and what was kept for this is spent. */
   readonly stalled?: string
   readonly streams: MigrationStream[]
+}
+
+/** What a write that finds the disk full does; kernel/store/README.md, "A full disk". */
+export interface Room {
+  /**
+   * Frees so many bytes and some more of what is kept for this moment; false when nothing is left. Synchronous, so that
+   * the write which follows at once gets them and not whoever fills the disk.
+   */
+  spend(bytes: number): boolean
+  /** Resolves when another try is worth it. */
+  again(): Promise<void>
+}
+
+/** Free space for writing; kernel/store/README.md, "A full disk". */
+export interface DiskRoom {
+  /** False while space is short, as it was seen last. */
+  readonly writable: boolean
+  /** Bytes that are free now; Infinity where the system does not tell. */
+  look(): Promise<number>
+  /** 507 `disk_full` while space is short. To be asked before new work or a new write; what frees or stops goes on. */
+  refusal(): Promise<Fault | undefined>
+  /** Of the reserve, what files beside the catalog may spend. */
+  readonly room: Room
+}
+
+/** Watches the free space of a home and keeps some of it for what has to go on. */
+export interface DiskKeeper extends DiskRoom {
+  /** Of the reserve, what the database may spend. */
+  readonly catalog: Room
+  /** Looks for the first time, before the store needs room, and from then on; the home is locked. */
+  start(): Promise<void>
+  /** Told whenever writing goes on after it had stopped. */
+  onHealed(told: () => void): void
+  close(): Promise<void>
+}
+
+/** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
+export interface TextFile {
+  /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
+  read(): Promise<string | undefined>
+  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `disk_full`, `file_unwritable` */
+  write(text: string): Promise<void>
 }

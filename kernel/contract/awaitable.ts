@@ -1,2 +1,0 @@
-/** A value or its promise. */
-export type Awaitable<T> = T | Promise<T>

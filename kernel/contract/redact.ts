@@ -1,0 +1,50 @@
+import type { Contribution } from './hook.js'
+
+/** How a value is hidden. */
+export interface SecretOptions {
+  /** Shown in its place, `[redacted:name]`; without one that is `[redacted]`. */
+  readonly name?: string
+  /** Also a value of 4 to 7 bytes, whatever ordinary text it occurs in. */
+  readonly short?: boolean
+}
+
+/** Where the values of a {@link SecretSource} are hidden; to be called again when one is a secret no more. */
+export type SecretSink = (value: string, options?: SecretOptions) => () => void
+
+/** Values that come and go, `SecretSet` of `svc/kit` for one. */
+export interface SecretSource {
+  /**
+   * Hands the sink every value there is now, and later ones before anything else learns them, until the returned function is
+   * called.
+   */
+  follow(sink: SecretSink): () => void
+}
+
+/** Does the replacing for the whole daemon: a plugin's, by the hook `redact`. */
+export interface Redactor extends Redact {
+  /** The sources that there are now, whenever others came or went. */
+  follow(sources: readonly Contribution<SecretSource>[]): void
+}
+
+/** Replaces registered values in what leaves the daemon. While there are none, everything is handed back as it came. */
+export interface Redact {
+  /** At most `max` characters of a text. It is cut afterwards, for half a value is not found. */
+  text(text: string, max?: number): string
+  /**
+   * The strings of plain data, at any depth; the same object where nothing changed. Keys stay, and so do members that programs
+   * read: `id`, `*_id`, `kind`, `type`, `status`, `state`, `code`, `level`, unless `kept` decides otherwise.
+   */
+  value<T>(value: T, kept?: (name: string) => boolean): T
+  /** For a text that comes in pieces: values that are split between them are found. */
+  stream(): RedactedStream
+}
+
+/** One text that comes in pieces. */
+export interface RedactedStream {
+  /** What can be told by now: all but the longest end that a value may begin with. */
+  push(piece: string): string
+  /** What was held back. The next piece begins another text. */
+  end(): string
+  /** Characters that are held back. */
+  readonly held: number
+}

@@ -1,0 +1,65 @@
+import type { Values } from './config/values.js'
+import { Collected } from './contract/bound.js'
+import { given } from './contract/kernel-tokens.js'
+import type { PluginKernel } from './contract/plugin-kernel.js'
+import type { Door } from './contract/route.js'
+import type { FaultLog } from './host/fault-log.js'
+import type { Host as PluginHost } from './host/host.js'
+import type { Transport } from './http/transport.js'
+import type { Redaction } from './redaction.js'
+import type { Store } from './store/index.js'
+
+/** Constants of a kernel, for as long as it runs. */
+interface Facts {
+  readonly version: string
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  /** Why no drop-in runs; absent when they do. */
+  readonly safeMode?: string
+  readonly pid: number
+  /** Replies are to be checked against their schema: tests and development. */
+  readonly checkReplies: boolean
+  readonly userHome: string
+  /** Those that are opened when the boot is over; none in a program that injects its requests. */
+  readonly doors: readonly Exclude<Door, 'inject'>[]
+}
+
+interface Sources {
+  /** Made after those who look at it. */
+  readonly host: () => PluginHost
+  readonly transport: Transport
+  readonly faults: FaultLog
+  readonly redact: Redaction
+  readonly collect: PluginKernel['collect']
+  readonly store: Store
+  readonly values: Values
+}
+
+/** What plugins may know of the host they run in. */
+export function hostView(facts: Facts, { host, transport, faults, redact, collect, store, values }: Sources) {
+  return {
+    ...facts,
+    // Why a plugin failed is a text of somebody; all else is read by programs.
+    plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
+    listeners: () => transport.listeners(),
+    tcp: () => transport.tcpState(),
+    /** Open event streams by plugin. */
+    streams: () => transport.streams.counts(),
+    settings: () => collect(Collected.settings),
+    commands: () => collect(Collected.commands),
+    /** Different ones, the latest last; of each plugin at most 50. */
+    faults: () => redact.value(faults.list(), name => name !== 'error'),
+    /** Names in `plugins.disabled` and `plugins.replace` that no plugin has. */
+    unknownPlugins: () => host().slots.unknown(),
+    store: () => store.status(),
+    /** Moves the log of the store into its database; resolves when that is on the disk. */
+    checkpoint: () => store.checkpoint(),
+    /** What of the configuration file is not in force, and why. */
+    config: () => values.state(),
+  }
+}
+
+export type HostView = ReturnType<typeof hostView>
+
+/** The host that plugins run in, and what can be said of it. */
+export const Host = given<HostView>('kernel.host@1')

@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { KernelSettings } from '../config/index.js'
+import type { BoundRoute } from '../contract/bound.js'
+import { Fault, KernelErrors } from '../contract/errors.js'
+import { type Actor, anonymous } from '../contract/record.js'
+import type { Admission, Call } from './admission.js'
+import { HttpErrors } from './errors.js'
+import { headRefusal, isLoopback, isOwnHost, requestRefusal, type Site, tcpRefusal, wasForwarded } from './guards.js'
+import type { Handler } from './listeners.js'
+import { writeFault } from './reply.js'
+import { Arrival, arrivalOf, operatorAt } from './request.js'
+import type { TransportOptions } from './transport.js'
+
+/** Names the actor of an injected request; what comes through a listener is never looked at for it. */
+export const ACTING = 'x-svc-acting'
+/** Waited at by requests over TCP while the plugin that authenticates them is away; no plugin can be named so. */
+export const AUTHENTICATOR = '(authenticator)'
+/** Who calls a public route and is known to nobody. */
+const PUBLIC: Actor = { ...anonymous, origin: 'http' }
+
+type Done = (refused?: Error) => void
+type Route = (request: IncomingMessage, response: ServerResponse) => void
+
+/** What stands between the doors and the routes: who asks, what is refused by looking at it, who has to wait. */
+export class Entrance {
+  /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
+  readonly acting = new Map<string, Actor | undefined>()
+  /** Everybody on this machine is the operator over TCP. */
+  isOpen = false
+  /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */
+  site: Site
+  /** The generation of routes that is current now; none before the first and behind the last. */
+  route: Route | undefined
+
+  constructor(
+    private readonly options: TransportOptions,
+    private readonly admission: Admission,
+  ) {
+    this.site = {
+      host: 'localhost',
+      port: 0,
+      tls: false,
+      allowed: () => options.config.get(KernelSettings.allowedHosts),
+    }
+  }
+
+  readonly handle: Handler = (...request) => this.handleAs(undefined, ...request)
+
+  /** Serves a request of a listener that is one actor's. */
+  handleAs(as: Actor | undefined, ...[door, request, response, upgrade]: Parameters<Handler>): void {
+    new Arrival(request, door, upgrade, as)
+    this.#serve(request, response)
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    if (this.route) this.route(request, response)
+    else writeFault(response, KernelErrors.shutting_down(undefined, { retryAfter: 1 }))
+  }
+
+  /** Whether a Host header over TCP names this machine, and nobody else can reach it. */
+  isLocal(host = ''): boolean {
+    return isLoopback(this.site.host) && isOwnHost(host, this.site)
+  }
+
+  /**
+   * What stands before a route, or before what no route matches: the door, who asks, the guards, and then the plugin's own door,
+   * where requests are counted. Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
+   */
+  before(bound?: BoundRoute): onRequestHookHandler {
+    const { hooks } = this.options
+    return (request, reply, done) => {
+      const { raw } = request
+      const arrival = arrivalOf(raw) ?? this.#injected(raw)
+      if (!arrival) return done(KernelErrors.identity_required('this request came through no door of the daemon'))
+      arrival.id = request.id
+      arrival.bound = bound
+      request.arrival = arrival
+      this.#watch(arrival, reply.raw)
+      const cut = headRefusal(raw)
+      if (cut) return done(cut)
+      if (arrival.door === 'tcp' && this.#waits(AUTHENTICATOR, request, reply, done)) return
+      this.#identify(arrival, (unauthorized, known) => {
+        const refused = unauthorized ?? this.#refusal(arrival)
+        if (refused) return done(refused)
+        const actor = known ?? (bound?.route.public ? PUBLIC : undefined)
+        if (actor) arrival.identify(actor)
+        const unknown = actor ? undefined : KernelErrors.identity_required()
+        // Also for somebody unknown: the route that may come can be a public one.
+        if (!bound) this.#routeLater(arrival, reply, late => done(unknown ?? late))
+        else if (unknown) done(unknown)
+        else if (!this.#waits(bound.owner, request, reply, done)) {
+          request.call = this.#enter(bound.owner, arrival.actor, reply.raw)
+          if (hooks.admit.size === 0) done()
+          else hooks.admit.askNow([arrival, bound.route], done)
+        }
+      })
+    }
+  }
+
+  /** The Unix socket and `inject` are the operator's, whatever plugins say. Over TCP they say who it is. */
+  #identify(arrival: Arrival, done: (refused?: Fault, actor?: Actor) => unknown): unknown {
+    const { door, headers, id } = arrival
+    const { authenticate } = this.options.hooks
+    if (door !== 'tcp') {
+      const origin = headers['user-agent']?.startsWith('svc/') ? 'cli' : 'uds'
+      return done(undefined, arrival.as ?? operatorAt(origin, id))
+    }
+    if (authenticate.size === 0) return this.#identifyLocal(arrival, done)
+    authenticate.askNow([arrival], answer => {
+      if (answer instanceof Fault) done(answer)
+      else if (answer) done(undefined, answer)
+      else this.#identifyLocal(arrival, done)
+    })
+  }
+
+  /** Whom no token makes known, another plugin may vouch for, if they call from this machine: public routes need nobody to. */
+  #identifyLocal(arrival: Arrival, done: (refused?: Fault, actor?: Actor) => unknown): unknown {
+    const { headers, id, request, bound } = arrival
+    const { vouch } = this.options.hooks
+    if (!this.isLocal(headers.host) || wasForwarded(headers)) return done()
+    if (this.isOpen)
+      return done(undefined, operatorAt(headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http', id))
+    if (vouch.size === 0) return done()
+    vouch.askNow([arrival, request.socket], answer => {
+      if (!(answer instanceof Fault)) done(undefined, answer)
+      else done(bound?.route.public ? undefined : answer)
+    })
+  }
+
+  #refusal({ door, request, bound }: Arrival): Fault | undefined {
+    const { navigation, body } = bound?.route ?? {}
+    return (door === 'tcp' ? tcpRefusal(request, this.site, navigation) : undefined) ?? requestRefusal(request, body)
+  }
+
+  /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
+  #injected(request: IncomingMessage): Arrival | undefined {
+    const key = String(request.headers[ACTING])
+    return this.acting.has(key) ? new Arrival(request, 'inject', undefined, this.acting.get(key)) : undefined
+  }
+
+  /** Lets a request in, until its handler is done or its caller is gone. */
+  #enter(owner: string, actor: Actor, response: ServerResponse): Call {
+    const call = this.admission.enter(owner, actor)
+    response.once('close', () => {
+      // After the reply nobody is left to be told.
+      if (!response.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
+      call.leave()
+    })
+    return call
+  }
+
+  /** While the plugin is being replaced the request waits, and is then routed anew. */
+  #waits(owner: string, { raw }: FastifyRequest, reply: FastifyReply, done: Done): boolean {
+    if (!this.admission.mustWait(owner)) return false
+    this.admission.wait(owner, reply.raw).then(
+      () => this.#again(raw, reply),
+      (late: Error) => done(owner === AUTHENTICATOR ? nobodyToAsk() : late),
+    )
+    return true
+  }
+
+  #again(request: IncomingMessage, reply: FastifyReply): void {
+    reply.hijack()
+    this.#serve(request, reply.raw)
+  }
+
+  /** A plugin may know of a route that is not there yet. It is asked before the body is read, and once at most. */
+  #routeLater(arrival: Arrival, reply: FastifyReply, done: Done): void {
+    const { unrouted } = this.options.hooks
+    const [path = ''] = arrival.url.split('?')
+    const tell = (answer: Fault | true | undefined) => {
+      if (answer !== true) return done(answer)
+      arrival.isRoutedAgain = true
+      this.#again(arrival.request, reply)
+    }
+    if (arrival.isRoutedAgain) done()
+    else unrouted.askNow([path], tell)
+  }
+
+  /** Tells of the request when it is over, to those who want to know. */
+  #watch(arrival: Arrival, response: ServerResponse): void {
+    const { hooks, clock } = this.options
+    if (arrival.isWatched || hooks.replied.size === 0) return
+    arrival.isWatched = true
+    const began = clock.monotonic()
+    const over = arrival.upgrade ? arrival.request.socket : response
+    over.once('close', () => hooks.replied.call(arrival.exchange(response, clock.monotonic() - began)))
+  }
+}
+
+const nobodyToAsk = () =>
+  HttpErrors.reloading('the plugin that says who asks over TCP does not run now; try again, or use the Unix socket', {
+    retryAfter: 1,
+    next: 'svc plugin list',
+  })

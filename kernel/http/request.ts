@@ -1,0 +1,232 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable, Transform } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import * as v from 'valibot'
+import type { BoundRoute } from '../contract/bound.js'
+import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { Exchange, Identified } from '../contract/kernel-hooks.js'
+import { type Actor, operator, type Party } from '../contract/record.js'
+import { type Door, isSchema, type Route } from '../contract/route.js'
+import { issueText } from '../issue-text.js'
+import { HttpErrors } from './errors.js'
+import type { Upgrade } from './listeners.js'
+
+/** Levels of nesting that what walks over a value can take. */
+const JSON_DEPTH = 100
+
+/** The operator, at one of the kernel's own doors; `uds` also for what is injected on nobody's behalf. */
+export function operatorAt(origin: 'cli' | 'uds' | 'http' | 'web', cause: string): Actor {
+  const { kind, id, owner, source } = operator
+  return { kind, id, owner, source, origin, cause }
+}
+
+/** Under which a request has its arrival: a symbol that only this file has, so nothing that is sent can stand there. */
+const mark = Symbol('arrival')
+type Marked = IncomingMessage & { [mark]?: Arrival }
+
+/** Undefined for a request that came through no door. */
+export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (request as Marked)[mark]
+
+/** A request on its way through a door; what is found out about it stays with it when it is routed again. */
+export class Arrival implements Identified {
+  id = ''
+  #actor: Actor | undefined
+  /** The route that it is for. */
+  bound: BoundRoute | undefined
+  /** Those who hear of its end have been found. */
+  isWatched = false
+  /** A plugin said that its route is there by now. */
+  isRoutedAgain = false
+  readonly method: string
+  /** Path and query. */
+  readonly url: string
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly door: Door,
+    /** Of a request for a WebSocket; undefined for any other. */
+    readonly upgrade?: Upgrade,
+    /** Who makes it, where the door says so. */
+    readonly as?: Actor,
+  ) {
+    ;(request as Marked)[mark] = this
+    this.method = request.method ?? ''
+    this.url = request.url ?? ''
+  }
+
+  /** Who makes the request, once that is known. */
+  get actor(): Actor {
+    if (!this.#actor) throw new TypeError('nobody has said who makes this request')
+    return this.#actor
+  }
+
+  identify(actor: Actor): void {
+    this.#actor = actor.cause === this.id ? actor : { ...actor, cause: this.id }
+  }
+
+  actFor(onBehalfOf: Party): void {
+    this.#actor = { ...this.actor, onBehalfOf }
+  }
+
+  /** Calls the handler of its route. */
+  call = <T>(handle: () => T): T => handle()
+
+  callBy(caller: Arrival['call']): void {
+    this.call = caller
+  }
+
+  get headers(): IncomingMessage['headers'] {
+    return this.request.headers
+  }
+
+  get connection(): object | undefined {
+    return this.door === 'inject' ? undefined : this.request.socket
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.request.socket.remoteAddress
+  }
+
+  /** What is told of it when it is over. */
+  exchange({ headersSent, statusCode }: ServerResponse, milliseconds: number): Exchange {
+    const { id, door, method, url, headers, remoteAddress, bound } = this
+    return {
+      id,
+      door,
+      method,
+      url,
+      headers,
+      remoteAddress,
+      milliseconds,
+      ...(bound ? { path: bound.route.path, owner: bound.owner } : {}),
+      ...(this.#actor ? { actor: this.#actor } : {}),
+      // The response of a WebSocket is taken from it before it sends anything.
+      ...(headersSent || statusCode === 101 ? { status: statusCode } : {}),
+    }
+  }
+}
+
+/** How the bodies of a route come in; what is not bytes, nothing included, is read as JSON. */
+export const bodyOf = ({ body }: Route): keyof typeof parsers => (body && !isSchema(body) ? body.as : 'json')
+
+/** Sets how bodies are read below this scope. */
+export function readBodies(app: FastifyInstance, as: keyof typeof parsers): void {
+  app.removeAllContentTypeParsers()
+  parsers[as](app)
+}
+
+/** What is refused is not repeated. */
+const parsers = {
+  /** An empty one is `undefined`. */
+  json(app: FastifyInstance): void {
+    const strict = app.getDefaultJsonParser('error', 'error')
+    app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+      if (!isUtf8(bytes)) return done(HttpErrors.malformed_json('the body is not valid UTF-8'))
+      const text = bytes.toString()
+      if (/^\s*$/.test(text)) return done(null, undefined)
+      strict(request, text, (error, value) => {
+        const deep = !error && isDeeper(value, JSON_DEPTH)
+        done(deep ? HttpErrors.malformed_json(`the body is nested deeper than ${JSON_DEPTH} levels`) : error, value)
+      })
+    })
+  },
+  raw(app: FastifyInstance): void {
+    app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, bytes, done) => done(null, bytes))
+  },
+  stream(app: FastifyInstance): void {
+    app.addContentTypeParser('*', (request, _, done) => {
+      const limit = request.routeOptions.bodyLimit
+      const tooLarge = Number(request.headers['content-length'] ?? 0) > limit
+      done(tooLarge ? KernelErrors.payload_too_large() : null, tooLarge ? undefined : limited(request.raw, limit))
+    })
+  },
+}
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some(member => isDeeper(member, levels - 1)))
+
+/** A body as it arrives, no faster than it is read. It fails when more than `limit` bytes come, or when the caller hangs up. */
+function limited(request: IncomingMessage, limit: number): Readable {
+  let left = limit
+  const body = new Transform({
+    transform(bytes: Buffer, _, done) {
+      left -= bytes.length
+      done(left < 0 ? KernelErrors.payload_too_large() : null, bytes)
+    },
+  })
+  // The handler may not look at it any more.
+  body.on('error', () => {})
+  request.once('close', () => {
+    if (!request.readableEnded) body.destroy(KernelErrors.unavailable('the caller hung up'))
+  })
+  return request.pipe(body)
+}
+
+/** What a handler gets of what was sent. */
+interface Decoded {
+  readonly query: unknown
+  readonly body: unknown
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** Decodes what is sent to a route; made once for it. Of a repeated header the first counts. Throws the refusal. */
+export function decoderOf(route: Route): (request: FastifyRequest) => Decoded {
+  const query = queryDecoder(route)
+  const body = bodyDecoder(route)
+  const names = Object.keys(route.headers ?? {}).map(name => name.toLowerCase())
+  return request => ({
+    query: query(request.query),
+    body: body(request.body),
+    headers: Object.fromEntries(names.map(name => [name, [request.headers[name]].flat()[0]])),
+  })
+}
+
+/** Parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
+function queryDecoder(route: Route): (query: unknown) => unknown {
+  const schema = route.query
+  const known = schema && 'entries' in schema ? Object.keys(schema.entries as object) : undefined
+  const others = known ? `known are ${known.join(', ')}` : 'this route takes none'
+  return query => {
+    const unknown = schema && !known ? undefined : Object.keys(query as object).find(name => !known?.includes(name))
+    if (unknown !== undefined) throw refusal(route, 'query', { [unknown]: `unknown parameter; ${others}` })
+    return schema && decode(route, 'query', schema, query)
+  }
+}
+
+/** `undefined` for a route without a body. Bytes stay what they are. */
+function bodyDecoder(route: Route): (body: unknown) => unknown {
+  const schema = route.body
+  if (!schema) return () => undefined
+  if (!isSchema(schema)) return body => body ?? (schema.as === 'raw' ? Buffer.alloc(0) : Readable.from([]))
+  const malformed = (text: string) => refusal({ ...route, invalid: 400 }, 'body', { body: text })
+  return body => {
+    if (body === undefined && route.bodyOptional) return undefined
+    if (body === undefined) throw malformed('missing; send JSON with content-type application/json')
+    // For the schema of an object an array would do, as one without members.
+    if ('entries' in schema && Array.isArray(body)) throw malformed('an object is expected, not an array')
+    return decode(route, 'body', schema, body)
+  }
+}
+
+function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, value: unknown): unknown {
+  const decoded = v.safeParse(schema, value)
+  if (decoded.success) return decoded.output
+  const details: Record<string, string> = {}
+  for (const issue of decoded.issues.slice(0, 20)) details[v.getDotPath(issue) ?? part] ??= issueText(issue)
+  const isMalformed = part === 'body' && decoded.issues.some(cannotBeDecoded)
+  throw refusal(isMalformed ? { ...route, invalid: 400 } : route, part, details)
+}
+
+/** A body that is no object, or has a member that nobody knows: 400 everywhere, also where wrong values are 422. */
+const cannotBeDecoded = (issue: v.BaseIssue<unknown>) =>
+  issue.type === 'strict_object' && (issue.expected === 'never' || issue.path === undefined)
+
+function refusal(route: Route, part: 'query' | 'body', details: Record<string, string>): Fault {
+  const [[path, text] = [part, 'invalid']] = Object.entries(details)
+  const make = part === 'query' ? KernelErrors.invalid_query : KernelErrors.invalid_request
+  const fault = make(`${part}: ${path}: ${text}`, { details })
+  return route.invalid === 422 ? HttpErrors.unprocessable(fault.message, { details }) : fault
+}

@@ -1,0 +1,71 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  type DiskRoom,
+  DiskSpace,
+  DropIns,
+  Faults,
+  Files,
+  Host,
+  type HostView,
+  type PluginKernel,
+  Requests,
+} from '../../../kernel/plugin.js'
+import { bootBare as boot } from '../../harness/kernel.js'
+import { plain } from './scene.js'
+
+const all = [Host, DropIns, Requests, Files, DiskSpace, Faults]
+
+test('what the kernel provides is handed to who requires it, from the first plugin on, and to nobody else', async () => {
+  const seen: Record<string, PluginKernel> = {}
+  const keep = (kernel: PluginKernel) => {
+    seen[kernel.name] = kernel
+  }
+  const svc = await boot({
+    plugins: [
+      plain('asks', { requires: all.map(({ id }) => id), apply: keep }),
+      plain('may', { maybe: [Host.id], apply: keep }),
+      plain('none', { apply: keep }),
+    ],
+  })
+  const needs = seen.asks?.needs as unknown as Record<string, unknown>
+  assert.equal(
+    Object.keys(needs),
+    all.map(({ id }) => id),
+  )
+  assert.is((needs[Host.id] as HostView).plugins().length, 3)
+  assert.is((needs[DiskSpace.id] as DiskRoom).writable, true)
+  ;(needs[Faults.id] as (owner: string, where: string, error: unknown) => void)(
+    'acme.guest',
+    'there',
+    new Error('boom'),
+  )
+  assert.equal(
+    svc.kernel.host.faults().map(({ owner, where, error }) => [owner, where, error]),
+    [['acme.guest', 'there', 'boom']],
+  )
+  assert.is(
+    (seen.may as PluginKernel<{ [id: string]: { maybe: typeof Host } }>).needs[Host.id]?.current,
+    needs[Host.id],
+  )
+  assert.equal(seen.none?.needs, {})
+  for (const member of ['host', 'dropIns', 'request', 'file', 'disk', 'report'])
+    assert.not.ok(member in (seen.none as object), member)
+  await svc.close()
+})
+
+test('nobody takes the place of what the kernel provides, and what it does not provide is waited for', async () => {
+  const svc = await boot({
+    plugins: [plain('taker', { provides: Host.id }), plain('waits', { requires: ['kernel.nothing@1'] })],
+  })
+  assert.equal(
+    svc.kernel.host.plugins().map(({ name, state }) => [name, state]),
+    [
+      ['taker', { status: 'failed', error: 'kernel.host@1 is provided by the kernel already' }],
+      ['waits', { status: 'waiting', missing: ['waits', 'kernel.nothing@1'] }],
+    ],
+  )
+  await svc.close()
+})
+
+test.run()

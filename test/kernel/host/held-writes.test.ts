@@ -1,0 +1,131 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  definePlugin,
+  type Fault,
+  KernelErrors,
+  type Plugin,
+  type PluginKernel,
+  token,
+} from '../../../kernel/plugin.js'
+import { bootBare as boot } from '../../harness/kernel.js'
+import { refusal } from './scene.js'
+
+/** A plugin that writes records of no kind in particular, and what it is asked for at its start. */
+function writer(name: string, start: (put: (id: string) => Promise<unknown>) => unknown = () => {}, provides?: string) {
+  const made: { put: (id: string) => Promise<unknown> } = { put: async () => {} }
+  const plugin = definePlugin({
+    name,
+    version: '1',
+    ...(provides ? { provides: token<unknown>(provides) } : {}),
+    service: async () =>
+      class {
+        constructor(readonly kernel: PluginKernel) {
+          const { db, records, actor } = kernel
+          made.put = id => db.tx(t => records.put(t, actor, { kind: 'acme.note', id, scope: GLOBAL, spec: {} }))
+        }
+        async start() {
+          await start(made.put)
+        }
+      } as never,
+  }).surface({})
+  return { plugin, put: (id: string) => made.put(id) }
+}
+
+const GLOBAL = { kind: 'global' } as const
+
+interface Telling {
+  readonly version?: string
+  readonly requires?: string
+  readonly apply?: () => unknown
+}
+
+/** A plugin that has to hear of every record, and judges them. */
+function teller(told: string[], { version = '1', requires, apply = () => {} }: Telling = {}): Plugin {
+  return definePlugin({
+    name: 'teller',
+    version,
+    requires: requires ? { other: token<unknown>(requires) } : {},
+    service: async () =>
+      class {
+        async start() {
+          await apply()
+        }
+      } as never,
+  }).surface({
+    hooks: {
+      written: (_self: unknown, _t: unknown, { change: { after } }: { change: { after?: { id: string } } }) =>
+        void told.push(`${after?.id} by ${version}`),
+      write: {
+        '*': (_self: unknown, _t: unknown, { after }: { after?: { id: string } }): Fault | undefined =>
+          after?.id === 'bad' ? KernelErrors.forbidden('it is bad') : undefined,
+      },
+    },
+  } as never)
+}
+
+function gate() {
+  let open = () => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  return { open, opened }
+}
+
+test('what is written while a plugin is reloaded that taps writes waits for it, and is judged and told', async () => {
+  const told: string[] = []
+  const { plugin, put } = writer('writer')
+  const svc = await boot({ plugins: [plugin, teller(told)] })
+  const { open, opened } = gate()
+  const begun = gate()
+  const apply = () => {
+    begun.open()
+    return opened
+  }
+  const reloaded = svc.kernel.host.reload(teller(told, { version: '2', apply }))
+  await begun.opened
+  const settled: string[] = []
+  const good = put('good').then(() => settled.push('good'))
+  const bad = refusal(put('bad'))
+  await new Promise(resolve => setTimeout(resolve, 50))
+  assert.equal([settled, told], [[], []], 'it waits')
+  open()
+  await reloaded
+  await good
+  assert.match(await bad, /forbidden/)
+  assert.equal(told, ['good by 2'])
+  await svc.close()
+})
+
+test('when the new version does not start, the one that comes back hears of what waited', async () => {
+  const told: string[] = []
+  const { plugin, put } = writer('writer')
+  const svc = await boot({ plugins: [plugin, teller(told)] })
+  let written: Promise<unknown> | undefined
+  const apply = () => {
+    written = put('meanwhile')
+    throw new Error('boom')
+  }
+  assert.match(await refusal(svc.kernel.host.reload(teller(told, { version: '2', apply }))), /reload_failed/)
+  await written
+  assert.equal(told, ['meanwhile by 1'])
+  await svc.close()
+})
+
+test('nobody waits for one that does not come back, nor one who starts, or is required, in the same change', async () => {
+  const told: string[] = []
+  const required = writer('required', () => {}, 'other@1')
+  const apart = writer('apart')
+  const svc = await boot({ plugins: [required.plugin, apart.plugin, teller(told, { requires: 'other@1' })] })
+  const apply = () => required.put('needed')
+  await svc.kernel.host.reload(teller(told, { version: '2', requires: 'other@1', apply }))
+  assert.equal(told, [], 'the exchange itself waited for this one')
+  await apart.put('then')
+  assert.equal(told, ['then by 2'])
+  await svc.kernel.host.unload('teller')
+  await apart.put('afterwards')
+  assert.equal(told, ['then by 2'])
+  await svc.close()
+})
+
+test.run()
