@@ -1,6 +1,7 @@
 import { defineErrors } from '../../kernel/plugin.js'
 
 export { RateLimit, RateLimiter } from './rate-limit.js'
+export * from './resource-kind.js'
 
 export const ResourceErrors = defineErrors({
   write_rate_limited: {

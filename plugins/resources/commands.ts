@@ -27,6 +27,17 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
     spec,
     ...(options['expected-version'] === undefined ? {} : { expected_version: options['expected-version'] }),
   }
+  if (options.force !== true) {
+    const { health } = (await client.request('GET', '/api/status')) as {
+      health?: { reconcile?: { kinds?: readonly { kind: string; registered: boolean }[] } }
+    }
+    const kinds = health?.reconcile?.kinds?.filter(({ registered }) => registered).map(row => row.kind)
+    // A daemon that does not tell its kinds judges by itself.
+    if (kinds && !kinds.includes(kind)) {
+      const text = `no plugin has the kind ${JSON.stringify(kind)}: it would be stored and do nothing; there are ${kinds.join(', ')}`
+      fault('kind_unknown', text, `svc resource put ${kind} ${id} --file spec.json --force`)
+    }
+  }
   const path = `/api/resources/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`
   const reply = (await client.request('PUT', path, body)) as { record: { version: number } }
   if (out.json) out.value(reply)

@@ -6,7 +6,7 @@ import type { ListRecordsQuery } from '../../schemas/resources.js'
  * The filter of a query. Throws `invalid_filter` for half a pair, an incomplete scope, a
  * negative limit, and a kind that differs from that of the path.
  */
-export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilter {
+export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilter & { readonly kind?: string } {
   const { scope_kind, limit } = query
   const kind = text(query.kind)
   const scope_id = text(query.scope_id)

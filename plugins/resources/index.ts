@@ -1,4 +1,4 @@
-import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, recordToWire, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   DeleteRecordBody,
   ListRecordsQuery,
@@ -7,7 +7,9 @@ import {
   RecordReply,
 } from '../../schemas/resources.js'
 import { Daemon } from '../daemon/api.js'
+import { NativeTools } from '../tools/api.js'
 import { ResourceErrors } from './api.js'
+import { nativeTools } from './native-tools.js'
 import { OperatorWriteLimit } from './rate-limit.js'
 import type { ResourcesService } from './service.js'
 
@@ -22,6 +24,8 @@ export default definePlugin({
   requires: { daemon: Daemon },
   service: () => import('./service.js').then(module => module.ResourcesService),
 }).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
+  hooks: { written: (self, _, { change }) => self.texts.touch(change) },
   errors: [ResourceErrors],
   settings: [OperatorWriteLimit],
   commands: [
@@ -38,6 +42,7 @@ export default definePlugin({
         { name: 'scope-kind', type: 'text', summary: 'user, global (default) or workspace' },
         { name: 'scope-id', type: 'text', summary: 'workspace id; implies --scope-kind workspace' },
         { name: 'expected-version', type: 'integer', summary: 'current version of the record; left out for a new one' },
+        { name: 'force', type: 'boolean', summary: 'also when no plugin has that kind' },
       ],
       load: () => import('./commands.js'),
     },
@@ -47,7 +52,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/resources',
       area,
-      summary: 'Records, by kind and id',
+      summary: 'List records, by kind and id',
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
@@ -75,7 +80,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/resources/{kind}',
       area,
-      summary: 'Records of one kind',
+      summary: 'List records of one kind',
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
@@ -87,7 +92,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/resources/{kind}/{id}',
       area,
-      summary: 'One record',
+      summary: 'Show a record',
       invalid: 422,
       replies: { 200: RecordReply },
       errors: [403, 404, 422, 500],

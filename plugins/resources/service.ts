@@ -4,22 +4,18 @@ import {
   KernelErrors,
   KIND_NAME,
   type PluginKernel,
+  type RecordFilter,
   type RecordScope,
   recordToWire,
   type StoredRecord,
   turn,
 } from '../../kernel/plugin.js'
-import type {
-  DeleteRecordBody,
-  ListRecordsQuery,
-  ListRecordsReply,
-  PutRecordBody,
-  RecordReply,
-} from '../../schemas/resources.js'
+import type { DeleteRecordBody, ListRecordsQuery, ListRecordsReply, PutRecordBody } from '../../schemas/resources.js'
 import type { Daemon } from '../daemon/api.js'
 import { ResourceErrors } from './api.js'
 import { filterOf } from './filter.js'
 import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
+import { RecordTexts } from './texts.js'
 
 /**
  * Kinds whose lifecycle belongs to a service. They are refused also while its plugin is absent: a record written here now
@@ -29,12 +25,16 @@ const SERVICE_OWNED: readonly string[] = ['bundle.activation']
 
 /** Records that are read in one turn of the event loop. */
 const PAGE = 500
+/** Longest list that is sent as the texts that are kept; a longer one would only drive the others out. */
+const SHORT = 200
 
 /** The record routes: the kernel's record operations, one transaction per request. */
 export class ResourcesService {
+  readonly texts: RecordTexts
   readonly #limiter: RateLimiter
 
   constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+    this.texts = new RecordTexts(kernel.records)
     this.#limiter = new RateLimiter(kernel.config.get(OperatorWriteLimit), kernel.clock)
   }
 
@@ -53,10 +53,16 @@ export class ResourcesService {
     }
   }
 
-  /** Read page by page: a record that is written meanwhile is there as it was or as it is now, and never twice. */
-  async list(as: Actor, query: ListRecordsQuery, pathKind?: string): Promise<ListRecordsReply> {
-    const { limit: wanted = Number.POSITIVE_INFINITY, ...filter } = filterOf(query, pathKind)
-    if (filter.kind !== undefined) this.checkKind(filter.kind as string)
+  list(as: Actor, query: ListRecordsQuery, pathKind?: string) {
+    const filter = filterOf(query, pathKind)
+    const { kind, limit = Number.POSITIVE_INFINITY } = filter
+    if (kind !== undefined) this.checkKind(kind)
+    if (kind === undefined || limit > SHORT) return this.#pages(as, filter)
+    return { records: this.texts.list({ ...filter, kind, as }) }
+  }
+
+  /** Page by page: a record that is written meanwhile is there as it was or as it is now, and never twice. */
+  async #pages(as: Actor, { limit: wanted = Number.POSITIVE_INFINITY, ...filter }: RecordFilter) {
     const records: ListRecordsReply['records'] = []
     let after: RecordKey | undefined
     do {
@@ -69,13 +75,13 @@ export class ResourcesService {
     return { records }
   }
 
-  get(as: Actor, kind: string, id: string): RecordReply {
-    const record = this.kernel.records.get(kind, id, as)
+  get(as: Actor, kind: string, id: string) {
+    const [record] = this.texts.list({ kind, id, as })
     if (!record) {
       const next = `svc resource list ${kind}`
       throw KernelErrors.record_not_found(`there is no ${kind} record ${shown(id)}`, { next })
     }
-    return { record: recordToWire(record) }
+    return { record }
   }
 
   /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */

@@ -1,0 +1,296 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { shown } from '../../kernel/kit/text.js'
+import {
+  type Actor,
+  type ConfigFile,
+  type ConfigSource,
+  type ConfigState,
+  type ConfigText,
+  type Consumer,
+  canonicalJson,
+  type DiskSpace,
+  Fault,
+  type Faults,
+  type Host,
+  messageOf,
+  type PluginKernel,
+  type Setting,
+  type TextFile,
+} from '../../kernel/plugin.js'
+import {
+  type ConfigChange,
+  ConfigErrors,
+  type ConfigurationApi,
+  type ConfigWritten,
+  type ExplainedSetting,
+  type WriteOptions,
+} from './api.js'
+import { draftOf } from './draft.js'
+import { Follower } from './follower.js'
+import { InForce } from './in-force.js'
+import { explained, type Layer } from './layer.js'
+import { layersOf, type OverlaidLayers, resultOf } from './layers.js'
+import { Overlay } from './overlay.js'
+import { type SharedFile, sharedFile } from './save/shared-file.js'
+
+type Needs = {
+  readonly source: typeof ConfigFile
+  readonly report: typeof Faults
+  readonly disk: typeof DiskSpace
+  readonly host: typeof Host
+}
+
+interface Tap {
+  readonly entry: Setting
+  readonly overlay: string | undefined
+  readonly tell: (value: never) => void
+  /** What it was told, or could read, last. */
+  last: unknown
+}
+
+/** Explains and writes what the kernel reads, and puts overlays above it. */
+export class ConfigurationService {
+  readonly #source: ConfigSource
+  readonly #file: SharedFile
+  readonly #follower: Follower
+  readonly #overlays = new Map<string, Overlay>()
+  readonly #taps = new Set<Tap>()
+  #writer: Actor | undefined
+  /** How often what is in force has changed, from 1. */
+  #generation = 1
+  readonly #inForce: InForce
+
+  constructor(private readonly kernel: PluginKernel<Needs>) {
+    this.#source = kernel.needs.source
+    this.#follower = new Follower(this.#source, kernel.clock, kernel.scope, kernel.log)
+    kernel.scope.defer('file', () => this.#follower.idle())
+    this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
+    this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
+  }
+
+  /** The configuration as a consumer sees it: what it taps or adds goes with its scope. */
+  for({ name, scope }: Consumer): ConfigurationApi {
+    const generation = () => this.#generation
+    const known = () => this.known
+    const writer = () => this.#writer
+    return {
+      get generation() {
+        return generation()
+      },
+      hashes: overlay => this.hashes(overlay),
+      get known() {
+        return known()
+      },
+      get writer() {
+        return writer()
+      },
+      parse: text => this.parse(text, 'config.json', false),
+      get: (entry, overlay) => this.#get(entry, overlay),
+      explain: (path, overlay) => this.#explain(path, overlay),
+      state: overlay => this.#state(overlay),
+      onChange: (entry, fn, overlay) => {
+        const where = `setting ${entry.path}`
+        const tell = (value: Parameters<typeof fn>[0]) => {
+          try {
+            fn(value)
+          } catch (error) {
+            this.kernel.needs.report(name, where, error)
+          }
+        }
+        const tap = { entry: entry as Setting, overlay, tell, last: this.#get(entry, overlay) }
+        this.#taps.add(tap)
+        scope.defer(where, () => void this.#taps.delete(tap))
+      },
+      plan: (changes, overlay) => draftOf(this, changes, overlay).plan,
+      write: (changes, options) => this.#write(changes, options),
+      reload: () => this.#reload(),
+      overlay: async (id, file, where) => scope.defer(`overlay ${id}`, await this.#overlay(id, file, where)),
+    }
+  }
+
+  /** Follows the file of a daemon. Who injects requests has it read when they say so. */
+  async watch(signal: AbortSignal): Promise<void> {
+    if (this.kernel.needs.host.doors.length > 0) await this.#follower.follow(signal)
+    else await new Promise(resolve => signal.addEventListener('abort', resolve))
+  }
+
+  /** The kernel has read the file, or settings have another owner. */
+  follow(anew: readonly Setting[]): void {
+    for (const overlay of this.#overlays.values()) overlay.follow(anew)
+    if (this.#inForce.hasChanged(this.known, anew)) this.#generation++
+    this.#tell()
+  }
+
+  get known(): readonly Setting[] {
+    return this.#source.values.known
+  }
+
+  /** The file, or an overlay. @throws Fault `overlay_unknown` */
+  layer(id: string | undefined): Layer {
+    const { values } = this.#source
+    if (id === undefined) {
+      const { where, text, layers } = values
+      return { file: this.#file, where, text, document: layers.file, take: next => values.take(next) }
+    }
+    const overlay = this.#overlayOf(id)
+    const { where, text, document } = overlay
+    const take = (next: string) => this.#change(id, () => overlay.take(next))
+    return { file: overlay.file, where, text, document, take }
+  }
+
+  /** Without an overlay of that id the layers are those below it. */
+  layers(overlay: string | undefined): OverlaidLayers {
+    return { ...this.#source.values.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
+  }
+
+  parse(text: string, where: string, isOverlay: boolean): ConfigText {
+    return this.#source.values.parse(text, where, isOverlay)
+  }
+
+  hashes(overlay?: string) {
+    return {
+      active: this.#hash(entry => this.#get(entry, overlay)),
+      desired: this.#hash(entry => this.#current(entry, overlay)),
+    }
+  }
+
+  /** Of what these layers say. */
+  hashOf(layers: OverlaidLayers): string {
+    return this.#hash(entry => resultOf(entry, layersOf(entry, layers)))
+  }
+
+  /** @throws Fault `setting_unknown` */
+  entry(path: string): Setting {
+    const entry = this.known.find(known => known.path === path)
+    if (!entry) throw ConfigErrors.setting_unknown(`nobody owns a setting ${shown(path)}`)
+    return entry
+  }
+
+  #get<T>(entry: Setting<T>, overlay: string | undefined): T {
+    return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
+  }
+
+  /** What the layers say by now. */
+  #current(entry: Setting, overlay: string | undefined): unknown {
+    return resultOf(entry, layersOf(entry, this.layers(overlay)))
+  }
+
+  #overlayOf(id: string): Overlay {
+    const overlay = this.#overlays.get(id)
+    if (!overlay) throw ConfigErrors.overlay_unknown(`there is no overlay ${id}`)
+    return overlay
+  }
+
+  #explain(path: string, overlay: string | undefined): ExplainedSetting {
+    const entry = this.entry(path)
+    const { document } = this.layer(this.#overlays.has(overlay ?? '') ? overlay : undefined)
+    return explained(entry, layersOf(entry, this.layers(overlay)), this.#get(entry, overlay), document.said.get(path))
+  }
+
+  #state(id: string | undefined): ConfigState {
+    if (id === undefined) return this.#source.values.state()
+    const { document, problem } = this.#overlayOf(id)
+    const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
+    const pending = this.known.filter(waits).map(({ path }) => path)
+    return { unowned: document.unowned, pending, ...(problem === undefined ? {} : { problem }) }
+  }
+
+  #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
+    const { overlay } = options
+    return this.#follower.alone(async () => {
+      const { file, where, text: before, take } = this.layer(overlay)
+      const text = await this.#follower.textOf(file, before)
+      take(text)
+      this.#checkUnchanged(options)
+      const draft = draftOf(this, changes, overlay)
+      const written = draft.plan.changes.length > 0
+      if (written) {
+        if (((await file.read()) ?? '') !== text) throw this.#changed(`somebody else writes ${where}`, overlay)
+        await file.write(draft.text, text).catch(error => {
+          if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
+          throw this.#changed(`somebody else saved ${where} at the same moment`, overlay)
+        })
+        this.#writer = options.actor
+        try {
+          take(draft.text)
+        } finally {
+          this.#writer = undefined
+        }
+      }
+      const { active, desired: hash } = this.hashes(overlay)
+      return { ...draft.plan, written, generation: this.#generation, active, hash }
+    })
+  }
+
+  async #reload(): Promise<void> {
+    await this.#follower.reload()
+    await this.#follower.alone(async () => {
+      for (const id of [...this.#overlays.keys()]) await this.#reread(id)
+    })
+  }
+
+  async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
+    if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`there is an overlay ${id} already`)
+    const overlay = new Overlay(file, where, this.#source.values)
+    this.#overlays.set(id, overlay)
+    await this.#follower.alone(() => this.#reread(id))
+    overlay.settle()
+    return () => this.#change(id, () => this.#overlays.delete(id))
+  }
+
+  /** A refused text is not kept: with it a plugin that starts later could not be given its values. */
+  async #reread(id: string): Promise<void> {
+    const overlay = this.#overlayOf(id)
+    const { file, where, problem: before } = overlay
+    const { log } = this.kernel
+    const text = await this.#follower.textOf(file, overlay.text).catch(error => {
+      overlay.problem = messageOf(error)
+    })
+    try {
+      if (text !== undefined) this.#change(id, () => overlay.take(text))
+    } catch (error) {
+      overlay.problem = messageOf(error)
+    }
+    const { problem } = overlay
+    if (problem !== undefined && problem !== before) log.error(`${where} changes nothing: ${problem}`)
+    if (problem !== undefined) return
+    if (before !== undefined) log.info(`${where} is valid again`)
+    const { pending } = this.#state(id)
+    if (pending.length > 0) log.warn(`${where}: ${pending.join(', ')} wait for the next start`)
+  }
+
+  #change(id: string, change: () => void): void {
+    const before = this.hashes(id).active
+    change()
+    if (this.hashes(id).active !== before) this.#generation++
+    this.#tell()
+  }
+
+  #tell(): void {
+    for (const tap of this.#taps) {
+      const value = this.#get(tap.entry, tap.overlay)
+      if (isDeepStrictEqual(value, tap.last)) continue
+      tap.last = value
+      tap.tell(value as never)
+    }
+  }
+
+  #hash(value: (entry: Setting) => unknown): string {
+    const values = Object.fromEntries(this.known.map(entry => [entry.path, value(entry)]))
+    return `sha256:${createHash('sha256').update(canonicalJson(values)).digest('hex')}`
+  }
+
+  #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
+    const generation = this.#generation
+    if (ifGeneration !== undefined && ifGeneration !== generation)
+      throw this.#changed(`generation ${ifGeneration} is over, this is ${generation}`, overlay)
+    if (ifHash !== undefined && ifHash !== this.hashes(overlay).desired) throw this.#changed(undefined, overlay)
+  }
+
+  /** With what is true instead, for who tries again. */
+  #changed(message: string | undefined, overlay: string | undefined) {
+    const { active, desired: hash } = this.hashes(overlay)
+    return ConfigErrors.config_changed(message, { details: { generation: String(this.#generation), active, hash } })
+  }
+}

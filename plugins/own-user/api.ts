@@ -1,0 +1,2 @@
+/** What others read of the setting that this plugin owns. */
+export { TrustOwnUser } from './settings.js'

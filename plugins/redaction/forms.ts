@@ -1,0 +1,80 @@
+/** Bytes of the shortest writing that is looked for. */
+const SHORTEST = 4
+/** Characters of one form; a longer value is hidden piece by piece, and the pieces overlap so that no gap is between them. */
+const PIECE = 512
+const OVERLAP = 16
+/** Characters of the longest writing of a piece: each may become three bytes of UTF-8, and each of these three of a URL. */
+export const LONGEST_FORM = 9 * PIECE
+/** Characters from which on one line of a value is hidden by itself: programs print keys of many lines line by line. */
+const LINE = /^\S{32,}$/
+
+/**
+ * A text as it is compared: in lower case, and with one alphabet of base64 for both. One form stands for the writings that
+ * differ in nothing else (`%2F` and `%2f`, hex in either case); the length stays.
+ */
+export function folded(text: string): string {
+  // Outside of ASCII a lower case can have another length.
+  const lower = isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, capitals => capitals.toLowerCase())
+  return lower.replaceAll('-', '+').replaceAll('_', '/')
+}
+
+/** Everything as which a checked value is looked for, folded: raw, base64, hex, URL-encoded and JSON-escaped. */
+export function secretForms(value: string): ReadonlySet<string> {
+  const forms = new Set<string>()
+  const add = (form: string) => {
+    if (form.length >= SHORTEST) forms.add(folded(form))
+  }
+  for (const piece of piecesOf(value)) {
+    forms.add(folded(piece))
+    const bytes = Buffer.from(`\0\0${piece}`)
+    add(bytes.toString('hex', 2))
+    for (const before of [0, 1, 2]) add(alignedBase64(bytes, before))
+    if (!/^[\w.~-]*$/.test(piece)) for (const form of escapedForms(piece, bytes.subarray(2))) add(form)
+  }
+  return forms
+}
+
+/**
+ * The base64 of a value with `before` bytes (modulo 3) in front of it, without the digits at its ends that also depend on
+ * what stands around it.
+ * @param bytes two bytes of nothing, then the value
+ */
+function alignedBase64(bytes: Buffer, before: number): string {
+  const digits = Math.floor(((bytes.length - 2 + before) * 8) / 6)
+  return bytes.toString('base64', 2 - before).slice(before === 0 ? 0 : before + 1, digits)
+}
+
+/** A value as JSON and URLs have it, where that is not the value itself; writers differ in what they escape. */
+function escapedForms(value: string, bytes: Buffer): string[] {
+  const json = JSON.stringify(value).slice(1, -1)
+  const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const percent = (kept: RegExp) =>
+    [...bytes]
+      .map(byte => {
+        const character = String.fromCharCode(byte)
+        return kept.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
+      })
+      .join('')
+  const component = percent(/[\w.~!'()*-]/)
+  return [
+    json,
+    // As JSON has it that is quoted in JSON: the arguments of a tool, a text that an error repeats.
+    JSON.stringify(json).slice(1, -1),
+    json.replaceAll('/', '\\/'),
+    json.replace(/[^ -~]/g, unicode),
+    json.replace(/[<>&]|[^ -~]/g, unicode),
+    component,
+    percent(/[\w.~-]/),
+    percent(/[\w.~/-]/),
+    percent(/[\w.*-]/).replaceAll('%20', '+'),
+  ]
+}
+
+function* piecesOf(value: string): Generator<string> {
+  for (let start = 0; start === 0 || start + OVERLAP < value.length; start += PIECE - OVERLAP)
+    yield value.slice(start, start + PIECE)
+  if (!value.includes('\n')) return
+  for (const line of value.split('\n')) if (LINE.test(line.trim())) yield line.trim().slice(0, PIECE)
+}
+
+const isAscii = (text: string): boolean => !/[\u0080-\uffff]/.test(text)

@@ -1,0 +1,33 @@
+const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|CREDENTIALS?|AUTH|COOKIE|SESSION_ID)$|^(?:AUTH|PASSW)/i
+const REDACTED = '[redacted]'
+
+/**
+ * Forms in which secrets stand in texts; what they reveal beyond the secret stays readable. Each begins with something fixed
+ * and what follows ends soon, so that no text takes a time that grows with the square of its length.
+ */
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
+  [/\b(?:sk|pk|rk|ghp|gho|ghs|xox[abpr]|glpat|AKIA)[-_]?[A-Za-z0-9_-]{12,}/g, REDACTED],
+  [/(:\/\/[^\s:/@]+:)[^\s@/]+@/g, `$1${REDACTED}@`],
+  [
+    /((?:api[_-]?key|token|secret|password|passwd|credential)[\w-]{0,128}["']?\s*[=:]\s*["']?)[^\s"',;]{4,}/gi,
+    `$1${REDACTED}`,
+  ],
+]
+
+/** A text without what looks like a secret. Values that are known are found by the matcher, whatever they look like. */
+export function redactText(text: string): string {
+  return PATTERNS.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
+}
+
+/** An environment whose secret-looking values are hidden by their names, and others by what they contain. */
+export function redactEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [
+        name,
+        SECRET_NAME.test(name) && !name.startsWith('SVC_') ? REDACTED : redactText(value),
+      ]),
+  )
+}

@@ -1,0 +1,75 @@
+import type * as v from 'valibot'
+import {
+  type EncodedFrame,
+  type Frame,
+  HttpErrors,
+  isOneOf,
+  isSchema,
+  JsonText,
+  type ReplyCheck,
+  type Route,
+  type SocketReply,
+  type StreamReply,
+  typeOf,
+} from '../../kernel/plugin.js'
+
+/** A reply that is no stream, as a handler gives it. */
+interface PlainReply {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Checks a reply, or each item of what it streams when that is sent. */
+export const checkReply: ReplyCheck = (route, reply) => {
+  if ('stream' in reply) return { ...reply, stream: checked(route, reply as never) }
+  checkPlain(route, reply as never)
+  return reply
+}
+
+/** Throws `reply_invalid` for a reply that is not as its route declares it. */
+function checkPlain(route: Route, { status, body, headers }: PlainReply): void {
+  const declared = route.replies[status]
+  const what = `${route.method} ${route.path} ${status}`
+  if (declared === undefined) throw HttpErrors.reply_invalid(`${route.method} ${route.path} does not declare ${status}`)
+  if (isSchema(declared)) hold(declared, withoutTexts(body), what)
+  else if (declared && !isOneOf(declared.types, typeOf(declared, headers)))
+    throw HttpErrors.reply_invalid(`${what}: ${typeOf(declared, headers)} is none of its content types`)
+}
+
+/** Throws `reply_invalid` for a value that its schema refuses. */
+function hold(schema: v.GenericSchema, value: unknown, what: string): void {
+  const issues = schema['~run']({ value }, {}).issues
+  if (!issues) return
+  const at = issues[0].path?.map(item => String(item.key)).join('.') ?? 'body'
+  throw HttpErrors.reply_invalid(`${what}: ${at}: ${issues[0].message}`)
+}
+
+/** What a stream sends; the first message or frame that is not as its route declares it is thrown as `reply_invalid`. */
+async function* checked(route: Route, { status, stream }: StreamReply | SocketReply): AsyncGenerator<never> {
+  const schema = status === 101 ? (route.replies[status] as v.GenericSchema) : route.frames
+  for await (const item of stream) {
+    for (const frame of item instanceof Uint8Array ? decodeFrames(item) : [item])
+      if (schema) hold(schema, frame, `${route.method} ${route.path} ${status}: ${JSON.stringify(frame).slice(0, 200)}`)
+    yield item as never
+  }
+}
+
+/** The opposite of `encodeFrame`, for frames one behind the other; data that is no JSON stays text. */
+function decodeFrames(frames: EncodedFrame): Frame[] {
+  const texts = Buffer.from(frames).toString().trimEnd().split('\n\n')
+  return texts.map(text => {
+    const { data = '', ...head } = Object.fromEntries(text.split('\n').map(line => line.split(/: (.*)/s)))
+    try {
+      return { ...head, data: JSON.parse(data) }
+    } catch {
+      return { ...head, data }
+    }
+  })
+}
+
+/** A reply with values in the place of their texts. */
+const withoutTexts = (body: unknown): unknown =>
+  Object.values(body ?? {}).some(member => (Array.isArray(member) ? member[0] : member) instanceof JsonText)
+    ? JSON.parse(JSON.stringify(body))
+    : body

@@ -1,0 +1,63 @@
+import { ConfigFile, definePlugin, Files, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { Configuration } from '../configuration/api.js'
+import { Checks, Daemon } from '../daemon/api.js'
+import { Events } from '../events/api.js'
+import { Hooks } from '../hooks/api.js'
+import { Providers } from '../providers/api.js'
+import { Restart } from '../restart/api.js'
+import { NativeTools } from '../tools/api.js'
+import { Trust } from '../trust/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { applyTable } from './apply-log.js'
+import { commands } from './command-list.js'
+import { DotEnvErrors } from './dot-env.js'
+import { SettingsErrors } from './errors.js'
+import { SettingsWritten } from './events.js'
+import { nativeTools } from './native-tools.js'
+import { routes } from './routes.js'
+import { sectionSettings } from './section.js'
+import { sections } from './sections/sections.js'
+import type { SettingsService } from './service.js'
+
+const { contribute, tap } = surfaceOf<SettingsService>()
+
+/** Settings over HTTP and on the command line: sections, named entries, keys, and a record of every change. */
+export default definePlugin({
+  name: 'settings',
+  version: '0.1.0',
+  requires: {
+    configuration: Configuration,
+    daemon: Daemon,
+    file: ConfigFile,
+    events: Events,
+    host: Host,
+    request: Requests,
+    workspaces: Workspaces,
+    files: Files,
+    providers: maybe(Providers),
+    hooks: maybe(Hooks),
+    trust: maybe(Trust),
+    restart: maybe(Restart),
+  },
+  service: () => import('./service.js').then(m => m.SettingsService),
+}).surface({
+  errors: [SettingsErrors, DotEnvErrors],
+  events: [SettingsWritten],
+  settings: sections.flatMap(sectionSettings),
+  tables: [{ id: '001-apply', sql: applyTable }],
+  secrets: [self => self.hidden],
+  hooks: { running: self => self.running() },
+  taps: [
+    tap(
+      ConfigFile,
+      source => source.changed,
+      self => () => self.writer.notice(),
+    ),
+  ],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(Checks, self => [{ id: 'home.env', category: 'home', run: async () => self.check() }]),
+  ],
+  commands,
+  routes,
+})

@@ -1,0 +1,213 @@
+import { ok, type Route, routeOf, streamed } from '../../kernel/plugin.js'
+import { JsonMap } from '../../schemas/kernel/common.js'
+import {
+  ApplyUpdateBody,
+  ApplyUpdateReply,
+  CancelUpdateReply,
+  UpdateStateReply,
+} from '../../schemas/settings/sections.js'
+import {
+  ApplyOutcome,
+  KeyQuery,
+  ListApplyQuery,
+  ListApplyReply,
+  ListKeysQuery,
+  ListKeysReply,
+  PatchKeysBody,
+  SettingKey,
+  ValidateSettingsBody,
+  ValidateSettingsReply,
+} from '../../schemas/settings.js'
+import { entryRoutes, sectionRoutes } from './section-routes.js'
+import { collections } from './sections/collections.js'
+import { sections } from './sections/sections.js'
+import type { SettingsService } from './service.js'
+
+const route = routeOf<SettingsService>()
+const area = 'Settings'
+const READ = [500, 503]
+
+const NO_UPDATES = 'this build does not update itself; install another version with the tool that installed this one'
+
+export const routes: readonly Route<SettingsService>[] = [
+  ...sections.flatMap(sectionRoutes),
+  ...collections.flatMap(entryRoutes),
+  route({
+    method: 'GET',
+    path: '/api/settings/apply',
+    area,
+    summary: 'List changes of settings, the newest first',
+    query: ListApplyQuery,
+    replies: { 200: ListApplyReply },
+    errors: [400, 500],
+    cli: {
+      path: 'config apply-history',
+      view: {
+        rows: 'entries',
+        columns: [
+          { header: 'WHEN', path: 'created_at', as: 'ago' },
+          { header: 'STATUS', path: 'status' },
+          { header: 'KEYS', path: 'keys', as: 'list' },
+          { header: 'LIFECYCLE', path: 'lifecycle' },
+          { header: 'NEXT', path: 'next_action' },
+          { header: 'ACTOR', path: 'actor' },
+          { header: 'GENERATION', path: 'generation' },
+        ],
+        empty: 'no changes; make one: svc config set <key> <value>',
+      },
+    },
+    handle: (self, { query }) => ok({ entries: self.writer.log.list(query) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/reload',
+    area,
+    summary: 'Read config.json again',
+    privileged: true,
+    replies: { 200: ApplyOutcome },
+    errors: [400, 409, 500],
+    handle: async (self, { actor }) => ok(await self.writer.reload(actor)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/keys',
+    area,
+    summary: 'List keys of the configuration with their values',
+    query: ListKeysQuery,
+    replies: { 200: ListKeysReply },
+    errors: [400, 404, 500],
+    cli: {
+      path: 'config list',
+      options: { workspace_id: 'workspace' },
+      view: {
+        rows: 'keys',
+        columns: [
+          { header: 'KEY', path: 'key' },
+          { header: 'VALUE', path: 'value' },
+          { header: 'SOURCE', path: 'source' },
+          { header: 'LIFECYCLE', path: 'lifecycle' },
+          { header: 'PENDING', path: 'pending' },
+        ],
+        empty: 'no keys begin so; list all: svc config list',
+      },
+    },
+    handle: async (self, { query }) => ok(await self.keys.list(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/keys/{key}',
+    area,
+    summary: 'Show a key of the configuration and where its value comes from',
+    query: KeyQuery,
+    replies: { 200: SettingKey },
+    errors: [404, 500],
+    cli: {
+      path: 'config show',
+      options: { workspace_id: 'workspace' },
+      view: {
+        item: '',
+        fields: [
+          { header: 'Key', path: 'key' },
+          { header: 'Value', path: 'value' },
+          { header: 'Default', path: 'default' },
+          { header: 'Source', path: 'source' },
+          { header: 'Lifecycle', path: 'lifecycle' },
+          { header: 'Pending', path: 'pending' },
+          { header: 'Section', path: 'section' },
+          { header: 'Meaning', path: 'description' },
+        ],
+        table: {
+          path: 'layers',
+          columns: [
+            { header: 'LAYER', path: 'layer' },
+            { header: 'WHERE', path: 'where' },
+            { header: 'VALUE', path: 'value' },
+          ],
+        },
+      },
+    },
+    handle: async (self, { params, query }) => ok(await self.keys.one(params.key, query)),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/settings/keys',
+    area,
+    summary: 'Update keys of the configuration in one file, all or none',
+    body: PatchKeysBody,
+    privileged: true,
+    replies: { 200: ApplyOutcome },
+    errors: [400, 403, 404, 409, 422, 500],
+    handle: async (self, { body, actor }) => ok(await self.patchKeys(body, actor)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/check',
+    area,
+    summary: 'Check config.json as it is',
+    replies: { 200: ValidateSettingsReply },
+    errors: [500],
+    handle: async self => ok(await self.keys.check()),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/validate',
+    area,
+    summary: 'Check a text as config.json would have it; nothing is changed',
+    body: ValidateSettingsBody,
+    bodyLimit: 2 * 1024 * 1024,
+    replies: { 200: ValidateSettingsReply },
+    errors: [400, 500],
+    handle: (self, { body }) => ok(self.keys.validate(body.text)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/observability/log-tail',
+    area,
+    summary: 'Follow the log of the daemon',
+    contentType: 'text/event-stream',
+    replies: { 200: JsonMap },
+    frames: JsonMap,
+    errors: [500],
+    handle: (self, { signal }) => streamed(self.tail(signal)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/update',
+    area,
+    summary: 'Show whether a newer version is available',
+    replies: { 200: UpdateStateReply },
+    errors: READ,
+    handle: self =>
+      ok({
+        available: false,
+        checked_at: null,
+        current_version: self.version,
+        install_method: 'package',
+        managed: false,
+        recommendation: NO_UPDATES,
+        status: 'unsupported',
+        supported: false,
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/update/apply',
+    area,
+    summary: 'Install a newer version',
+    body: ApplyUpdateBody,
+    privileged: true,
+    replies: { 200: ApplyUpdateReply },
+    errors: [400, 403, ...READ],
+    handle: (_, { body }) => ok({ message: NO_UPDATES, status: 'blocked', target: body.target }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/update/cancel',
+    area,
+    summary: 'Cancel the installation of a newer version',
+    privileged: true,
+    replies: { 200: CancelUpdateReply },
+    errors: [403, ...READ],
+    handle: () => ok({ message: `no update is under way: ${NO_UPDATES}`, status: 'unsupported' as const }),
+  }),
+]
