@@ -1,0 +1,13 @@
+/** `svc/plugins/audit`: what was changed, by whom, in a chain that shows when it was altered. */
+import { defineErrors, registry } from '../../kernel/plugin.js'
+
+/** Names of events that are changes of the control plane, beside those of the families that always are. */
+export const AuditedEvents = registry<string>('audit.events@1')
+
+export const AuditErrors = defineErrors({
+  why_not_found: {
+    status: 404,
+    message: 'nothing is recorded under this id',
+    next: 'svc audit list',
+  },
+})

@@ -1,0 +1,145 @@
+import {
+  type Actor,
+  ConfigFile,
+  definePlugin,
+  KernelErrors,
+  maybe,
+  ok,
+  routeOf,
+  surfaceOf,
+} from '../../kernel/plugin.js'
+import {
+  AuditQuery,
+  AuditReply,
+  VerifyAuditQuery,
+  VerifyAuditReply,
+  WhyQuery,
+  WhyReply,
+} from '../../schemas/daemon/audit.js'
+import { Configuration } from '../configuration/api.js'
+import { Events } from '../events/api.js'
+import { NativeTools } from '../tools/api.js'
+import { AuditErrors, AuditedEvents } from './api.js'
+import { auditMigrations } from './chain.js'
+import { nativeTools } from './native-tools.js'
+import type { AuditService } from './service.js'
+
+const route = routeOf<AuditService>()
+const { tap } = surfaceOf<AuditService>()
+const area = 'Audit'
+
+/** The audit tells of all workspaces and sources: a caller that is limited to one of them may not read it. @throws Fault `forbidden` */
+function mayRead({ kind, maxScope }: Actor): void {
+  if (kind === 'extension' || maxScope?.kind === 'workspace')
+    throw KernelErrors.forbidden('the audit is of the whole daemon; this caller is limited to a part of it')
+}
+
+/** Who changed what, when and by which request, in a chain of hashes, and why something happened. */
+export default definePlugin({
+  name: 'audit',
+  version: '0.1.0',
+  requires: { events: Events, config: ConfigFile, configuration: maybe(Configuration) },
+  service: () => import('./service.js').then(module => module.AuditService),
+}).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
+  declares: [AuditedEvents],
+  errors: [AuditErrors],
+  tables: auditMigrations,
+  hooks: {
+    known: self => self.known(),
+    admit: (self, incoming, to) => self.admit(incoming, to),
+    written: (self, t, written) => self.written(t, written),
+  },
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => (t, event) => self.told(t, event),
+    ),
+    tap(
+      ConfigFile,
+      source => source.changed,
+      self => () => void self.configured().catch(() => {}),
+    ),
+  ],
+  services: [{ name: 'retention', run: (self, signal) => self.retain(signal) }],
+  commands: [
+    {
+      path: 'audit verify',
+      summary: 'Check that no entry of the audit was altered or removed',
+      options: [{ name: 'expect', type: 'text', summary: 'a hash that was noted earlier and has to be in the chain' }],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/audit',
+      area,
+      summary: 'List changes of the control plane, the newest first',
+      query: AuditQuery,
+      replies: { 200: AuditReply },
+      errors: [400, 403, 500],
+      before: (_, { actor }) => mayRead(actor),
+      cli: {
+        path: 'audit list',
+        view: {
+          rows: 'entries',
+          columns: [
+            { header: 'Seq', path: 'seq' },
+            { header: 'When', path: 'at', as: 'ago' },
+            { header: 'Action', path: 'action' },
+            { header: 'Subject', path: 'subject' },
+            { header: 'Actor', path: 'actor.id' },
+            { header: 'Origin', path: 'origin' },
+            { header: 'On behalf of', path: 'on_behalf_of', below: true },
+          ],
+          empty: 'nothing was changed',
+        },
+      },
+      handle: (self, { query }) => ok(self.list(query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/audit/verify',
+      area,
+      summary: 'Check the chain of the audit, and name the first entry that is not as it was written',
+      query: VerifyAuditQuery,
+      replies: { 200: VerifyAuditReply },
+      errors: [403, 500],
+      before: (_, { actor }) => mayRead(actor),
+      handle: async (self, { query }) => ok(await self.verify(query.expect)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/audit/why',
+      area,
+      summary: 'Show why something happened, back to the request that caused it',
+      query: WhyQuery,
+      replies: { 200: WhyReply },
+      errors: [400, 403, 404, 500],
+      before: (_, { actor }) => mayRead(actor),
+      cli: {
+        path: 'why',
+        args: [{ name: 'id', in: 'query', summary: 'a run, session, event, request, or kind/id@version of a record' }],
+        view: {
+          item: '',
+          fields: [{ header: 'Begins with', path: 'end' }],
+          table: {
+            path: 'chain',
+            columns: [
+              { header: 'When', path: 'at', as: 'ago' },
+              { header: 'What', path: 'what' },
+              { header: 'Actor', path: 'actor' },
+              { header: 'Origin', path: 'origin' },
+              { header: 'On behalf of', path: 'on_behalf_of', below: true },
+              { header: 'Subject', path: 'subject', below: true },
+              { header: 'Id', path: 'id', below: true },
+            ],
+          },
+        },
+      },
+      handle: async (self, { query }) => ok(await self.why(query.id)),
+    }),
+  ],
+})

@@ -1,0 +1,29 @@
+/** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
+import * as v from 'valibot'
+import { defineErrors, event } from '../../kernel/plugin.js'
+
+/** Origin of actors that are the agent of a session. Routes that serve them name it in `origins`. */
+export const AGENT_SESSION = 'agent_session'
+
+/**
+ * Whoever has the operator token makes a request for the agent of a session. Its cause is the id of that request, which is the
+ * cause of all that comes of it.
+ */
+export const ActingFor = event('identity.acting_for', v.object({ session_id: v.string(), agent: v.string() }))
+
+const next = 'call over the socket of the session (SVC_SOCKET), or over TCP with its token (SVC_SESSION_TOKEN)'
+
+export const IdentityErrors = defineErrors({
+  identity_mismatch: { status: 401, message: 'the headers name another session or agent than this caller is', next },
+  identity_stale: {
+    status: 401,
+    message: 'the session of this identity is stopped or unknown',
+    next: 'svc session list',
+  },
+  identity_unauthorized: {
+    status: 403,
+    message: 'an agent may not do this',
+    next: 'ask the operator: an agent reads its own session and workspace, and changes nothing here',
+  },
+  identity_unavailable: { status: 503, message: 'whether this identity is valid is not known now; try again' },
+})

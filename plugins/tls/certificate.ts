@@ -1,0 +1,38 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { type Config, Fault, messageOf, type Passage, readRegularFile } from '../../kernel/plugin.js'
+import { TlsSettings } from './settings.js'
+
+const MAX_BYTES = 1024 * 1024
+
+/**
+ * The certificate that the configuration names, undefined where it names none.
+ * @param root absolute; relative paths count from it
+ * @throws Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not fit, or others may read the key
+ */
+export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls']> {
+  const [cert, key] = [TlsSettings.cert, TlsSettings.key].map(entry => config.get(entry))
+  if (!cert && !key) return undefined
+  if (!cert || !key) throw invalid('http.tls.cert and http.tls.key belong together, and one is missing')
+  const file = path.resolve(root, key)
+  const mode = (await stat(file).catch(() => undefined))?.mode ?? 0
+  if ((mode & 0o007) !== 0) throw invalid(`every user of this machine may open the private key ${file}`)
+  const read = async (at: string) => {
+    const bytes = await readRegularFile(path.resolve(root, at), { maxBytes: MAX_BYTES })
+    if (!bytes) throw invalid(`there is no file ${path.resolve(root, at)}`)
+    return bytes
+  }
+  try {
+    const tls = { cert: await read(cert), key: await read(key) }
+    createSecureContext(tls)
+    return tls
+  } catch (error) {
+    throw error instanceof Fault ? error : invalid(`the certificate or its key cannot be used: ${messageOf(error)}`)
+  }
+}
+
+const invalid = (text: string) =>
+  new Fault('http_tls_invalid', 500, text, {
+    next: 'check http.tls.cert and http.tls.key in config.json, and the mode of both files',
+  })

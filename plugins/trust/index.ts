@@ -1,0 +1,97 @@
+import { definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { PutTrustBody, WorkspaceTrustReply } from '../../schemas/workspaces/trust.js'
+import { Events } from '../events/api.js'
+import { NativeTools } from '../tools/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { Trust, TrustErrors } from './api.js'
+import { nativeTools } from './native-tools.js'
+import { type TrustService, trustTable } from './service.js'
+
+const route = routeOf<TrustService>()
+const { tap } = surfaceOf<TrustService>()
+const area = 'Workspaces'
+const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
+
+/** Whether what the files of a workspace say may run code. */
+export default definePlugin({
+  name: 'trust',
+  version: '0.1.0',
+  requires: { workspaces: Workspaces, events: Events },
+  provides: Trust,
+  service: () => import('./service.js').then(m => m.TrustService),
+}).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
+  errors: [TrustErrors],
+  tables: [{ id: '001-workspace', sql: trustTable }],
+  taps: [
+    tap(
+      Events,
+      events => events.of(WorkspaceDeleted),
+      self => event => self.forget(event.payload.id),
+    ),
+  ],
+  commands: [
+    {
+      path: 'workspace trust',
+      summary: 'Allow the files of a workspace to run code, as they are now',
+      args: [workspace],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/workspaces/{id}/trust',
+      area,
+      summary: 'Show whether the files of a workspace may run code',
+      replies: { 200: WorkspaceTrustReply },
+      errors: [404, 410, 422, 500],
+      cli: {
+        path: 'workspace trust-status',
+        args: [{ ...workspace, name: 'id', type: 'workspace' }],
+        view: {
+          item: 'trust',
+          fields: [
+            { header: 'State', path: 'state' },
+            { header: 'Files', path: 'files', as: 'list' },
+            { header: 'Trusted', path: 'trusted_at', as: 'time' },
+            { header: 'By', path: 'trusted_by' },
+            { header: 'Digest', path: 'digest' },
+          ],
+        },
+      },
+      handle: async (self, { params }) => ok({ trust: await self.of(await self.find(params.id)) }),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/workspaces/{id}/trust',
+      area,
+      summary: 'Trust the files of a workspace that have a digest',
+      body: PutTrustBody,
+      privileged: true,
+      replies: { 200: WorkspaceTrustReply },
+      errors: [404, 409, 410, 422, 500],
+      handle: async (self, { params, body, actor }) =>
+        ok({ trust: await self.grant(await self.find(params.id), body.digest, actor) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/workspaces/{id}/trust',
+      area,
+      summary: 'Stop the files of a workspace from running code',
+      privileged: true,
+      essential: true,
+      replies: { 204: null },
+      errors: [404, 410, 500],
+      cli: {
+        path: 'workspace untrust',
+        args: [{ ...workspace, name: 'id', type: 'workspace' }],
+        done: 'not trusted any more: {id}',
+      },
+      handle: async (self, { params }) => {
+        await self.revoke(await self.find(params.id))
+        return noContent()
+      },
+    }),
+  ],
+})

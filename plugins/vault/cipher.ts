@@ -1,0 +1,67 @@
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+
+export const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const FORM = 'aes-gcm:'
+
+/** A key, and the fingerprint by which records say that they are sealed with it. */
+export interface VaultKey {
+  /** 16 hex; tells nothing of the key. */
+  readonly id: string
+  readonly secret: KeyObject
+}
+
+/** What a value is bound to: sealed for one, it cannot be opened as another. */
+export interface Bound {
+  readonly ref: string
+  readonly version: number
+}
+
+export function vaultKey(bytes: Buffer): VaultKey {
+  const id = createHmac('sha256', bytes).update('fingerprint of a key of the vault').digest('hex').slice(0, 16)
+  return { id, secret: createSecretKey(bytes) }
+}
+
+/** Base64 of 32 random bytes, the form in which a key is kept. */
+export const newKeyText = (): string => randomBytes(KEY_BYTES).toString('base64')
+
+/** A key in that form. */
+export const textOfKey = ({ secret }: VaultKey): string => secret.export().toString('base64')
+
+/** The key of such a text; undefined for any other. */
+export function keyOfText(text: string): VaultKey | undefined {
+  const trimmed = text.trim()
+  const bytes = Buffer.from(trimmed, 'base64')
+  const isOne = bytes.length === KEY_BYTES && bytes.toString('base64').replace(/=+$/, '') === trimmed.replace(/=+$/, '')
+  return isOne ? vaultKey(bytes) : undefined
+}
+
+/** `aes-gcm:` and base64 of nonce, ciphertext and tag. */
+export function seal({ secret }: VaultKey, bound: Bound, value: string): string {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', secret, nonce)
+  cipher.setAAD(associated(bound))
+  const sealed = Buffer.concat([nonce, cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  return FORM + sealed.toString('base64')
+}
+
+/** The value; undefined when one bit of it, or what it is bound to, is not what was sealed. */
+export function open({ secret }: VaultKey, bound: Bound, text: string): string | undefined {
+  if (!text.startsWith(FORM)) return undefined
+  const sealed = Buffer.from(text.slice(FORM.length), 'base64')
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
+  // Decoding skips what is no base64, and bits at the end that stand for nothing: what was stored is compared as it is.
+  if (FORM + sealed.toString('base64') !== text) return undefined
+  const cipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  cipher.setAAD(associated(bound))
+  cipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+  try {
+    return cipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + cipher.final('utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** No reference has a line break, so that no two pairs are one text. */
+const associated = ({ ref, version }: Bound): Buffer => Buffer.from(`${ref}\n${version}`)

@@ -1,0 +1,150 @@
+import { SecretResolvers } from '../../kernel/kit/secret-ref.js'
+import { definePlugin, noContent, ok, perConsumer, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  PutVaultSecretBody,
+  RotateVaultReply,
+  VaultRefQuery,
+  VaultSecretReply,
+  VaultSecretsQuery,
+  VaultSecretsReply,
+} from '../../schemas/vault.js'
+import { Checks, StatusMembers } from '../daemon/api.js'
+import { Events } from '../events/api.js'
+import { NativeTools } from '../tools/api.js'
+import { Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
+import { nativeTools } from './native-tools.js'
+import { migrations } from './rows.js'
+import type { VaultService } from './service.js'
+
+const route = routeOf<VaultService>()
+const { contribute } = surfaceOf<VaultService>()
+
+const area = 'Vault'
+const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
+const columns = [
+  { header: 'Reference', path: 'ref' },
+  { header: 'Kind', path: 'kind' },
+  { header: 'Readable', path: 'present' },
+  { header: 'Version', path: 'version' },
+  { header: 'Updated', path: 'updated_at', as: 'ago' },
+] as const
+
+export default definePlugin({
+  name: 'vault',
+  version: '0.1.0',
+  requires: { events: Events },
+  provides: perConsumer(Vault, (self: VaultService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.VaultService),
+}).surface({
+  tables: migrations,
+  secrets: [self => self.hidden.source],
+  errors: [VaultErrors],
+  events: [VaultSecretPut, VaultSecretDeleted, VaultKeyRotated],
+  services: [{ name: 'hide', run: (self, signal) => self.run(signal) }],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(SecretResolvers, self => [self.resolver]),
+    contribute(Checks, self => [{ id: 'vault.secrets', category: 'vault', run: () => self.check() }]),
+    contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
+  ],
+  commands: [
+    {
+      path: 'vault put',
+      summary: 'Store a secret; its value is read from standard input, or typed unseen',
+      args: [{ name: 'ref', summary: ref.summary }],
+      options: [
+        { name: 'kind', type: 'text', summary: 'a label, such as token or password' },
+        { name: 'value-stdin', type: 'boolean', summary: 'read the value from standard input, also on a terminal' },
+        { name: 'allow-short', type: 'boolean', summary: 'also a value of 4 to 7 bytes' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runPut })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/vault/secrets',
+      area,
+      summary: 'List secrets, without their values',
+      privileged: true,
+      query: VaultSecretsQuery,
+      replies: { 200: VaultSecretsReply },
+      errors: [400, 403, 500, 503],
+      cli: {
+        path: 'vault list',
+        args: [{ name: 'prefix', in: 'query', optional: true, summary: 'what the reference begins with' }],
+        view: { rows: 'secrets', columns, empty: 'The vault has no secrets. Store one: svc vault put <ref>' },
+      },
+      handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/vault/secrets',
+      area,
+      summary: 'Store a secret',
+      privileged: true,
+      body: PutVaultSecretBody,
+      replies: { 200: VaultSecretReply },
+      errors: [400, 403, 500, 503],
+      handle: async (self, { body, actor }) => {
+        const { ref, secret_value, kind, allow_short } = body
+        return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/vault/secrets',
+      area,
+      summary: 'Delete a secret',
+      privileged: true,
+      essential: true,
+      query: VaultRefQuery,
+      replies: { 204: null },
+      errors: [400, 403, 404, 500, 503],
+      cli: { path: 'vault delete', args: [ref], done: 'deleted {ref}' },
+      handle: async (self, { query, actor }) => {
+        await self.remove(query.ref, actor)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/vault/secrets/metadata',
+      area,
+      summary: 'Show a secret, without its value',
+      privileged: true,
+      query: VaultRefQuery,
+      replies: { 200: VaultSecretReply },
+      errors: [400, 403, 404, 500, 503],
+      cli: {
+        path: 'vault show',
+        args: [ref],
+        view: {
+          item: 'secret',
+          fields: [...columns, { header: 'Created', path: 'created_at', as: 'time' }],
+        },
+      },
+      handle: async (self, { query }) => ok({ secret: await self.metadata(query.ref) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/vault/rotate',
+      area,
+      summary: 'Seal all secrets with a new key',
+      privileged: true,
+      replies: { 200: RotateVaultReply },
+      errors: [403, 409, 500, 503],
+      cli: {
+        path: 'vault rotate',
+        view: {
+          item: '',
+          fields: [
+            { header: 'New key', path: 'key_id' },
+            { header: 'Secrets sealed anew', path: 'resealed' },
+          ],
+        },
+      },
+      handle: async (self, { actor }) => ok(await self.rotate(actor)),
+    }),
+  ],
+})

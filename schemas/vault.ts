@@ -1,0 +1,58 @@
+/** Secrets of the vault: what is told of them is never their value. */
+import * as v from 'valibot'
+import { Integer, Timestamp } from './kernel/common.js'
+
+/** A stored secret without its value. */
+export const VaultSecret = v.object({
+  /** `vault:mcp/global/github/env/TOKEN` */
+  ref: v.string(),
+  namespace: v.string(),
+  kind: v.optional(v.string()),
+  /** It can be opened: false where its record is damaged, or sealed with a key that the daemon does not have. */
+  present: v.boolean(),
+  /** Rises with each value. */
+  version: v.optional(Integer),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type VaultSecret = v.InferOutput<typeof VaultSecret>
+
+/** GET /api/vault/secrets. */
+export const VaultSecretsQuery = v.object({
+  /** What the reference begins with. */
+  prefix: v.optional(v.pipe(v.string(), v.maxLength(600))),
+  namespace: v.optional(v.pipe(v.string(), v.maxLength(64))),
+})
+export type VaultSecretsQuery = v.InferOutput<typeof VaultSecretsQuery>
+
+/** GET /api/vault/secrets, ordered by reference. */
+export const VaultSecretsReply = v.object({ secrets: v.array(VaultSecret) })
+export type VaultSecretsReply = v.InferOutput<typeof VaultSecretsReply>
+
+/** PUT /api/vault/secrets. */
+export const PutVaultSecretBody = v.strictObject({
+  ref: v.pipe(v.string(), v.maxLength(600)),
+  secret_value: v.string(),
+  /** A label such as `token` or `password`; when it is left out, the secret keeps the one it has. */
+  kind: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/))),
+  /** Also a value of 4 to 7 bytes, which is hidden wherever these bytes occur. */
+  allow_short: v.optional(v.boolean()),
+})
+export type PutVaultSecretBody = v.InferOutput<typeof PutVaultSecretBody>
+
+/** One secret without its value. */
+export const VaultSecretReply = v.object({ secret: VaultSecret })
+export type VaultSecretReply = v.InferOutput<typeof VaultSecretReply>
+
+/** Names the secret that a request is about. */
+export const VaultRefQuery = v.object({ ref: v.pipe(v.string(), v.maxLength(600)) })
+export type VaultRefQuery = v.InferOutput<typeof VaultRefQuery>
+
+/** POST /api/vault/rotate. */
+export const RotateVaultReply = v.object({
+  /** Fingerprint of the new key. */
+  key_id: v.string(),
+  /** Secrets that were sealed anew. */
+  resealed: Integer,
+})
+export type RotateVaultReply = v.InferOutput<typeof RotateVaultReply>
