@@ -1,11 +1,25 @@
 import * as v from 'valibot'
-import { type Actor, event, type Fault, type Hook, registry, type Tx, token } from '../../kernel/plugin.js'
-import type { InspectSessionReply, SessionHealth } from '../../schemas/sessions.js'
+import { type Actor, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import type { InspectSessionReply, SessionHealth, SessionLineage } from '../../schemas/sessions.js'
+import type { PermissionMode } from '../agents/api.js'
+import type { Provider } from '../providers/api.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { EventContent } from './events.js'
+import type { SessionWorktree, SessionWorktrees } from './fork/api.js'
+import type { SessionUses } from './journal/uses.js'
+import type { IdleSession, PermissionAsked, SessionPoints } from './points.js'
+import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
+import type { SessionRights } from './rights.js'
 
 export { LineSplitter } from './acp/stdout-lines.js'
-export { redactText } from './agent/redact.js'
 export { SessionErrors } from './errors.js'
+export type * from './fork/api.js'
+export type * from './journal/uses.js'
+export * from './lifecycle/health-timing.js'
+export * from './mcp-servers.js'
+export type * from './points.js'
+export * from './requests/session-question.js'
+export type { SessionRights } from './rights.js'
 export { isRestartable } from './states.js'
 
 export type SessionState = 'starting' | 'active' | 'stopping' | 'stopped'
@@ -53,6 +67,13 @@ export interface SessionInfo {
   readonly stopReason?: StopReason
   readonly stopDetail?: string
   readonly failure?: SessionFailure
+  /** Undefined: nothing was said of a sandbox when it was made. */
+  readonly confinement?: SessionConfinement
+  /** The mode in force at its last start; undefined in a row of an earlier version. */
+  readonly permissions?: PermissionMode
+  readonly provider: string
+  readonly model?: string
+  readonly lineage?: SessionLineage
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -68,6 +89,20 @@ export interface CreateSession {
   readonly model?: string | undefined
   readonly reasoningEffort?: string | undefined
   readonly speed?: 'normal' | 'fast' | undefined
+  /** Instead of the mode of the agent. */
+  readonly permissions?: PermissionMode | undefined
+  /** Profile of the sandbox that it has to run in; `none`: in none. Default: as the configuration says. */
+  readonly sandbox?: string | undefined
+  /** No person waits for it: a job starts it. */
+  readonly unattended?: boolean
+  /** Id of the session whose agent starts it. */
+  readonly parent?: string | undefined
+  /** Where it comes from, as it is shown. */
+  readonly lineage?: SessionLineage | undefined
+  /** What of its workspace and of its definition it has; default: all. */
+  readonly rights?: SessionRights | undefined
+  /** Instead of the folders of the workspace. */
+  readonly worktree?: SessionWorktree | undefined
   readonly actor: Actor
   /** Id of the event or request that led to it. */
   readonly cause?: string | undefined
@@ -75,7 +110,13 @@ export interface CreateSession {
 
 /** How a turn ended. */
 export type TurnOutcome =
-  | { readonly status: 'completed'; readonly turnId: string; readonly stopReason: string }
+  | {
+      readonly status: 'completed'
+      readonly turnId: string
+      readonly stopReason: string
+      /** Questions of the agent that nobody answered in time; each was rejected once. Absent: none. */
+      readonly expired?: number
+    }
   | { readonly status: 'canceled'; readonly turnId: string }
   | { readonly status: 'failed'; readonly turnId: string; readonly error: string; readonly failure: SessionFailure }
 
@@ -87,15 +128,14 @@ export interface SessionPrompt {
   readonly cause?: string | undefined
 }
 
-/** A session of which no turn runs and none begins. */
-export interface IdleSession {
-  /** Replaces a part of its briefing; its agent is told with the next prompt. */
-  brief(t: Tx, name: string, text: string): void
-}
-
 /** Sessions for other plugins. */
 export interface SessionsApi {
+  readonly uses: SessionUses
+  /** Where others hear of the work of sessions, and have a say. */
+  readonly points: SessionPoints
   get(id: string): SessionInfo | undefined
+  /** Name of the agent where none is named: that of the workspace, else `defaults.agent`. */
+  agentFor(workspaceId?: string): string
   /** Those that are not stopped, in no order. */
   unstopped(): SessionInfo[]
   /** Stopped ones that a prompt starts again, of an agent or all; in no order. */
@@ -111,28 +151,78 @@ export interface SessionsApi {
   run(id: string, prompt: SessionPrompt): Promise<TurnOutcome>
   /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
-  /**
-   * Does something to a session while no turn of it runs and none can begin. Throws 404, 409 `session_busy`, and
-   * `session_stopped` for one that nothing starts again.
-   */
+  /** Does something while no turn runs and none can begin. Throws 404, 409 `session_busy`, and `session_stopped` for good. */
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T>
+  /** Writes into the journal of a session, if it goes on, that a hook was run; `content` has a `text` for people. */
+  noteHookRun(id: string, content: EventContent): void
+  /** Asks a person in the stream of the running turn; undefined where none runs, or too many questions wait. */
+  ask(id: string, question: SessionQuestion): AskedQuestion | undefined
+  /** Git worktrees that sessions work in. */
+  readonly worktrees: SessionWorktrees
+  /** Cancels the turn that runs, if one does; resolves when it has ended, or after a while. */
+  interrupt(id: string): Promise<void>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */
   stop(
     id: string,
     how: { readonly reason: StopReason; readonly detail?: string; readonly cause?: string | undefined },
   ): Promise<void>
-  /** Something happened: a session is stopped, durably. */
+  /** A session is stopped, durably. */
   readonly stopped: Hook<(session: SessionInfo) => unknown>
   /** How a session is has changed; of each told at most once in the time that {@link HealthTimings} gives. */
   readonly healthUpdated: Hook<(health: SessionHealth) => unknown>
   /** May this permission be granted, asked before a mode or a person grants it; a refusal rejects it once. */
-  readonly permission: Hook<
-    (request: { sessionId: string; toolKind: string; title: string }) => Promise<Fault | undefined>
-  >
+  readonly permission: Hook<(request: PermissionAsked) => Promise<Fault | undefined>>
+  /** May this session be made, and how is it confined; a refusal, or a tap that fails, refuses the session. */
+  readonly creating: Hook<(session: NewSession) => Promise<Fault | undefined>>
+  /** A process is about to be started for a session; a refusal, or a tap that fails, keeps it from starting. */
+  readonly launching: Hook<(launch: SessionLaunch) => Promise<Fault | undefined>>
   /** What a process is started with; taps hand on a changed value. */
   readonly prepare: Hook<
     (value: SessionStart, session: SessionInfo) => SessionStart | undefined | Promise<SessionStart | undefined>
   >
+}
+
+/** How the processes of a session are confined, or why they are not although they should be. */
+export type SessionConfinement =
+  | { readonly kind: 'sandbox'; readonly backend: string; readonly profile: string; readonly network: 'host' | 'none' }
+  | { readonly kind: 'none'; readonly reason: string }
+
+/** A session that is about to be made. */
+export interface NewSession {
+  readonly session: SessionInfo
+  readonly permissions: PermissionMode
+  /** Profile that was asked for by name; `none`: no sandbox. */
+  readonly sandbox: string | undefined
+  readonly unattended: boolean
+  /** Id of the session whose agent starts it. */
+  readonly parent: string | undefined
+  /** Says how it is confined. Without a word it is not, and one for which a sandbox was asked is refused. */
+  confine(how: SessionConfinement): void
+}
+
+/** A command of a session: that of its agent, or of one of its terminals. */
+export interface SessionCommand {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** The process of a session's agent before it is started. */
+export interface SessionLaunch extends SessionCommand {
+  readonly session: SessionInfo
+  readonly provider: Provider
+  /** Canonical folders that the agent works in; the first one is that of the workspace. */
+  readonly roots: readonly string[]
+  /** Servers that the agent starts itself, as the protocol has them. */
+  readonly mcpServers: readonly unknown[]
+  /** As it was decided when the session was made. */
+  readonly confinement: SessionConfinement | undefined
+  /** Changes every command of the session before it is started, those of terminals included. */
+  around(change: (command: SessionCommand) => SessionCommand): void
+  /** The agent may not have the daemon write these files and folders either, which need not exist; absolute, canonical. */
+  protect(paths: readonly string[]): void
+  /** Runs when the process and its group have ended; a failure is logged. Terminals may run on until the session stops. */
+  afterwards(work: () => Promise<void>): void
 }
 
 /** What a process is started with. */
@@ -154,16 +244,6 @@ export interface WakeSource {
 }
 
 export const WakeSources = registry<WakeSource>('sessions.wakes@1')
-
-/** Contributes how health is judged and told of, in milliseconds; the first contributor counts. */
-export interface HealthTiming {
-  /** Without a sign of life for so long, a session that waits is stale. */
-  readonly staleAfterMs: () => number
-  /** Between two calls of `healthUpdated` for one session. */
-  readonly tellEveryMs: () => number
-}
-
-export const HealthTimings = registry<HealthTiming>('sessions.health@1')
 
 /** Contributes a part of what agents are told besides their definitions. It is read when a session begins and stays with it. */
 export interface Briefing {
@@ -187,6 +267,16 @@ export const SessionStopped = event(
     workspace_id: v.string(),
     stop_reason: v.string(),
     stop_detail: v.optional(v.string()),
+  }),
+)
+/** Somebody answered what an agent asked for; `allowed` is what came of it, which another plugin may have refused. */
+export const PermissionAnswered = event(
+  'permission.answered',
+  v.object({
+    session_id: v.string(),
+    request_id: v.string(),
+    decision: v.picklist(['allow-once', 'allow-always', 'reject-once', 'reject-always']),
+    allowed: v.boolean(),
   }),
 )
 export const SessionRepaired = event('session.repaired', v.object({ id: v.string(), repaired: v.number() }))

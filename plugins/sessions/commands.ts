@@ -1,41 +1,61 @@
-import path from 'node:path'
 import type { CommandContext } from '../../kernel/plugin.js'
-import type { SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
+import type { Session, SessionEvent, SessionTurn, TranscriptEntry } from '../../schemas/sessions.js'
+import { attachedFiles, sendFiles } from './cli/attached-files.js'
 import { eventOf } from './cli/conversation.js'
 import { EventLines } from './cli/event-lines.js'
+import { openPlace } from './cli/place.js'
+import { sandboxText } from './cli/sandbox-text.js'
 import { sessionPath } from './cli/session-path.js'
+import type { TaskContext } from './cli/task-context.js'
+import { transcriptLines } from './cli/transcript-lines.js'
 
+export { runRun } from './cli/run-command.js'
 export { runAttach, runPrompt, runWait } from './cli/talk-commands.js'
+export { runClarify, runFork, runRecap, runRewind, runRuntime } from './cli/whole-commands.js'
 
 /** `svc session new` */
-export async function runNew({ options, client, out, cwd }: CommandContext): Promise<void> {
-  const { agent, workspace, name, model, prompt } = options
-  const isPath = workspace !== undefined && /^[./~]/.test(String(workspace))
-  const place =
-    workspace === undefined || isPath
-      ? { workspace_path: path.resolve(cwd, String(workspace ?? '.')) }
-      : { workspace: String(workspace) }
+export async function runNew(context: TaskContext): Promise<void> {
+  const { options, client, out, fault } = context
+  const { agent, name, model, prompt, permissions, sandbox } = options
+  const files = await attachedFiles(context)
+  if (files.length > 0 && prompt === undefined) {
+    return fault(
+      'usage',
+      '--attach needs --prompt: a file goes along with a prompt',
+      'svc session new --prompt … --attach …',
+    )
+  }
+  const place = await openPlace(context)
   const body = {
     ...place,
     ...(agent !== undefined && { agent_name: agent }),
     ...(name !== undefined && { name }),
     ...(model !== undefined && { model }),
-    ...(prompt !== undefined && { prompt }),
+    ...(permissions !== undefined && { permissions }),
+    ...(sandbox !== undefined && { sandbox }),
+    // Files are stored in a session, and go along with a prompt that comes after.
+    ...(prompt !== undefined && files.length === 0 && { prompt }),
   }
-  const reply = (await client.request('POST', '/api/sessions', body)) as { session: { id: string; agent_name: string } }
+  const reply = (await client.request('POST', '/api/sessions', body)) as { session: Session }
+  if (files.length > 0) {
+    const { workspace_id, id } = reply.session
+    const base = `/api/workspaces/${encodeURIComponent(String(workspace_id))}/sessions/${id}`
+    const attachments = await sendFiles(context, base, files)
+    await client.request('POST', `${base}/prompt`, { text: prompt, attachments })
+  }
   if (out.json) return out.value(reply)
-  const { id, agent_name } = reply.session
+  const { id, agent_name, permissions: mode } = reply.session
   out.id(id)
-  out.line(`started ${id} (${agent_name})`)
+  out.line(`started ${id} (${agent_name}, permissions ${mode}, ${sandboxText(reply.session)})`)
   const next = prompt === undefined ? `svc session prompt ${id} '…'` : `svc session events ${id} --follow`
   out.line(out.color('dim', `next: ${next}`))
 }
 
 /** `svc session events <id> [--follow]` */
-export async function runEvents(context: CommandContext): Promise<void> {
+export async function runEvents(context: TaskContext): Promise<void> {
   const { args, options, client, out } = context
   const base = await sessionPath(context)
-  const lines = new EventLines(String(args.session_id), out)
+  const lines = new EventLines(String(args.session_id), context, 'elsewhere', true)
   if (options.follow === true) {
     const limit = options.limit === undefined ? '' : `&limit=${options.limit}`
     for await (const frame of client.stream(`${base}/stream?frames=raw${limit}`)) {
@@ -49,22 +69,24 @@ export async function runEvents(context: CommandContext): Promise<void> {
   }
   const query = queryOf({ limit: options.limit, type: options.type, turn_id: options.turn })
   const reply = (await client.request('GET', `${base}/events${query}`)) as { events: SessionEvent[] }
-  if (out.json) return out.value(reply)
+  if (out.json) return inRows(context, reply, reply.events)
   for (const event of reply.events) lines.show(event)
   lines.end()
 }
 
 /** `svc session history <id>` */
-export async function runHistory(context: CommandContext): Promise<void> {
+export async function runHistory(context: TaskContext): Promise<void> {
   const { args, options, client, out } = context
   const query = queryOf({ limit: options.limit })
   const reply = (await client.request('GET', `${await sessionPath(context)}/history${query}`)) as {
     history: SessionTurn[]
   }
-  if (out.json) return out.value(reply)
+  if (out.json) return inRows(context, reply, reply.history)
   for (const turn of reply.history) {
-    if (turn.turn_id !== '') out.line(out.color('bold', `turn ${turn.turn_id}`))
-    const lines = new EventLines(String(args.session_id), out)
+    const [first] = turn.events
+    if (turn.turn_id !== '' && first)
+      out.line(out.color('bold', `turn ${turn.turn_id}, ${new Date(first.timestamp).toLocaleDateString('sv')}`))
+    const lines = new EventLines(String(args.session_id), context, 'elsewhere', true)
     for (const event of turn.events) lines.show(event)
     lines.end()
   }
@@ -72,22 +94,20 @@ export async function runHistory(context: CommandContext): Promise<void> {
 }
 
 /** `svc session transcript <id>` */
-export async function runTranscript(context: CommandContext): Promise<void> {
+export async function runTranscript(context: TaskContext): Promise<void> {
   const { options, client, out } = context
   const query = queryOf({ limit: options.limit })
   const reply = (await client.request('GET', `${await sessionPath(context)}/transcript${query}`)) as {
     entries: TranscriptEntry[]
     has_older: boolean
   }
-  if (out.json) return out.value(reply)
+  if (out.json) return inRows(context, reply, reply.entries)
   if (reply.has_older) out.line(out.color('dim', '(older messages are left out; --limit shows more)'))
   for (const { message } of reply.entries) {
+    const lines = transcriptLines(message)
+    if (lines.length === 0) continue
     out.line(out.color('bold', message.role))
-    for (const part of message.parts) {
-      if (part.type === 'text') for (const line of (part.text ?? '').trim().split('\n')) out.line(`  ${line}`)
-      else if (part.type === 'dynamic-tool') out.line(`  • ${part.title ?? part.toolName} ${part.state ?? ''}`)
-      else if (part.errorText) out.line(`  ${out.color('red', `✗ ${part.errorText}`)}`)
-    }
+    for (const { text, failed } of lines) out.line(`  ${failed ? out.color('red', text) : text}`)
   }
 }
 
@@ -136,6 +156,12 @@ function pendingRequests(events: readonly SessionEvent[]) {
     } else pending.delete(id)
   }
   return [...pending.values()]
+}
+
+/** A reply for programs: whole, or where lines are wanted a line for each of its rows. */
+function inRows({ out }: TaskContext, reply: unknown, rows: readonly unknown[]): void {
+  if (out.mode === 'jsonl') for (const row of rows) out.value(row)
+  else out.value(reply)
 }
 
 function wanted(event: SessionEvent, options: CommandContext['options']): boolean {

@@ -1,4 +1,4 @@
-import type { Gate, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
+import type { Faults, Files, Gate, Host, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
 import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
@@ -8,14 +8,22 @@ import type { Providers } from '../providers/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BriefingTable } from './agent/briefing.js'
 import type { ProcessWatch } from './agent/process-watch.js'
-import { SessionErrors, type SessionInfo, type SessionStart } from './api.js'
+import { type NewSession, SessionErrors, type SessionInfo, type SessionLaunch, type SessionStart } from './api.js'
+import type { Presence } from './attach/presence.js'
+import type { Attachments } from './attachments/store.js'
+import type { CatalogFeed } from './attention/catalog-feed.js'
+import type { SessionHooks } from './hooks.js'
 import type { Logs } from './journal/logs.js'
+import type { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
 import type { PromptTable } from './turn/prompts.js'
 
 export type SessionsKernel = PluginKernel<{
+  host: typeof Host
+  file: typeof Files
+  report: typeof Faults
   daemon: typeof Daemon
   events: typeof Events
   agents: typeof Agents
@@ -36,7 +44,15 @@ export interface SessionsContext {
   readonly slots: Slots
   readonly health: HealthNews
   readonly watch: ProcessWatch
+  readonly presence: Presence
+  readonly catalog: CatalogFeed
+  readonly attachments: Attachments
+  readonly usageDays: UsageDays
+  /** Where other plugins hear of the work of sessions. */
+  readonly points: SessionHooks
   readonly prepare: Pipeline<SessionStart, [SessionInfo]>
+  readonly creating: Gate<[NewSession]>
+  readonly launching: Gate<[SessionLaunch]>
   readonly permission: Gate<[{ sessionId: string; toolKind: string; title: string }]>
   readonly stopped: Notify<[SessionInfo]>
 }

@@ -1,7 +1,43 @@
 import { defineErrors } from '../../kernel/plugin.js'
 
 export const SessionErrors = defineErrors({
+  hook_denied: { status: 403, message: 'a hook refused this', next: 'svc doctor' },
+  sandbox_unavailable: {
+    status: 422,
+    message: 'this session was to run in a sandbox, and none can be started here',
+    next: 'svc doctor --only sandboxes',
+  },
   session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
+  session_attached: {
+    status: 409,
+    message: 'somebody else is attached to this session',
+    next: 'svc session events <id> --follow',
+  },
+  session_not_attachable: {
+    status: 409,
+    message: 'only an active session can be attached to',
+    next: 'svc session status <id>',
+  },
+  attach_invalid: {
+    status: 400,
+    message: 'this cannot be attached so',
+    next: 'give ttl_seconds of 1 to 86400, and attached_to of at most 200 characters',
+  },
+  presence_lost: {
+    status: 409,
+    message: 'this presence has ended; report it anew without lease_id',
+  },
+  presence_full: { status: 409, message: 'too many viewers are present already; try again in a minute' },
+  session_not_stopped: {
+    status: 409,
+    message: 'only a stopped session can be archived',
+    next: 'svc session stop <id>',
+  },
+  session_archived: {
+    status: 409,
+    message: 'this session is in the archive',
+    next: 'svc session unarchive <id>',
+  },
   session_stopped: {
     status: 409,
     message: 'this session is stopped; start another one',
@@ -46,6 +82,75 @@ export const SessionErrors = defineErrors({
     status: 500,
     message: 'the journal of this session is damaged and can only be read',
     next: 'svc doctor --only sessions',
+  },
+  runtime_invalid: {
+    status: 400,
+    message: 'the agent of this session cannot run so',
+    next: 'svc session runtime <id>',
+  },
+  model_hidden: {
+    status: 422,
+    message: 'the operator hid this model',
+    next: 'svc provider models list',
+  },
+  runtime_changed: {
+    status: 409,
+    message: 'the runtime of this session was chosen anew meanwhile',
+    next: 'svc session runtime <id>',
+  },
+  transcript_changed: {
+    status: 409,
+    message: 'the transcript of this session is another one by now',
+    next: 'svc session transcript <id>',
+  },
+  message_not_found: {
+    status: 404,
+    message: 'no such prompt in this conversation',
+    next: 'svc session transcript <id>',
+  },
+  rewind_conflict: {
+    status: 409,
+    message: 'this key is bound to another rewind',
+    next: 'rewind with a key of its own',
+  },
+  attachment_not_found: { status: 404, message: 'no such attachment in this session' },
+  attachment_invalid: {
+    status: 400,
+    message: 'this is no form with one file',
+    next: 'send multipart/form-data with one part that has a file name',
+  },
+  attachment_too_large: { status: 413, message: 'there is no room for this attachment' },
+  attachment_type: {
+    status: 415,
+    message: 'a prompt cannot carry such a file',
+    next: 'attach a text in UTF-8, a PNG, JPEG, GIF or WebP image, a PDF, or audio',
+  },
+  clarification_not_found: {
+    status: 404,
+    message: 'no such question waits in this session',
+    next: 'svc session clarify <id>',
+  },
+  clarification_answered: { status: 409, message: 'this question is answered already, or its time is over' },
+  clarification_invalid: {
+    status: 400,
+    message: 'this is no answer to the question',
+    next: 'svc session clarify <id>',
+  },
+  turn_changed: {
+    status: 409,
+    message: 'another turn runs by now',
+    next: 'svc session input list <id>',
+  },
+  fork_unconfirmed: {
+    status: 400,
+    message: 'a fork makes a worktree, a branch and a workspace; confirm it',
+    next: 'send it with "confirmed": true',
+  },
+  worktree_invalid: { status: 400, message: 'this cannot be a worktree', next: 'git worktree list' },
+  worktree_failed: {
+    status: 409,
+    message: 'the worktree cannot be made',
+    next: 'correct what the message names; no worktree and no branch were left behind',
   },
   provider_fixed: {
     status: 400,
@@ -98,6 +203,26 @@ export const SessionErrors = defineErrors({
     status: 409,
     message: 'the prompt queue of this session is full',
     next: 'take one out with svc session input remove <id> <entry>, or raise session.busy_input.queue_cap',
+  },
+  goal_not_active: {
+    status: 404,
+    message: 'there is no goal to do this with',
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
+  },
+  goal_replace_required: {
+    status: 409,
+    message: 'this session has a goal already',
+    next: "svc session prompt <id> '/goal replace <what is to be reached>'",
+  },
+  goal_objective_required: {
+    status: 422,
+    message: 'a goal says what is to be reached',
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
+  },
+  goal_objective_too_large: {
+    status: 422,
+    message: 'a goal is shorter than this',
+    next: 'write it into a file of the workspace, and name the file in the goal',
   },
   workspace_choice: {
     status: 400,

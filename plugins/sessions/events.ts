@@ -16,10 +16,12 @@ export type SessionEventType =
   | 'runtime_progress'
   | 'runtime_warning'
   | 'transcript_marker.created'
+  | 'session.compaction_fired'
   | 'system'
   | 'done'
   | 'error'
   | 'session_stopped'
+  | 'hook_run'
 
 /** Names the schema of a member `content`. */
 const CONTENT_SCHEMA = 'svc.session.event.v1'

@@ -1,90 +1,76 @@
 import { type Actor, messageOf, type Tx } from '../../kernel/plugin.js'
 import type {
+  ApproveBody,
   CreateSessionBody,
   ListSessionEventsQuery,
   ListSessionsQuery,
+  PatchSessionBody,
   Session,
   SessionDetail,
   SessionHealth,
   SessionStreamQuery,
   TranscriptQuery,
 } from '../../schemas/sessions.js'
-import { type Workspace, WorkspaceErrors } from '../workspaces/api.js'
-import { BriefingTable } from './agent/briefing.js'
-import { ProcessWatch } from './agent/process-watch.js'
+import type { Workspace } from '../workspaces/api.js'
 import {
+  type AskedQuestion,
   type CreateSession,
   type IdleSession,
   SessionErrors,
   type SessionInfo,
+  type SessionPoints,
   type SessionPrompt,
-  type SessionStart,
+  type SessionQuestion,
   type SessionsApi,
   type TurnOutcome,
 } from './api.js'
-import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
-import { Logs } from './journal/logs.js'
+import type { SessionsContext, SessionsKernel } from './context.js'
+import { Worktrees } from './fork/worktree.js'
+import { SessionHooks } from './hooks.js'
+import { noteHookRun } from './journal/telling.js'
+import { usesOf } from './journal/uses.js'
 import { activityOf } from './lifecycle/activity.js'
-import {
-  createFromBody,
-  createSession,
-  emptyTrash,
-  listSessions,
-  removeSession,
-  renameSession,
-} from './lifecycle/catalog.js'
+import * as catalog from './lifecycle/catalog.js'
 import { HealthNews } from './lifecycle/health-news.js'
 import type { LiveSession } from './lifecycle/live-session.js'
 import { OpenSessions } from './lifecycle/open-sessions.js'
 import { repairSessions } from './lifecycle/repair.js'
 import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
-import { cancelTurn, recordStop, type Stop } from './lifecycle/stopping.js'
+import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
+import { contextOf } from './make-context.js'
+import { inboxOf } from './read/inbox.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
-import type { Decision } from './requests/permission-rules.js'
-import { type SessionLimits, SessionSettings } from './settings.js'
-import { type SessionRow, SessionTable } from './table.js'
+import { answerPermission } from './requests/answer.js'
+import type { Rewinding } from './rewind/rewind.js'
+import { changePermissions } from './runtime/permissions.js'
+import type { SessionRow } from './table.js'
 import { Prompting } from './turn/prompting.js'
-import { PromptTable } from './turn/prompts.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
 /** Durable sessions over ACP. */
-export class SessionsService implements SessionsApi {
-  readonly stopped
-  readonly permission
-  readonly prepare
-  readonly healthUpdated
+export class SessionsService extends SessionHooks implements SessionsApi {
+  readonly points: SessionPoints = this
+  readonly uses
   readonly context: SessionsContext
   readonly prompting: Prompting
+  readonly worktrees: Worktrees
   readonly #open: OpenSessions
 
   constructor(private readonly kernel: SessionsKernel) {
-    this.stopped = kernel.hooks.notify<[SessionInfo]>('sessions.stopped')
-    this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('sessions.permission')
-    this.prepare = kernel.hooks.pipeline<SessionStart, [SessionInfo]>('sessions.prepare')
-    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('sessions.health.updated')
-    const limits = Object.fromEntries(
-      Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.config.get(entry)]),
-    ) as SessionLimits
-    this.context = {
-      kernel,
-      limits,
-      table: new SessionTable(kernel.db),
-      prompts: new PromptTable(kernel.db),
-      briefings: new BriefingTable(kernel.db),
-      slots: new Slots(limits.maxAgents),
-      health: new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
-      watch: new ProcessWatch(kernel.clock, () => this.context.health.staleAfterMs),
-      logs: new Logs({
-        clock: kernel.clock,
-        ids: kernel.ids,
-        open: id => kernel.needs.journals.open(['sessions', id]),
-        failed: (id, error) => kernel.log.error('a journal failed', { id, error: messageOf(error) }),
-      }),
-      stopped: this.stopped,
-      permission: this.permission,
-      prepare: this.prepare,
-    }
+    super(kernel)
+    const { stopped, permission, prepare, creating, launching } = this
+    this.context = contextOf(kernel, {
+      points: this,
+      stopped,
+      permission,
+      prepare,
+      creating,
+      launching,
+      health: () => new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
+    })
+    this.worktrees = new Worktrees(kernel)
+    this.uses = usesOf(this.context, this.used)
     this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id))
     const open = async (id: string) => this.#open.open(this.find(id).id)
     this.prompting = new Prompting(this.context, { open, peek: id => this.#open.peek(id) })
@@ -96,7 +82,7 @@ export class SessionsService implements SessionsApi {
     kernel.scope.defer('health', () => context.health.close())
     kernel.scope.defer('watch', () => context.watch.close())
     kernel.scope.defer('sessions', () => this.stopAll())
-    await emptyTrash(context)
+    await catalog.emptyTrash(context)
     await repairSessions(context)
     const known = new Set(kernel.needs.workspaces.list().map(({ id }) => id))
     const used = kernel.db.all<{ id: string }>('SELECT DISTINCT workspace_id AS id FROM sessions_session')
@@ -111,7 +97,12 @@ export class SessionsService implements SessionsApi {
   }
 
   create(request: CreateSession): Promise<SessionInfo> {
-    return createSession(this.context, request)
+    return catalog.createSession(this.context, request)
+  }
+
+  agentFor(workspaceId?: string): string {
+    const workspace = workspaceId === undefined ? undefined : this.kernel.needs.workspaces.get(workspaceId)
+    return catalog.agentFor(this.context, workspace)
   }
 
   unstopped(): SessionInfo[] {
@@ -142,9 +133,15 @@ export class SessionsService implements SessionsApi {
     return this.prompting.whileIdle(id, () => work({ brief }))
   }
 
+  ask(id: string, question: SessionQuestion): AskedQuestion | undefined {
+    return this.#open.peek(id)?.binding.running?.permissions.own.ask(question)
+  }
+  readonly interrupt = async (id: string) => void (await this.cancel(this.find(id)))
+
   async stop(id: string, how: Stop): Promise<void> {
     const row = this.context.table.get(id)
     if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
+    if (row.state !== 'stopped') void this.preStop.call(infoOf(row))
     const live = this.#open.peek(id)
     if (live) return live.stop(how)
     if (row.state === 'stopped') return
@@ -171,6 +168,16 @@ export class SessionsService implements SessionsApi {
     return this.#open.peek(id)
   }
 
+  /** What cuts a conversation back. */
+  rewinding(): Rewinding {
+    const endProcess = async (id: string) => this.#open.peek(id)?.binding.end(END_PROCESS)
+    return { context: this.context, prompting: this.prompting, endProcess }
+  }
+
+  allLive(): readonly LiveSession[] {
+    return this.#open.all
+  }
+
   wire(row: SessionRow, withHealth = false): Session {
     if (withHealth) this.context.health.note(row.id)
     return sessionToWire(row, this.#open.peek(row.id), this.kernel.clock.now(), withHealth)
@@ -185,12 +192,10 @@ export class SessionsService implements SessionsApi {
     return healthToWire(row, this.#open.peek(row.id))
   }
 
-  workspaceName(id: string): string {
-    return this.kernel.needs.workspaces.get(id)?.name ?? id
-  }
+  readonly workspaceName = (id: string): string => this.kernel.needs.workspaces.get(id)?.name ?? id
 
   list(query: ListSessionsQuery, actor: Actor) {
-    return listSessions(this.context, query, actor, id => this.#open.peek(id))
+    return catalog.listSessions(this.context, query, actor, id => this.#open.peek(id))
   }
 
   workspaceMembers(workspace: Workspace): Session[] {
@@ -200,25 +205,26 @@ export class SessionsService implements SessionsApi {
   /** POST of a session; a first prompt is sent to it at once. */
   async createFrom(body: CreateSessionBody, actor: Actor): Promise<Session> {
     const { prompt } = body
-    const { id } = await createFromBody(this.context, body, actor)
+    const { id } = await catalog.createFromBody(this.context, body, actor)
     if (prompt !== undefined) await this.prompting.submit(id, { text: prompt }, actor)
     return this.wire(this.find(id))
   }
 
-  async rename(row: SessionRow, name: string): Promise<SessionDetail> {
-    await renameSession(this.context, row, name)
+  async change(row: SessionRow, { name, permissions }: PatchSessionBody): Promise<SessionDetail> {
+    // Where the mode is to change the name may be the one that it has, also none.
+    if (permissions === undefined || name !== row.name) await catalog.renameSession(this.context, row, name)
+    if (permissions !== undefined) await changePermissions(this.context, row.id, this.live(row.id), permissions)
     return this.detail(this.find(row.id))
   }
 
   async remove(row: SessionRow): Promise<void> {
     await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted' })
-    await removeSession(this.context, row.id)
+    await catalog.removeSession(this.context, row.id)
   }
 
-  async answer(row: SessionRow, requestId: string, turnId: string, decision: Decision): Promise<boolean> {
-    const permissions = this.#open.peek(row.id)?.binding.running?.permissions
-    if (!permissions) throw SessionErrors.permission_not_found()
-    return permissions.answer(requestId, turnId, decision)
+  /** Resolves to whether it was allowed in the end. */
+  answer(row: SessionRow, body: ApproveBody, actor: Actor): Promise<boolean> {
+    return answerPermission(this.kernel, this.#open.peek(row.id)?.binding.running?.permissions, row, body, actor)
   }
 
   /** Cancels the running turn and waits a little for its end. */
@@ -242,26 +248,14 @@ export class SessionsService implements SessionsApi {
     return openStream(this.context, row, query, lastEventId, signal)
   }
 
-  statusMembers() {
-    return statusMembers(this.context, () => this.#open.all)
-  }
-
-  activity() {
-    return activityOf(this.context.kernel.db, this.context.kernel.clock)
-  }
-
-  checkItems() {
-    return checkSessions(this.context, this.#open.all)
-  }
+  readonly statusMembers = () => statusMembers(this.context, () => this.#open.all)
+  readonly activity = () => activityOf(this.kernel.db, this.kernel.clock)
+  readonly checkItems = () => checkSessions(this.context, this.#open.all)
+  readonly inbox = () => inboxOf(this.context, this.#open.all)
+  readonly noteHookRun: SessionsApi['noteHookRun'] = (id, content) => noteHookRun(this.#open.peek(id), content)
 
   /** Refuses to delete a workspace while one of its sessions is active. */
-  guardWorkspace(t: Tx, workspace: Workspace) {
-    const active = this.context.table.activeIn(t, workspace.id)
-    if (active === 0) return undefined
-    return WorkspaceErrors.workspace_in_use(
-      `${active} active sessions use the workspace ${workspace.name}; stop them first`,
-    )
-  }
+  readonly guardWorkspace = (t: Tx, workspace: Workspace) => catalog.guardWorkspace(this.context, t, workspace)
 
   /** Part of a shutdown. */
   async stopAll(): Promise<void> {

@@ -36,15 +36,21 @@ export const SessionSettings = {
     ...count('observability.transcripts.max_bytes_per_session', 256 * 1024 * 1024, 1024 * 1024, 2 ** 40),
     section: 'observability',
   },
+  /** Days for which the use of sessions is kept. */
+  usageDays: { ...count('observability.usage.retention_days', 90, 1, 3660), section: 'observability' },
   /** Of one turn; 0: none. */
   turnTimeout: duration('session.limits.timeout', '0'),
   heartbeat: duration('session.supervision.activity_heartbeat_interval', '30s'),
   progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
+  /** Of an agent whose turn runs and from which nothing comes; then the turn says so. 0: never. */
+  silenceNotice: duration('session.supervision.silence_notice_after', '20s'),
   inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
-  /** A process in state `T` for this long is ended; 0: never. */
-  frozenAfter: duration('session.supervision.frozen_after', '30s'),
+  /** A process in state `T` for this long is ended, and noticed at the first of three looks in that time; 0: never. */
+  frozenAfter: duration('session.supervision.frozen_after', '18s'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
+  /** Turns that an agent has to reach its goal before a person is asked. */
+  goalTurns: count('session.goal.turn_limit', 20, 1, 1000),
   permissionTimeout: duration('session.permissions.timeout', '5m'),
   initializeTimeout: duration('session.startup.initialize_timeout', '30s'),
   newSessionTimeout: duration('session.startup.new_session_timeout', '60s'),

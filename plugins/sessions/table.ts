@@ -1,6 +1,11 @@
 import type { Db, SqlValue, Tx } from '../../kernel/plugin.js'
 import { BRIEFING_TABLE } from './agent/briefing.js'
-import type { FailureKind, SessionInfo, SessionState, StopReason } from './api.js'
+import type { SessionState } from './api.js'
+import { ATTACHMENT_TABLE } from './attachments/store.js'
+import { USAGE_DAY_TABLE } from './journal/usage-days.js'
+import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
+
+export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
 
 /** Migrations of the sessions plugin: one only ever adds to the list. */
 export const SESSION_TABLES = [
@@ -69,46 +74,43 @@ CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, j
   },
   { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
   { id: '005-briefing', sql: BRIEFING_TABLE },
+  {
+    id: '006-permissions',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN permissions_asked TEXT;
+ALTER TABLE sessions_session ADD COLUMN permissions TEXT;`,
+  },
+  { id: '007-attachments', sql: ATTACHMENT_TABLE },
+  { id: '007-usage-days', sql: USAGE_DAY_TABLE },
+  {
+    id: '008-whole',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN attached_to TEXT;
+ALTER TABLE sessions_session ADD COLUMN attach_expires_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN archived_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN unseen_since INTEGER;
+ALTER TABLE sessions_session ADD COLUMN attention_changed_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN selection TEXT;
+ALTER TABLE sessions_session ADD COLUMN selection_revision INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions_session ADD COLUMN effective TEXT;
+ALTER TABLE sessions_session ADD COLUMN cuts TEXT;
+ALTER TABLE sessions_session ADD COLUMN rewound TEXT;
+ALTER TABLE sessions_session ADD COLUMN forked_from TEXT;
+ALTER TABLE sessions_session ADD COLUMN worktree_id TEXT;
+ALTER TABLE sessions_prompt ADD COLUMN runtime TEXT;
+ALTER TABLE sessions_prompt ADD COLUMN attachments TEXT;
+CREATE INDEX sessions_session_unseen ON sessions_session (workspace_id) WHERE unseen_since IS NOT NULL;
+CREATE INDEX sessions_session_archived ON sessions_session (archived_at) WHERE archived_at IS NOT NULL;`,
+  },
+  { id: '010-sandbox', sql: 'ALTER TABLE sessions_session ADD COLUMN sandbox TEXT' },
+  {
+    id: '011-spawned',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN lineage TEXT;
+ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
+  },
+  { id: '012-goal', sql: 'ALTER TABLE sessions_session ADD COLUMN goal TEXT' },
 ] as const
-
-/** A row of sessions_session: the truth about the state of a session. Times in epoch milliseconds. */
-export interface SessionRow {
-  readonly id: string
-  /** Empty for one without a name. */
-  readonly name: string
-  readonly type: SessionInfo['type']
-  readonly agent_name: string
-  readonly workspace_id: string
-  readonly workspace_path: string
-  readonly provider: string
-  readonly model: string
-  readonly reasoning_effort: string | null
-  readonly speed: 'normal' | 'fast' | null
-  readonly state: SessionState
-  readonly stop_reason: StopReason | null
-  readonly stop_detail: string | null
-  readonly failure_kind: FailureKind | null
-  readonly failure_summary: string | null
-  readonly failure_bundle: string | null
-  readonly acp_session_id: string | null
-  /** 1 when the last process said that it can load sessions. */
-  readonly supports_load: number | null
-  readonly epoch: number
-  /** Size of the journal when last looked at. */
-  readonly journal_bytes: number
-  readonly cause: string | null
-  /** A {@link Digest} as JSON; null: nothing was counted yet. */
-  readonly usage: string | null
-  readonly last_activity_at: number
-  readonly created_at: number
-  readonly updated_at: number
-}
-
-/** It never had a process, and so nothing is in its journal that has to be ended. */
-export const isUnused = ({ state, acp_session_id }: SessionRow) => state === 'active' && acp_session_id === null
-
-/** What of a row may change. */
-export type SessionChange = Partial<Omit<SessionRow, 'id' | 'created_at'>>
 
 /** Which sessions to list, in what order, from where. */
 export interface SessionFilter {
@@ -119,44 +121,28 @@ export interface SessionFilter {
   /** Part of the name, the agent's name or the id, in any case. */
   readonly text?: string | undefined
   readonly resumable?: boolean | undefined
+  /** Those in the archive alone; false: only others. */
+  readonly archived?: boolean | undefined
   readonly sort: 'created_at' | 'last_activity_at'
   /** Sort value and id of the last session of the page before. */
   readonly after?: readonly [number, string] | undefined
 }
-
-const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
-  'name',
-  'type',
-  'agent_name',
-  'workspace_id',
-  'workspace_path',
-  'provider',
-  'model',
-  'reasoning_effort',
-  'speed',
-  'state',
-  'stop_reason',
-  'stop_detail',
-  'failure_kind',
-  'failure_summary',
-  'failure_bundle',
-  'acp_session_id',
-  'supports_load',
-  'epoch',
-  'journal_bytes',
-  'cause',
-  'usage',
-  'last_activity_at',
-  'created_at',
-  'updated_at',
-])
 
 /** Reads and writes rows of sessions_session. */
 export class SessionTable {
   /** Rises with every write: what was counted before may not hold. */
   changes = 0
 
-  constructor(private readonly db: Db) {}
+  /** @param told what happens to the list, once it is durable */
+  constructor(
+    private readonly db: Db,
+    private readonly told: (
+      kind: 'created' | 'updated' | 'stopped' | 'removed',
+      id: string,
+      workspaceId: string,
+    ) => void,
+    private readonly attention: (row: SessionRow) => void,
+  ) {}
 
   get(id: string): SessionRow | undefined {
     return this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id])
@@ -186,6 +172,7 @@ export class SessionTable {
 
   insert(t: Tx, row: SessionRow): void {
     this.changes++
+    this.db.onDurable(t, () => this.told('created', row.id, row.workspace_id))
     const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
     const values = names.map(name => row[name as keyof SessionRow])
     t.run(`INSERT INTO sessions_session (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
@@ -193,6 +180,13 @@ export class SessionTable {
 
   update(t: Tx, id: string, change: SessionChange): void {
     this.changes++
+    const kind = change.state === 'stopped' ? 'stopped' : 'updated'
+    this.db.onDurable(t, () => {
+      const row = this.get(id)
+      if (!row) return
+      this.told(kind, id, row.workspace_id)
+      if (change.attention_changed_at !== undefined) this.attention(row)
+    })
     const names = Object.keys(change).filter(name => COLUMNS.has(name))
     const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
     t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])
@@ -200,7 +194,10 @@ export class SessionTable {
 
   remove(t: Tx, id: string): void {
     this.changes++
+    const workspaceId = this.get(id)?.workspace_id ?? ''
+    this.db.onDurable(t, () => this.told('removed', id, workspaceId))
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
+    t.run('DELETE FROM sessions_attachment WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_briefing WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_session WHERE id = ?', [id])
   }
@@ -211,7 +208,7 @@ export class SessionTable {
     const { sort, after } = filter
     const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
     return this.db.all<SessionRow>(
-      `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT ?`,
+      `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT +?`,
       [...values, ...(after ?? []), limit],
     )
   }
@@ -244,8 +241,9 @@ function conditions(filter: SessionFilter): { where: string; values: SqlValue[] 
     parts.push("(name || ' ' || agent_name || ' ' || id) LIKE ? ESCAPE '\\'")
     values.push(`%${filter.text.replace(/[\\%_]/g, '\\$&')}%`)
   }
-  const restartable = "(state = 'stopped' AND stop_reason IN ('shutdown', 'agent_crashed'))"
+  const restartable = "(state = 'stopped' AND stop_reason IN ('shutdown', 'agent_crashed') AND archived_at IS NULL)"
   if (filter.resumable === true) parts.push(restartable)
   if (filter.resumable === false) parts.push(`NOT ifnull(${restartable}, 0)`)
+  if (filter.archived !== undefined) parts.push(`archived_at IS ${filter.archived ? 'NOT ' : ''}NULL`)
   return { where: parts.join(' AND '), values }
 }

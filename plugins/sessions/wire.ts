@@ -1,8 +1,14 @@
 import { iso } from '../../kernel/plugin.js'
 import type { Session, SessionDetail, SessionHealth } from '../../schemas/sessions.js'
+import { confinementOf } from './agent/confinement.js'
 import type { SessionFailure, SessionInfo } from './api.js'
+import { holderOf } from './attach/lease.js'
 import { failureToWire } from './events.js'
+import { forkLineage } from './fork/lineage.js'
 import type { LiveSession } from './lifecycle/live-session.js'
+import { speedWithout } from './runtime/choosing.js'
+import { effectiveOf, effortToWire, selectionOf, wishOf } from './runtime/selection.js'
+import { configOptions, effectiveToWire } from './runtime/wire.js'
 import type { SessionRow } from './table.js'
 
 /** Failures that are somebody's wish, so that they do not make a badge `failed`. */
@@ -11,6 +17,7 @@ const NO_FAULT: ReadonlySet<string> = new Set(['cancellation'])
 /** A session as other plugins see it. */
 export function infoOf(row: SessionRow): SessionInfo {
   const failure = failureOf(row)
+  const confinement = confinementOf(row)
   return {
     id: row.id,
     name: row.name,
@@ -21,6 +28,11 @@ export function infoOf(row: SessionRow): SessionInfo {
     ...(row.stop_reason && { stopReason: row.stop_reason }),
     ...(row.stop_detail && { stopDetail: row.stop_detail }),
     ...(failure && { failure }),
+    ...(confinement && { confinement }),
+    ...(row.permissions && { permissions: row.permissions }),
+    provider: row.provider,
+    ...(row.model && { model: row.model }),
+    ...(row.lineage && { lineage: JSON.parse(row.lineage) }),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
@@ -35,6 +47,12 @@ export function sessionToWire(
 ): Session {
   const failure = failureOf(row)
   const agent = live?.binding.running?.agent
+  const held = holderOf(row, now)
+  const wish = wishOf(row)
+  const effective = effectiveOf(row)
+  const model = effective?.model ?? wish.model
+  const effort = effective?.reasoning_effort ?? wish.effort
+  const { speed } = wish
   return {
     id: row.id,
     ...(row.name && { name: row.name }),
@@ -43,12 +61,12 @@ export function sessionToWire(
     workspace_id: row.workspace_id,
     workspace_path: row.workspace_path,
     provider: row.provider,
-    ...(row.model && { model: row.model }),
-    ...(row.reasoning_effort && { reasoning_effort: row.reasoning_effort as NonNullable<Session['reasoning_effort']> }),
-    ...(row.speed && {
-      speed: row.speed,
-      speed_resolution: { requested: row.speed, status: 'unsupported' as const, reason: 'capability_absent' as const },
-    }),
+    ...(model && { model }),
+    ...(row.permissions && { permissions: row.permissions }),
+    ...sandboxToWire(row, agent !== undefined),
+    ...(row.lineage && { lineage: JSON.parse(row.lineage) }),
+    ...effortToWire(effort),
+    ...(speed && { speed, speed_resolution: effective?.speed_resolution ?? speedWithout(speed) }),
     state: row.state,
     badge: badgeOf(row, live),
     ...(row.stop_reason && { stop_reason: row.stop_reason }),
@@ -58,12 +76,14 @@ export function sessionToWire(
     ...(row.supports_load !== null && {
       acp_caps: {
         supports_load_session: row.supports_load === 1,
-        ...(agent && { supported_modes: [...agent.session.modes] }),
+        ...(agent && { supported_modes: [...agent.session.modes], ...configOptions(agent.choices.options) }),
       },
     }),
     ...activityOf(live, now),
     ...(withHealth && { health: healthToWire(row, live) }),
+    ...(row.forked_from !== null && { lineage: forkLineage(row.forked_from) }),
     attachable: row.state === 'active',
+    ...(held && { attached_to: held.holder, attach_expires_at: iso(held.until) }),
     available_commands: (live?.binding.updates.commands ?? []).map(command => ({ ...command })),
     transcript_epoch: row.epoch,
     created_at: iso(row.created_at),
@@ -75,36 +95,54 @@ export function sessionToWire(
 export function detailToWire(row: SessionRow, live: LiveSession | undefined, now: number): SessionDetail {
   const running = live?.binding.running
   const session = running?.agent.session
-  const { lineage: _lineage, ...wire } = sessionToWire(row, live, now, true)
+  const { lineage, ...wire } = sessionToWire(row, live, now, true)
   const prompts = session?.prompts
+  const selected = selectionOf(row)
   return {
     ...wire,
-    archived_at: null,
-    pending_interactions: (running?.permissions.pending ?? []).map(pending => ({
-      interaction_id: pending.requestId,
-      provider_request_id: pending.requestId,
-      kind: 'permission',
-      title: pending.title,
-      status: 'pending',
-      turn_id: pending.turnId,
-      decisions: ['allow-once', 'allow-always', 'reject-once', 'reject-always'],
-      created_at: iso(pending.createdAt),
-    })),
+    ...(lineage && { lineage: { ...lineage, notify_creator: false } }),
+    ...(row.worktree_id !== null && { worktree_id: row.worktree_id }),
+    archived_at: row.archived_at === null ? null : iso(row.archived_at),
+    ...(row.attention_changed_at !== null && { attention_changed_at: iso(row.attention_changed_at) }),
+    pending_interactions: [
+      ...(running?.clarifications.pending ?? []).map(({ request_id, question, choices, asked_at, turnId }) => ({
+        interaction_id: request_id,
+        provider_request_id: request_id,
+        kind: 'clarification',
+        title: question,
+        status: 'pending',
+        turn_id: turnId,
+        ...(choices && { choices }),
+        created_at: asked_at,
+      })),
+      ...(running?.permissions.pending ?? []).map(pending => ({
+        interaction_id: pending.requestId,
+        provider_request_id: pending.requestId,
+        kind: 'permission',
+        title: pending.title,
+        status: 'pending',
+        turn_id: pending.turnId,
+        decisions: ['allow-once', 'allow-always', 'reject-once', 'reject-always'],
+        created_at: iso(pending.createdAt),
+      })),
+    ],
     runtime: {
       ...(session &&
         prompts && {
           acp_caps: {
             supported_modes: [...session.modes],
+            ...configOptions(running.agent.choices.options),
             supports_load_session: session.supportsLoad,
             prompt_audio: prompts.audio,
             prompt_embedded_context: prompts.embeddedContext,
             prompt_image: prompts.image,
           },
           acp_session_id: session.acpSessionId,
-          effective: { provider: row.provider, ...(row.model && { model: row.model }) },
+          effective: effectiveToWire(row),
         }),
       ...(row.failure_summary && { failure: row.failure_summary }),
-      selection_revision: 0,
+      ...(selected && { selected }),
+      selection_revision: row.selection_revision,
       status: running
         ? 'running'
         : row.state === 'stopped'
@@ -154,11 +192,17 @@ export function silenceOf(live: LiveSession | undefined): string | undefined {
   return `its process ${group} was stopped from outside (state T); kill -CONT -- -${group} lets it go on`
 }
 
+/** Does its agent wait for a person's answer. */
+export function isWaiting(live: LiveSession | undefined): boolean {
+  return live?.binding.waitsForPerson ?? false
+}
+
 /** The one-word state of a session; the first rule that holds. */
 function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
   if (silenceOf(live)) return 'hung'
+  if (isWaiting(live)) return 'waiting'
   if (row.state === 'starting' || row.state === 'stopping' || live?.turn) return 'running'
   return row.state === 'active' ? 'idle' : 'unknown'
 }
@@ -181,10 +225,20 @@ export function activityOf(live: LiveSession | undefined, now: number) {
       elapsed_ms: elapsed,
       elapsed_seconds: Math.floor(elapsed / 1000),
       idle_seconds: Math.floor(Math.max(0, now - turn.lastActivityAt) / 1000),
-      iteration_current: 0,
+      iteration_current: turn.calls.begun,
       iteration_max: 0,
     },
   }
+}
+
+/** The member `sandbox` of a session that has one, or that should have had one. */
+function sandboxToWire(row: SessionRow, isRunning: boolean): Pick<Session, 'sandbox'> {
+  const how = confinementOf(row)
+  if (!how) return {}
+  if (how.kind === 'none') return { sandbox: { backend: 'none', state: 'unavailable', last_sync_error: how.reason } }
+  const { backend, profile, network } = how
+  const state = isRunning ? 'running' : row.state === 'stopped' ? 'stopped' : 'prepared'
+  return { sandbox: { backend, profile, sandbox_id: row.id, state, provider_state_json: { network } } }
 }
 
 function failureOf(row: SessionRow): SessionFailure | undefined {

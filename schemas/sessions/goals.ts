@@ -99,6 +99,10 @@ export const GoalSnapshot = v.object({
 })
 export type GoalSnapshot = v.InferOutput<typeof GoalSnapshot>
 
+/** GET …/goal. */
+export const SessionGoalReply = v.object({ goal: v.nullable(GoalSnapshot) })
+export type SessionGoalReply = v.InferOutput<typeof SessionGoalReply>
+
 /** What a goal command came to. */
 export const GoalOutcome = v.object({
   outcome: v.picklist(['started', 'replaced', 'status', 'paused', 'resumed', 'cleared', 'error']),

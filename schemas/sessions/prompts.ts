@@ -29,6 +29,8 @@ export const PromptBody = v.strictObject({
   messageId: v.optional(v.string()),
   idempotency_key: v.optional(v.string()),
   mode: v.optional(PromptMode),
+  /** Ids of stored files that go along with it. */
+  attachments: v.optional(v.pipe(v.array(v.string()), v.maxLength(10))),
   runtime: v.nullish(RuntimeSelection),
 })
 export type PromptBody = v.InferOutput<typeof PromptBody>
@@ -83,6 +85,12 @@ export const PromptAttachment = v.object({
   width: Integer,
 })
 export type PromptAttachment = v.InferOutput<typeof PromptAttachment>
+
+/** POST …/attachments. */
+export const AttachmentReply = v.object({
+  attachment: v.object({ ...PromptAttachment.entries, created_at: Timestamp }),
+})
+export type AttachmentReply = v.InferOutput<typeof AttachmentReply>
 
 /** Where a command comes from. */
 export const CommandSource = v.object({
@@ -143,8 +151,8 @@ export type QueuedPromptReply = v.InferOutput<typeof QueuedPromptReply>
 export const SteerQueuedPromptBody = v.strictObject({
   expected_turn_id: v.string(),
   text: v.string(),
-  message_id: v.optional(v.string()),
-  idempotency_key: v.optional(v.string()),
+  message_id: v.string(),
+  idempotency_key: v.string(),
 })
 export type SteerQueuedPromptBody = v.InferOutput<typeof SteerQueuedPromptBody>
 

@@ -1,7 +1,7 @@
 /** The runtime behind a session, and the session with it. */
 import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
-import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
+import { Integer, maybeTimestamp, queryInteger, Timestamp } from '../kernel/common.js'
 import { ConfigOption, Session, SessionLineage, Speed, SpeedResolution } from './session.js'
 
 /** Provider and model for later prompts, or for one. */
@@ -12,6 +12,14 @@ export const RuntimeSelection = v.strictObject({
   speed: v.optional(Speed),
 })
 export type RuntimeSelection = v.InferOutput<typeof RuntimeSelection>
+
+/** PUT …/runtime: `expected_revision` is the `selection_revision` that the caller knows, null: whatever it is. */
+export const PutRuntimeBody = v.strictObject({ expected_revision: v.nullable(Integer), runtime: RuntimeSelection })
+export type PutRuntimeBody = v.InferOutput<typeof PutRuntimeBody>
+
+/** DELETE …/runtime. */
+export const DeleteRuntimeQuery = v.object({ expected_revision: queryInteger(0) })
+export type DeleteRuntimeQuery = v.InferOutput<typeof DeleteRuntimeQuery>
 
 /** A question or a request for permission that waits for a person. */
 export const PendingInteraction = v.object({

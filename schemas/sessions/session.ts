@@ -1,6 +1,6 @@
 /** The session object. */
 import * as v from 'valibot'
-import { ReasoningEffort } from '../agents.js'
+import { PermissionMode, ReasoningEffort } from '../agents.js'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
 
@@ -202,6 +202,8 @@ export const Session = v.object({
   health: v.nullish(SessionHealth),
   lineage: v.nullish(SessionLineage),
   model: v.optional(v.string()),
+  /** What the agent may do without asking, as it was at its last start. */
+  permissions: v.optional(PermissionMode),
   provider: v.string(),
   reasoning_effort: v.optional(ReasoningEffort),
   resolved_network_participation: v.nullish(ResolvedParticipation),

@@ -25,6 +25,12 @@ export function permissionDenied(message: string): AcpRefusal {
   return new AcpRefusal(PERMISSION_DENIED, message, { code: 'permission_denied' })
 }
 
+/** The answer to a request for which the session lacks a right. */
+export function toolNotGranted(right: string): AcpRefusal {
+  const message = `permission denied: this session was spawned without the tool ${right}`
+  return new AcpRefusal(PERMISSION_DENIED, message, { code: 'tool_not_granted' })
+}
+
 /** The answer to a request that is permitted and cannot be done. */
 export function notPossible(code: string, message: string): AcpRefusal {
   return new AcpRefusal(NOT_POSSIBLE, message, { code })

@@ -76,12 +76,17 @@ export function linkOf(
     return message as AnyMessage
   }
 
+  let isCancelled = false
   const readable = new ReadableStream<AnyMessage>({
+    // As the connection does when it cannot write: what the agent still says, and its end, are no failures of the protocol.
+    cancel() {
+      isCancelled = true
+    },
     async start(controller) {
       const lines = new LineSplitter(MAX_LINE_BYTES)
       const pass = (line: string) => {
         const message = take(line)
-        if (message) controller.enqueue(message)
+        if (message && !isCancelled) controller.enqueue(message)
       }
       try {
         for await (const chunk of stdout) {
@@ -97,7 +102,7 @@ export function linkOf(
         }
         const rest = lines.rest()
         if (rest !== '') pass(rest)
-        controller.close()
+        if (!isCancelled) controller.close()
       } catch (error) {
         failure = new Error(messageOf(error), { cause: error })
         try {

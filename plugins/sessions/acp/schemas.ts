@@ -6,6 +6,9 @@ import * as v from 'valibot'
 
 const Text = v.fallback(v.optional(v.string()), undefined)
 const Whole = v.fallback(v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))), undefined)
+/** Settings of an agent, and values of one of them, that are kept. */
+const MAX_OPTIONS = 50
+const MAX_CHOICES = 500
 const list = <T>(item: v.GenericSchema<unknown, T>) =>
   v.pipe(
     v.fallback(v.optional(v.array(v.unknown())), undefined),
@@ -23,6 +26,10 @@ export const InitializeResult = v.object({
     v.optional(
       v.object({
         loadSession: v.fallback(v.optional(v.boolean()), false),
+        mcpCapabilities: v.fallback(
+          v.optional(v.object({ http: v.fallback(v.optional(v.boolean()), false) })),
+          undefined,
+        ),
         promptCapabilities: v.fallback(
           v.optional(
             v.object({
@@ -39,7 +46,67 @@ export const InitializeResult = v.object({
   ),
 })
 
+const Texts = v.object({ value: v.string(), name: Text, description: Text })
+/** Values of a choice, those of groups in one list. */
+const Choices = v.pipe(
+  list(v.union([Texts, v.object({ options: list(Texts) })])),
+  v.transform(found =>
+    (found ?? [])
+      .flatMap(one => ('value' in one ? [one] : (one.options ?? [])))
+      .slice(0, MAX_CHOICES)
+      .map(({ value, name, description }) => ({
+        value: value.slice(0, 200),
+        ...(name !== undefined && { label: name.slice(0, 200) }),
+        ...(description !== undefined && { description: description.slice(0, 500) }),
+      })),
+  ),
+)
+
+/** A setting that an agent offers; one of a kind that nobody knows is left out. */
+const Option = v.pipe(
+  v.object({
+    id: v.pipe(v.string(), v.maxLength(200)),
+    name: v.fallback(v.string(), ''),
+    description: Text,
+    category: Text,
+    type: v.picklist(['select', 'boolean']),
+    currentValue: v.fallback(v.optional(v.union([v.string(), v.boolean()])), undefined),
+    options: Choices,
+  }),
+  v.transform(({ id, name, description, category, type, currentValue, options }) => ({
+    id,
+    label: name.slice(0, 200),
+    description: description?.slice(0, 500),
+    category,
+    kind: type,
+    current: currentValue,
+    values: options ?? [],
+  })),
+)
+export type AgentOption = v.InferOutput<typeof Option>
+
+export const ConfigOptions = v.object({
+  configOptions: v.pipe(
+    list(Option),
+    v.transform(options => options?.slice(0, MAX_OPTIONS)),
+  ),
+})
+
+const Models = v.pipe(
+  v.object({
+    currentModelId: Text,
+    availableModels: list(v.object({ modelId: v.pipe(v.string(), v.maxLength(200)), name: Text })),
+  }),
+  v.transform(({ currentModelId, availableModels }) => ({
+    current: currentModelId,
+    available: (availableModels ?? []).slice(0, MAX_CHOICES).map(({ modelId, name }) => ({ id: modelId, name })),
+  })),
+)
+export type ModelList = v.InferOutput<typeof Models>
+
 export const SessionResult = v.object({
+  ...ConfigOptions.entries,
+  models: v.fallback(v.optional(Models), undefined),
   sessionId: Text,
   modes: v.fallback(
     v.nullish(v.object({ currentModeId: Text, availableModes: list(v.object({ id: v.string(), name: Text })) })),

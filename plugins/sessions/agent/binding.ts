@@ -1,37 +1,26 @@
 import { iso, messageOf } from '../../../kernel/plugin.js'
+import type { RuntimeSelection } from '../../../schemas/sessions.js'
 import type { SessionFailure } from '../api.js'
 import type { SessionsContext } from '../context.js'
-import type { SessionLog } from '../journal/session-log.js'
 import { summarize } from '../read/transcript.js'
+import { chooseRuntime } from '../runtime/choosing.js'
+import { wishOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
-import { ToolCalls } from '../turn/tool-calls.js'
+import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
 import type { Turn, TurnContext } from '../turn/turn.js'
 import { Updates } from '../turn/updates.js'
 import { infoOf } from '../wire.js'
+import type { BindingOwner } from './binding-owner.js'
 import { renewed } from './briefing.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import type { AgentFailure } from './failure.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
+import { Looks } from './looks.js'
 import type { Watched } from './process-watch.js'
 import { type Pulse, pulseOf } from './pulse.js'
+import { unasked } from './unasked.js'
 
 const SUMMARY_CHARACTERS = 16_000
-
-/** What a binding needs of its session. */
-export interface BindingOwner {
-  readonly id: string
-  readonly log: SessionLog
-  readonly row: SessionRow
-  readonly turn: Turn | undefined
-  /** Aborts when the session is being stopped. */
-  readonly signal: AbortSignal
-  /** The journal takes no more of what an agent tells. */
-  readonly isFull: boolean
-  /** A tool call of the running turn has its result. */
-  toolEnded(): void
-  /** The process ended between turns, by itself. */
-  agentEnded(failure: AgentFailure, code: number | null): void
-}
 
 /** A session's process, while it has one, and what it says. */
 export class AgentBinding implements Watched {
@@ -45,19 +34,17 @@ export class AgentBinding implements Watched {
   #lastCalls = new ToolCalls()
   #lastTurnId = ''
   #toldFull = false
-  /** Monotonic; of the last sign of life between turns. */
-  #seenAt = 0
-  /** The same in epoch milliseconds, for people. */
-  #presentAt = 0
-  /** Looks in a row at which it stood still. */
-  #failedLooks = 0
-  #isStale = false
+  #toldUnasked = false
+  readonly #looks: Looks
+  /** What was wanted of the process that runs. */
+  #wished: string | undefined
 
   constructor(
     private readonly context: SessionsContext,
     private readonly owner: BindingOwner,
   ) {
-    this.updates = new Updates(owner.log, () => this.#running?.agent.session.acpSessionId)
+    this.#looks = new Looks(context.kernel.clock)
+    this.updates = new Updates(owner, context, () => this.#running?.agent.session.acpSessionId)
   }
 
   get running(): RunningAgent | undefined {
@@ -66,19 +53,22 @@ export class AgentBinding implements Watched {
 
   /** What a turn needs of its session, whatever process that has by then. */
   turnContext(heartbeat: (at: number) => void): TurnContext {
-    const { kernel, limits } = this.context
+    const { kernel, limits, attachments } = this.context
     const { log } = this.owner
     return {
       clock: kernel.clock,
       limits,
+      files: ids => attachments.named(this.owner.id, ids),
       append: (event, sync = false) => log.append(event, { sync }),
       sync: () => log.sync(),
-      waitsForPerson: () => (this.#running?.permissions.pending.length ?? 0) > 0,
+      waitsForPerson: () => this.waitsForPerson,
       pulse: () => this.pulse(),
-      releaseWaiting: () => this.#running?.permissions.endTurn(),
+      expired: turnId => this.#running?.permissions.expiredIn(turnId) ?? 0,
+      releaseWaiting: () => this.#releaseWaiting(),
       closing: id => this.updates.endTurn(id),
       failureOf: (failure, id) => this.failureOf(failure, id),
       heartbeat,
+      stoodStill: (looks, isLast) => this.#failed(looks, isLast),
     }
   }
 
@@ -87,16 +77,30 @@ export class AgentBinding implements Watched {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** The process has stood still for long, and how often in a row that was seen; undefined: it runs, or there is none. */
+  /** How often in a row the process was seen to stand still, once that is long; undefined: it runs, or there is none. */
   get standstill(): { readonly looks: number } | undefined {
     this.context.watch.look()
-    return this.#isStale ? { looks: this.#failedLooks } : undefined
+    return this.#looks.isStale ? { looks: this.#looks.failed } : undefined
   }
 
   /** When the process showed life last, in epoch milliseconds; undefined without one. */
   get presentAt(): number | undefined {
     this.context.watch.look()
-    return this.#running && this.#presentAt
+    return this.#running && this.#looks.presentAt
+  }
+
+  /** It asks for permission, or for an answer in words. */
+  get waitsForPerson(): boolean {
+    return [this.#running?.permissions, this.#running?.clarifications].some(asks => (asks?.pending.length ?? 0) > 0)
+  }
+
+  #warn(warning: string, text: string): void {
+    this.owner.log.append({ type: 'runtime_warning', turnId: this.owner.turn?.id ?? '', content: { warning, text } })
+  }
+
+  #releaseWaiting(): void {
+    this.#running?.permissions.endTurn()
+    this.#running?.clarifications.endTurn()
   }
 
   get group(): number {
@@ -104,22 +108,18 @@ export class AgentBinding implements Watched {
   }
 
   looked(runs: boolean): void {
-    const { kernel, health } = this.context
-    const before = this.#isStale
-    if (runs) this.#seen()
+    const before = this.#looks.isStale
+    if (runs) this.#looks.alive()
     else {
-      this.#failedLooks++
-      this.#isStale = kernel.clock.monotonic() - this.#seenAt > health.staleAfterMs
+      this.#looks.stoodStill(this.context.health.staleAfterMs)
+      // While a turn runs, its supervision looks more often and ends what stands still.
+      if (!this.owner.turn) this.#failed(this.#looks.failed, false)
     }
-    if (this.#isStale !== before) health.note(this.owner.id)
+    if (this.#looks.isStale !== before) this.context.health.note(this.owner.id)
   }
 
-  #seen(): void {
-    const { clock } = this.context.kernel
-    this.#seenAt = clock.monotonic()
-    this.#presentAt = clock.now()
-    this.#failedLooks = 0
-    this.#isStale = false
+  #failed(looks: number, isLast: boolean): void {
+    void this.context.points.healthCheckFailed.call(infoOf(this.owner.row), looks, isLast)
   }
 
   /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
@@ -146,17 +146,28 @@ export class AgentBinding implements Watched {
         owner.log.append({ type: 'permission', turnId, content }, { sync: true })
         owner.turn?.touch('permission')
       },
+      note: (turnId, content) => {
+        owner.log.append({ type: 'system', turnId, content }, { sync: true })
+        owner.turn?.touch('clarification')
+      },
       warn: (turnId, content) => void owner.log.append({ type: 'runtime_warning', turnId, content }),
       update: params => this.#take(params),
       room: () => owner.log.room(),
       activity: () => owner.turn?.touch(),
     })
     this.#running = running
-    this.#seen()
+    this.#wished = undefined
+    this.#toldUnasked = running.unheld !== undefined
+    if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
+    if (running.confinement?.kind === 'none') {
+      const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
+      owner.log.append({ type: 'runtime_warning', turnId: owner.turn?.id ?? '', content })
+    }
+    this.#looks.alive()
     this.context.watch.add(this)
     const { session } = running.agent
     this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
-    this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined)
+    this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined, row)
     if (load !== undefined) {
       const content = { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
       owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
@@ -172,50 +183,77 @@ export class AgentBinding implements Watched {
   async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
     const running = this.#running
     this.#running = undefined
-    this.#isStale = false
+    this.#looks.isStale = false
     this.context.watch.delete(this)
     if (!running) return
     running.permissions.endTurn()
+    running.clarifications.endTurn()
     await Promise.all([running.terminals.close(), running.agent.stop(options)])
     this.context.slots.give(this.owner)
+  }
+
+  /**
+   * Gives the agent the runtime that is wanted of it, unless it has it; what it does not take is told in the transcript.
+   * @param ofTurn for one turn alone
+   */
+  async takeRuntime(ofTurn?: RuntimeSelection | null): Promise<void> {
+    const running = this.#running
+    const { kernel, table } = this.context
+    const wish = wishOf(this.owner.row, ofTurn)
+    const key = JSON.stringify(wish)
+    if (!running || this.#wished === key) return
+    const effective = await chooseRuntime(running.agent, wish)
+    this.#wished = key
+    if (effective.unmet.length > 0) this.#warn('runtime_not_taken', `not as was wanted: ${effective.unmet.join('; ')}`)
+    await kernel.db.tx(t => table.update(t, this.owner.id, { effective: JSON.stringify(effective) }))
   }
 
   /** A turn is over: what comes now belongs to it still, until the next one begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
-    this.#seen()
+    this.#looks.alive()
     this.#lastCalls = turn.calls
     this.#lastTurnId = turn.id
   }
 
-  /** A failure for people; where it is the process that failed, with a crash bundle. */
+  /** A failure for people. */
+  plain(failure: AgentFailure): SessionFailure {
+    return plainFailure(failure, this.context.kernel.redact)
+  }
+
+  /** The same; where it is the process that failed, with a crash bundle. */
   async failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure> {
     const { kernel } = this.context
     const { row, signal } = this.owner
-    if (!isProcessFailure(failure) || signal.aborted) return plainFailure(failure)
-    const running = this.#running
+    const { kind, summary } = this.plain(failure)
+    kernel.log.warn('an agent failed', { session: row.id, agent: row.agent_name, kind, reason: summary })
+    if (!isProcessFailure(failure) || signal.aborted) return { kind, summary }
+    const started = failure.startedWith ?? this.#running
     try {
-      return await writeCrashBundle(`${kernel.home.logs}/crash-bundles`, failure, {
+      const report = {
         sessionId: row.id,
         agentName: row.agent_name,
         workspaceId: row.workspace_id,
         turnId,
-        argv: running?.argv ?? [],
-        cwd: running?.cwd ?? row.workspace_path,
-        env: running?.env ?? {},
+        argv: started?.argv ?? [],
+        cwd: started?.cwd ?? row.workspace_path,
+        env: started?.env ?? {},
         ...failure.lastWords,
         at: iso(kernel.clock.now()),
-      })
+      }
+      return await writeCrashBundle(`${kernel.home.logs}/crash-bundles`, failure, report, kernel.redact)
     } catch (error) {
       kernel.log.error('a crash bundle could not be written', { id: row.id, error: messageOf(error) })
-      return plainFailure(failure)
+      return this.plain(failure)
     }
   }
 
-  async #firstWords(running: RunningAgent, again: boolean): Promise<string> {
-    const summary = again ? await summarize(this.owner.log, SUMMARY_CHARACTERS, this.owner.turn?.sequence) : ''
+  async #firstWords(running: RunningAgent, again: boolean, { epoch, forked_from }: SessionRow): Promise<string> {
+    const isOlder = again || epoch > 0 || forked_from !== null
+    const summary = isOlder ? await summarize(this.owner.log, SUMMARY_CHARACTERS, this.owner.turn?.sequence) : ''
     if (summary === '') return running.preamble
-    return `${running.preamble}\n\nThis session was interrupted. The conversation so far, shortened:\n\n${summary}`
+    const why = again ? 'This session was interrupted. ' : ''
+    return `${running.preamble}\n\n${why}The conversation so far, shortened:\n\n${summary}`
   }
 
   #take(params: unknown): void {
@@ -228,11 +266,17 @@ export class AgentBinding implements Watched {
     target.touched('left_out', 'the journal is full')
     if (this.#toldFull) return
     this.#toldFull = true
-    const content = {
-      warning: 'journal_full',
-      text: 'the journal is full; what the agent tells is left out from here on',
-    }
+    const text = 'the journal is full; what the agent tells is left out from here on'
+    const content = { warning: 'journal_full', text }
     owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
+  }
+
+  /** Says once for each process that the mode does not hold: the agent's own tools act without asking. */
+  #judgeUnasked(call: ToolCall, turnId: string): void {
+    const permissions = this.#running?.permissions
+    if (this.#toldUnasked || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
+    this.#toldUnasked = true
+    this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
   }
 
   #target() {
@@ -241,7 +285,10 @@ export class AgentBinding implements Watched {
       turnId: turn?.id ?? this.#lastTurnId,
       calls: turn?.calls ?? this.#lastCalls,
       touched: (kind: string, detail: string) => turn?.touch(kind, detail),
-      toolEnded: () => turn && this.owner.toolEnded(),
+      toolEnded: (call: ToolCall) => {
+        this.#judgeUnasked(call, turn?.id ?? this.#lastTurnId)
+        if (turn) this.owner.toolEnded()
+      },
     }
   }
 }

@@ -1,9 +1,10 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
+import type { Redact } from '../../../kernel/plugin.js'
+import { redactEnvironment, redactText } from '../../redaction/api.js'
 import type { FailureKind, SessionFailure } from '../api.js'
 import { boundText } from '../journal/bounds.js'
 import type { AgentFailure } from './failure.js'
-import { redactEnvironment, redactText } from './redact.js'
 
 const MAX_BUNDLES = 100
 const MAX_SUMMARY = 1000
@@ -37,17 +38,19 @@ export function isProcessFailure({ kind }: { readonly kind: FailureKind }): bool
 }
 
 /** A failure for people: redacted and bounded. */
-export function plainFailure(failure: AgentFailure): SessionFailure {
-  return { kind: failure.kind, summary: boundText(redactText(failure.message), MAX_SUMMARY) }
+export function plainFailure(failure: AgentFailure, redact: Redact): SessionFailure {
+  return { kind: failure.kind, summary: boundText(redactText(redact.text(failure.message)), MAX_SUMMARY) }
 }
 
 /** Writes a crash bundle (JSON, mode 0600) into `folder` and returns the failure that names it. */
 export async function writeCrashBundle(
   folder: string,
   failure: AgentFailure,
-  report: CrashReport,
+  crash: CrashReport,
+  redact: Redact,
 ): Promise<SessionFailure> {
-  const plain = plainFailure(failure)
+  const plain = plainFailure(failure, redact)
+  const report = redact.value(crash)
   const file = path.join(folder, `${report.at.replace(/[^0-9TZ]/g, '')}-${report.sessionId}.json`)
   const bundle = {
     schema: 'svc.crash-bundle.v1',

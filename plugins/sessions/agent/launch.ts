@@ -1,22 +1,35 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Fault, messageOf } from '../../../kernel/plugin.js'
-import type { LaunchPlan } from '../../agents/api.js'
-import { BUILT_IN_PROVIDER } from '../../providers/api.js'
+import { type LaunchPlan, unheldText } from '../../agents/api.js'
+import { BUILT_IN_PROVIDER, type Provider } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
+import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
-import type { SessionInfo, SessionStart } from '../api.js'
+import type {
+  ClientCall,
+  SessionCommand,
+  SessionConfinement,
+  SessionInfo,
+  SessionRights,
+  SessionStart,
+} from '../api.js'
+import { allowed } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import type { EventContent } from '../events.js'
-import { contains, type Territory } from '../requests/paths.js'
+import { Clarifications } from '../requests/clarifications.js'
+import { contains, resolveInside, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
 import { Terminals } from '../requests/terminals.js'
+import { ToolRights } from '../requests/tool-rights.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
 import { readBriefing } from './briefing.js'
+import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
-import { startableServers } from './mcp.js'
+import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
+import { withHint, withheldText } from './withheld.js'
 
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
@@ -31,6 +44,8 @@ export interface LaunchListener {
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   record(turnId: string, content: EventContent): void
   warn(turnId: string, content: EventContent): void
+  /** A question in words was put, or answered. */
+  note(turnId: string, content: EventContent): void
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
@@ -42,32 +57,57 @@ export interface LaunchListener {
 export interface RunningAgent {
   readonly agent: AgentProcess
   readonly permissions: Permissions
+  readonly clarifications: Clarifications
   readonly terminals: Terminals
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   /** Put before the first prompt of a conversation that the agent does not know. */
   readonly preamble: string
+  /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
+  readonly unheld: string | undefined
+  readonly confinement: SessionConfinement | undefined
 }
 
 /**
  * Checks what a process of this session needs; starts nothing. One that was made before there was anything to be told takes
  * it now, once, and keeps it like any other. Throws the faults of workspaces and agents, and of who has something to tell.
  */
-export async function planLaunch({ kernel, briefings }: SessionsContext, row: SessionRow): Promise<Launch> {
+export async function planLaunch({ kernel, briefings, points }: SessionsContext, row: SessionRow): Promise<Launch> {
   const workspace = kernel.needs.workspaces.get(row.workspace_id)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session is gone`)
   const root = await realpath(workspace.rootDir).catch(() => {
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace)
+  if (row.state === 'stopped') allowed(await points.preResume.run({}, infoOf(row)))
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
   if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
-  return { plan, workspace, territory: { roots: await roots(root, workspace.addDirs), forbidden: kernel.home.root } }
+  const rights = rightsOf(row)
+  const all = rights ? await roots(rights.roots[0] ?? root, rights.roots) : await roots(root, workspace.addDirs)
+  return { plan, workspace, territory: { roots: all, forbidden: kernel.home.root } }
 }
 
-/** Starts the process and opens its session. Throws {@link AgentFailure} or a fault; nothing is left running then. */
-export async function launch(
+/** Starts the process and opens its session, and tells of it. Throws {@link AgentFailure} or a fault; nothing is left running then. */
+export async function launch(...given: Parameters<typeof start>): Promise<RunningAgent> {
+  const [{ points }, row, info] = given
+  const isAgain = row.state === 'starting'
+  if (isAgain) void points.recoveryStarted.call(info)
+  const running = await start(...given).catch(error => {
+    if (isAgain) void points.recoveryExhausted.call(info)
+    throw error
+  })
+  const { handle } = running.agent
+  void points.agentSpawned.call(info, handle.pid)
+  void handle.exited.then(() => points.agentStopped.call(info))
+  if (isAgain) {
+    void points.recoverySucceeded.call(info)
+    void points.postResume.call(info)
+  }
+  return running
+}
+
+async function start(
   context: SessionsContext,
   row: SessionRow,
   info: SessionInfo,
@@ -76,48 +116,81 @@ export async function launch(
   briefing: string,
   listener: LaunchListener,
 ): Promise<RunningAgent> {
-  const { kernel, limits } = context
+  const { kernel, limits, points } = context
   const { clock, ids } = kernel
-  const cwd = territory.roots[0]!
+  const command = allowed(await points.agentPreStart.run({ argv: plan.argv, cwd: territory.roots[0]! }, info))
+  const { argv } = command
+  const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
   const base = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
-  const start: SessionStart = await context.prepare.run(
+  const program = kernel.needs.providers.programOf(plan.argv)
+  const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
+  const tools = new ToolRights(rightsOf(row)?.tools)
+  // Only an agent that asks can be refused: one with a part of the tools asks in every mode.
+  const isBound = mode !== 'approve-all' || tools.isLimited
+  const asksIn = mode === 'approve-all' && isBound ? 'approve-reads' : mode
+  const begin: SessionStart = await context.prepare.run(
     {
-      env: { ...base, ...ownVariables(context, row) },
-      mcpServers: await startableServers(plan.definition, kernel),
+      env: { ...base, ...(isBound && program?.askingEnv), ...ownVariables(context, row) },
+      mcpServers: await serversFor(kernel, plan.definition, workspace, rightsOf(row)?.mcpServers),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
     },
     info,
   )
-  const mode = row.type === 'dream' ? 'approve-all' : plan.permissions
   const permissions = new Permissions({
     mode,
+    tools,
     territory,
     clock,
     ids,
     timeoutMs: limits.permissionTimeout,
     turnId: () => listener.turnId(),
     known: id => listener.known(id),
-    gate: (toolKind, title): Promise<Fault | undefined> =>
-      context.permission.ask({ sessionId: row.id, toolKind, title }),
+    gate: (toolKind, title, command): Promise<Fault | undefined> =>
+      context.permission.ask({ sessionId: row.id, toolKind, title, ...(command !== undefined && { command }) }),
     record: (turnId, content) => listener.record(turnId, content),
     warn: (turnId, content) => listener.warn(turnId, content),
   })
+  const clarifications = new Clarifications({
+    sessionId: row.id,
+    agentName: row.agent_name,
+    clock,
+    ids,
+    timeoutMs: limits.permissionTimeout,
+    turnId: () => listener.turnId(),
+    record: (turnId, content) => listener.note(turnId, content),
+  })
+  const surroundings = await surroundingsOf(context, {
+    session: info,
+    provider: program ?? provider ?? kernel.needs.providers.builtIn,
+    roots: territory.roots,
+    mcpServers: begin.mcpServers,
+    confinement: confinementOf(row),
+    argv,
+    cwd,
+    env: begin.env,
+  })
+  /** Starts a command of the session with what is put around it. */
+  const spawn = (label: string, command: SessionCommand) =>
+    kernel.needs.processes.spawn({ ...surroundings.change(command), label, stdio: 'pipe', onBehalfOf: owner })
   const terminals = new Terminals({
     clock,
     ids,
-    env: start.env,
-    spawn: request =>
-      kernel.needs.processes.spawn({ ...request, label: `${row.id} ${request.label}`, onBehalfOf: owner }),
+    env: begin.env,
+    spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
   })
+  const before = async (call: ClientCall) => {
+    const { deny, ...wanted } = await points.toolPreCall.run(call, info)
+    if (deny !== undefined) throw permissionDenied(`permission denied: ${deny}`)
+    return wanted
+  }
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
-    const handle = await kernel.needs.processes
-      .spawn({ label: owner, argv: plan.argv, cwd, env: start.env, stdio: 'pipe', onBehalfOf: owner })
-      .catch(error => {
-        throw new AgentFailure('startup_failure', messageOf(error), error)
-      })
+    const handle = await spawn(owner, { argv, cwd, env: begin.env }).catch(error => {
+      throw new AgentFailure('startup_failure', messageOf(error), error)
+    })
+    surroundings.watch(handle)
     const abort = () => void handle.stop({ graceMs: 200, termMs: 1000 }).catch(() => {})
     listener.signal.addEventListener('abort', abort, { once: true })
     try {
@@ -133,20 +206,38 @@ export async function launch(
         clock,
         cwd,
         addDirs: territory.roots.slice(1),
-        mcpServers: start.mcpServers,
-        mode,
-        version: kernel.host.version,
+        mcpServers: begin.mcpServers,
+        mode: asksIn,
+        version: kernel.needs.host.version,
         load: loadId,
         initializeMs: limits.initializeTimeout,
         newSessionMs: limits.newSessionTimeout,
-        methods: new ClientMethods(territory, permissions, terminals),
+        methods: new ClientMethods(
+          { ...territory, readOnly: surroundings.protected },
+          permissions,
+          clarifications,
+          terminals,
+          before,
+        ),
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),
-        fault: error => kernel.report(owner, 'stdout', error),
+        fault: error => kernel.needs.report(owner, 'stdout', error),
         refused: why => permissions.asking.refuse(why),
+        leftOut: servers =>
+          listener.warn(listener.turnId() ?? '', {
+            warning: 'mcp_server_left_out',
+            text: `the agent reaches no MCP servers over HTTP; it does without ${servers.join(', ')}`,
+          }),
+        redact: kernel.redact,
+        login: loginText(program ?? provider),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
       })
+    } catch (error) {
+      if (!(error instanceof AgentFailure)) throw error
+      const told = error.wantsLogin ? withHint(error, withheldText(kernel.needs.providers, program, provider)) : error
+      told.startedWith = { argv, cwd, env: begin.env }
+      throw told
     } finally {
       listener.signal.removeEventListener('abort', abort)
     }
@@ -158,7 +249,10 @@ export async function launch(
     kernel.log.warn('an agent ended while it was loading its session; starting it without', { session: row.id })
     return connect(undefined)
   })
-  return { agent, permissions, terminals, argv: plan.argv, cwd, env: start.env, preamble: start.preamble }
+  const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
+  const confinement = confinementOf(row)
+  const { env, preamble } = begin
+  return { agent, permissions, clarifications, terminals, argv, cwd, env, preamble, unheld, confinement }
 }
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
@@ -170,6 +264,9 @@ async function roots(root: string, addDirs: readonly string[]): Promise<string[]
   }
   return all
 }
+
+/** What a spawned session is limited to; undefined for any other one. */
+const rightsOf = ({ rights }: SessionRow) => (rights === null ? undefined : (JSON.parse(rights) as SessionRights))
 
 function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<string, string> {
   const bin = kernel.env.SVC_BIN_DIR
@@ -187,3 +284,9 @@ function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<stri
 function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
   return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
 }
+
+/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
+const loginText = (provider: Provider | undefined) =>
+  provider && provider.argv.length > 0 && !provider.needsEndpoint
+    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
+    : undefined

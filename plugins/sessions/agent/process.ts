@@ -1,57 +1,29 @@
-import { type ClientConnection, client, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk'
+import { type ClientConnection, client, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
-import { type Clock, messageOf, within } from '../../../kernel/plugin.js'
+import { messageOf, within } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import type { ProcessHandle } from '../../processes/api.js'
+import { redactText } from '../../redaction/api.js'
 import { linkOf } from '../acp/link.js'
 import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
 import type { FailureKind } from '../api.js'
-import type { ClientMethods } from '../requests/client-methods.js'
+import { type Block, promptBlocks } from '../attachments/blocks.js'
+import { AgentChoices } from '../runtime/agent-choices.js'
+import type { Choice } from '../runtime/options.js'
 import { AgentFailure, type LastWords } from './failure.js'
+import { reasonIn } from './last-words.js'
+import { reachable } from './mcp.js'
+import { MODE_NAMES } from './modes.js'
 import { OutputBuffer } from './output-buffer.js'
 import { stoppedGroups } from './pulse.js'
-import { redactText } from './redact.js'
+import { describe, refused } from './refused.js'
+import type { AgentStart } from './start.js'
 
 const STDERR_BYTES = 16 * 1024
 const JUNK_LINES = 20
 /** Milliseconds for what a process said last to come through the pipe. */
 const DRAIN_MS = 500
 const SET_MODE_MS = 10_000
-
-/** An agent's own mode names for each permission mode, in the order in which they are tried. */
-const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
-  'approve-all': ['full-access', 'full_access', 'bypassPermissions', 'bypass_permissions', 'auto', 'acceptEdits'],
-  'approve-reads': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
-  'deny-all': ['read-only', 'read_only', 'readOnly', 'plan', 'ask'],
-}
-
-/** What a process is started with, once it is spawned. */
-export interface AgentStart {
-  /** Whose process it is, for people. */
-  readonly owner: string
-  readonly handle: ProcessHandle
-  readonly clock: Clock
-  readonly cwd: string
-  readonly addDirs: readonly string[]
-  readonly mcpServers: readonly unknown[]
-  readonly mode: PermissionMode
-  readonly version: string
-  /** Id that the agent gave an earlier session of which this is the continuation. */
-  readonly load: string | undefined
-  readonly initializeMs: number
-  readonly newSessionMs: number
-  /** The methods that the agent may call. */
-  readonly methods: ClientMethods
-  /** Parameters of a `session/update`, in order; not called while an old session is replayed. */
-  update(params: unknown): void
-  room(): Promise<void>
-  activity(): void
-  /** The agent broke the protocol, or flooded it. */
-  fault(error: Error): void
-  /** A request was refused unseen. */
-  refused(why: string): void
-  log(text: string, fields: Readonly<Record<string, unknown>>): void
-}
 
 /** What is known of a connected agent. */
 export interface AgentSession {
@@ -72,7 +44,10 @@ export class AgentProcess {
   /** Why it ended, unless it was stopped by {@link stop}; resolves once, when nothing more comes from it. */
   readonly ended: Promise<AgentFailure>
   #session: AgentSession | undefined
+  readonly choices = new AgentChoices()
   #silent = false
+  /** Of the prompt that runs. */
+  #cancelAsked = false
   #stopped = false
 
   private constructor(private readonly start: AgentStart) {
@@ -84,6 +59,7 @@ export class AgentProcess {
     const link = linkOf(handle.stdout, handle.stdin, {
       owner: start.owner,
       update: params => {
+        this.choices.note(params)
         if (!this.#silent) start.update(params)
       },
       room: start.room,
@@ -113,29 +89,46 @@ export class AgentProcess {
     return this.#session
   }
 
+  /** Gives the agent a model or a value of one of its options. Throws what it says against that. */
+  async choose(choice: Choice): Promise<void> {
+    const { acpSessionId: sessionId } = this.session
+    const asked = this.#connection.agent.request<unknown>(choice.method, { sessionId, ...choice.params })
+    const answer = await within(this.start.clock, SET_MODE_MS, asked).catch(error => {
+      throw new Error(describe(error, this.start.redact), { cause: error })
+    })
+    this.choices.took(choice, answer)
+  }
+
   get handle(): ProcessHandle {
     return this.start.handle
   }
 
   get lastWords(): LastWords {
-    return { stderr: this.#stderr.text(), junk: [...this.#junk] }
+    return { stderr: this.#stderr.lines(), junk: [...this.#junk] }
   }
 
   /** One turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
-  async prompt(texts: readonly string[]): Promise<string> {
-    const prompt = texts.map(text => ({ type: 'text' as const, text }))
+  async prompt(texts: readonly string[], files: readonly Block[] = []): Promise<string> {
+    const prompt = promptBlocks(texts, files)
+    this.#cancelAsked = false
     const { acpSessionId: sessionId } = this.session
     try {
       const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, { sessionId, prompt })
-      return v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer).stopReason
+      const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
+      if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
+      // A part of an agent whose leader was killed says so as its last word.
+      const gone = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
+      if (gone) throw gone
+      return stopReason
     } catch (error) {
       if (this.#connection.signal.aborted) throw await this.ended
-      throw new AgentFailure('prompt_failure', describe(error), error)
+      throw refused('prompt_failure', undefined, error, this.start.redact, this.start.login)
     }
   }
 
   /** Asks for the end of the running turn; whether it comes is the agent's business. */
   async cancel(): Promise<void> {
+    this.#cancelAsked = true
     const { acpSessionId: sessionId } = this.session
     await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {})
   }
@@ -158,7 +151,7 @@ export class AgentProcess {
         return await within(start.clock, ms, answer)
       } catch (error) {
         if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(ms)}`, error)
-        if (!this.#connection.signal.aborted) throw new AgentFailure(kind, `${method}: ${describe(error)}`, error)
+        if (!this.#connection.signal.aborted) throw refused(kind, method, error, start.redact, start.login)
         const failure = await this.ended
         throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
       }
@@ -169,7 +162,11 @@ export class AgentProcess {
       {
         protocolVersion: PROTOCOL_VERSION,
         clientInfo: { name: 'svc', version: start.version },
-        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+        clientCapabilities: {
+          fs: { readTextFile: true, writeTextFile: true },
+          terminal: true,
+          elicitation: { form: {} },
+        },
       },
       start.initializeMs,
     )
@@ -181,9 +178,11 @@ export class AgentProcess {
       throw new AgentFailure('handshake_failure', `the agent speaks version ${versions} of the protocol`)
     }
     const supportsLoad = agentCapabilities?.loadSession === true
+    const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true)
+    if (servers.leftOut.length > 0) start.leftOut(servers.leftOut)
     const place = {
       cwd: start.cwd,
-      mcpServers: start.mcpServers,
+      mcpServers: servers.handed,
       ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
     }
     let loadFailure = start.load !== undefined && !supportsLoad ? 'the agent cannot load sessions' : undefined
@@ -212,7 +211,8 @@ export class AgentProcess {
     const modes = v.safeParse(SessionResult, opened)
     const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
     const current = modes.success ? modes.output.modes?.currentModeId : undefined
-    await this.#chooseMode(acpSessionId, offered, current)
+    if (modes.success) this.choices.opened(modes.output)
+    await this.#chooseMode(acpSessionId, offered, current, start.mode)
     const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
     return {
       acpSessionId,
@@ -229,12 +229,22 @@ export class AgentProcess {
     return `no answer within ${ms / 1000} s${stands}`
   }
 
-  async #chooseMode(sessionId: string, offered: readonly string[], current: string | undefined): Promise<void> {
-    const modeId = MODE_NAMES[this.start.mode].find(name => offered.includes(name) && !asksNothing(name, offered))
+  /** Lets the agent ask, or not, as a permission mode wants it. */
+  changeMode(mode: PermissionMode): Promise<void> {
+    return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
+  }
+
+  async #chooseMode(
+    sessionId: string,
+    offered: readonly string[],
+    current: string | undefined,
+    mode: PermissionMode,
+  ): Promise<void> {
+    const modeId = MODE_NAMES[mode].find(name => offered.includes(name))
     if (modeId === undefined || modeId === current) return
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
     await within(this.start.clock, SET_MODE_MS, chosen).catch(error =>
-      this.start.log('the agent did not take the mode', { mode: modeId, error: describe(error) }),
+      this.start.log('the agent did not take the mode', { mode: modeId, error: describe(error, this.start.redact) }),
     )
   }
 
@@ -244,8 +254,8 @@ export class AgentProcess {
     const exit = handle.exited.then(async ({ code, signal }) => {
       await within(clock, DRAIN_MS, Promise.all([this.#connection.closed, stderrRead])).catch(() => {})
       this.#connection.close(new Error('the agent ended'))
-      const how = signal ? `by ${signal}` : `with code ${code}`
-      return this.#failure('process_exit', this.#withLastWords(`the agent process ended ${how}`))
+      if (code === null) return this.#failure('process_exit', `the agent process ended by ${signal}`)
+      return this.#failure('process_exit', this.#withLastWords(`the agent process ended with code ${code}`))
     })
     const broken = this.#connection.closed.then(async () => {
       // A process that ends closes its pipes a moment before it is gone.
@@ -272,25 +282,16 @@ export class AgentProcess {
   }
 
   #withLastWords(text: string): string {
-    const last = this.#stderr.text().trim().split('\n').at(-1)?.slice(0, 500)
+    const last = this.start.redact.text(reasonIn(this.#stderr.lines()), 500)
     return last ? `${text}: ${last}` : text
   }
 
   #takeJunk(line: string): void {
-    this.#junk.push(line.slice(0, 500))
+    this.#junk.push(this.start.redact.text(line, 500))
     if (this.#junk.length > JUNK_LINES) this.#junk.shift()
-    else this.start.log('a line on stdout is no message of the protocol', { line: redactText(line.slice(0, 200)) })
+    else
+      this.start.log('a line on stdout is no message of the protocol', {
+        line: redactText(this.#junk.at(-1)?.slice(0, 200) ?? ''),
+      })
   }
-}
-
-/** An agent that may bypass permissions does so in its mode `plan` as well: its default mode asks. */
-function asksNothing(name: string, offered: readonly string[]): boolean {
-  return name === 'plan' && offered.some(other => /^bypass_?permissions$/i.test(other))
-}
-
-/** What an error of the other side says: text and code, and nothing of its data, which may hold secrets. */
-function describe(error: unknown): string {
-  if (!(error instanceof RequestError)) return messageOf(error)
-  if (error.code === -32000) return `the agent wants a login: ${error.message} (${error.code})`
-  return `${error.message} (${error.code})`
 }

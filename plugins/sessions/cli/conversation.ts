@@ -1,7 +1,11 @@
-import { type CommandContext, type Frame, messageOf } from '../../../kernel/plugin.js'
+import { type Frame, messageOf } from '../../../kernel/plugin.js'
 import type { PromptReceipt, SessionEvent } from '../../../schemas/sessions.js'
 import { contentOf, EventLines } from './event-lines.js'
-import { Questions } from './questions.js'
+import { type QuestionPlace, Questions } from './questions.js'
+import type { TaskContext } from './task-context.js'
+
+/** Stands before what is typed while nothing is asked. */
+const PROMPT = '> '
 
 /** A session as somebody follows it: shows what happens, puts questions where there is a terminal, cancels on Ctrl-C. */
 export class Conversation {
@@ -14,16 +18,24 @@ export class Conversation {
   /** Texts that the reader sees already; by text, for the event may come before the answer to the request. */
   readonly #typed: unknown[] = []
   #giveBack: (() => void) | undefined
+  #tokens: number | undefined
 
   constructor(
-    private readonly context: CommandContext,
+    private readonly context: TaskContext,
     private readonly base: string,
     /** Sequence up to which it is the past. */
     private readonly past: number,
+    /** `isUnattended`: without a terminal nothing waits for an answer. */
+    { id = String(context.args.session_id), isUnattended = false } = {},
   ) {
-    const { terminal, out, args } = context
-    this.#lines = new EventLines(String(args.session_id), out, terminal !== undefined)
-    this.#questions = terminal && new Questions(context, terminal, base)
+    const place = placeOf(context)
+    this.#lines = new EventLines(id, context, place ? 'asked' : isUnattended ? 'absent' : 'elsewhere')
+    this.#questions = place || isUnattended ? new Questions(context, place, base) : undefined
+  }
+
+  /** Questions that were rejected because nobody was there to answer. */
+  get denied(): number {
+    return this.#questions?.denied ?? 0
   }
 
   /** Events of the session's stream, each of them shown, until the daemon ends it. */
@@ -38,24 +50,66 @@ export class Conversation {
     }
   }
 
-  /** Sends a prompt of which the reader knows the text. */
+  /** Sends a prompt of which the reader knows the text. One that has to wait is shown again when it begins. */
   async send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
     this.#typed.push(body.text)
     try {
       const reply = await this.context.client.request('POST', `${this.base}/prompt`, body)
-      return (reply as { prompt: PromptReceipt }).prompt
+      const { prompt } = reply as { prompt: PromptReceipt }
+      if (prompt.queued === true || prompt.goal) this.#isTyped(body.text)
+      else this.working()
+      return prompt
     } catch (error) {
       this.#isTyped(body.text)
       throw error
     }
   }
 
-  /** The next Ctrl-C cancels a turn, or takes its prompt out of the queue; the one after it ends the command. */
-  cancelOnInterrupt(queueEntry?: string): void {
+  /**
+   * Takes lines as they are typed: answers while something is asked, else what `take` does with them; undefined at the end of the
+   * input. The returned function ends it.
+   */
+  typing(take: (line: string | undefined) => void, history: readonly string[] = []): (() => void) | undefined {
+    const { screen, terminal, out } = this.context
+    const line = (text: string | undefined) => {
+      if (text === undefined || !this.#answer(text)) take(text)
+    }
+    if (!screen) return terminal?.onLine(line)
+    return screen.edit({
+      prompt: PROMPT,
+      history,
+      take: text => {
+        // What was typed is taken from below the stream and becomes part of it.
+        if (text !== undefined && text.trim() !== '') {
+          this.#lines.end()
+          out.line(out.color('bold', `${this.#questions?.isAsking ? '  ' : PROMPT}${text}`))
+        }
+        line(text)
+      },
+    })
+  }
+
+  /** A turn runs: silence is explained. */
+  working(): void {
+    const more = () => (this.#tokens === undefined ? '' : `${tokensText(this.#tokens)} tokens`)
+    this.context.screen?.working(more)
+  }
+
+  /** Nothing runs any more. */
+  resting(): void {
+    this.context.screen?.working(undefined)
+  }
+
+  /**
+   * The next Ctrl-C cancels a turn, or takes its prompt out of the queue; the one after it calls `detach`, or ends the
+   * command where there is none.
+   */
+  cancelOnInterrupt(queueEntry?: string, detach?: () => void): void {
     this.#giveBack?.()
     this.#giveBack = this.context.onInterrupt(() => {
       this.interrupted = true
-      this.say('canceling; Ctrl-C again leaves it running')
+      this.say('Canceling… Ctrl-C again detaches.')
+      if (detach) this.#giveBack = this.context.onInterrupt(detach)
       this.#cancel(queueEntry).catch(error => this.fail(error))
     })
   }
@@ -65,14 +119,6 @@ export class Conversation {
     this.#giveBack?.()
     this.#giveBack = undefined
     this.interrupted = false
-  }
-
-  /** A line that was typed: an answer when something is asked. Returns whether it was. */
-  answer(line: string): boolean {
-    const questions = this.#questions
-    if (!questions?.isAsking) return false
-    questions.answer(line).catch(error => this.fail(error))
-    return true
   }
 
   /** Was a turn canceled because its session stops: that is told next. */
@@ -93,11 +139,27 @@ export class Conversation {
     this.context.out.line(this.context.out.color('red', messageOf(error)))
   }
 
+  /** Cancels the turn that runs, or takes a prompt out of the queue. */
+  cancel(): Promise<void> {
+    return this.#cancel(undefined)
+  }
+
+  #answer(line: string): boolean {
+    const questions = this.#questions
+    if (!questions?.isAsking) return false
+    questions.answer(line).catch(error => this.fail(error))
+    return true
+  }
+
   #show(event: SessionEvent): void {
     const { out } = this.context
-    if (out.json) out.value(event)
+    if (out.json) (out.row ?? out.value).call(out, event)
     else if (event.type !== 'user_message' || !this.#isTyped(contentOf(event).text)) this.#lines.show(event)
     this.#questions?.take(event, event.sequence >= this.past)
+    if (event.type === 'usage') this.#tokens = tokensOf(contentOf(event).usage) ?? this.#tokens
+    const isOver = event.type === 'done' || event.type === 'error' || event.type === 'session_stopped'
+    if (isOver || this.#questions?.isAsking) this.resting()
+    else if (event.sequence >= this.past && event.turn_id !== '') this.working()
   }
 
   /** Was this text typed here; it counts once. */
@@ -119,8 +181,25 @@ export class Conversation {
   }
 }
 
+/** Where questions are put: before what is typed on a screen, else at the end of what is shown. */
+function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefined {
+  if (!terminal) return undefined
+  const now = () => terminal.now()
+  if (screen) return { now, ask: prompt => screen.ask(prompt ?? PROMPT) }
+  return { now, ask: prompt => prompt !== undefined && out.text(out.color('yellow', `  ${prompt}`)) }
+}
+
+function tokensOf(usage: unknown): number | undefined {
+  const used = (usage as { used?: unknown } | null | undefined)?.used
+  return typeof used === 'number' && used > 0 ? used : undefined
+}
+
+function tokensText(count: number): string {
+  return count < 1000 ? String(count) : `${(count / 1000).toFixed(1)}k`
+}
+
 /** The stored event of a frame; undefined for what is none. What ends the stream with an error ends the command. */
-export function eventOf({ event, data }: Frame, { fault }: Pick<CommandContext, 'fault'>): SessionEvent | undefined {
+export function eventOf({ event, data }: Frame, { fault }: Pick<TaskContext, 'fault'>): SessionEvent | undefined {
   // A turn that failed is a stored event with the same name as the failure of the stream.
   if (typeof data === 'object' && data !== null && 'sequence' in data) return data as SessionEvent
   if (event !== 'error') return undefined
@@ -129,7 +208,7 @@ export function eventOf({ event, data }: Frame, { fault }: Pick<CommandContext, 
 }
 
 /** Sequence of the newest event; 0 when there is none. */
-export async function newestSequence({ client }: Pick<CommandContext, 'client'>, base: string): Promise<number> {
+export async function newestSequence({ client }: Pick<TaskContext, 'client'>, base: string): Promise<number> {
   const { events } = (await client.request('GET', `${base}/events?limit=1`)) as { events: SessionEvent[] }
   return events[0]?.sequence ?? 0
 }
@@ -148,6 +227,7 @@ export function endOfTurn(
 }
 
 /** May a prompt start the session again that this event tells the end of. */
-export function canGoOn({ stop_reason }: SessionEvent): boolean {
-  return stop_reason === 'shutdown' || stop_reason === 'agent_crashed'
+export function canGoOn({ stop_reason, failure }: SessionEvent): boolean {
+  const notStarted = failure?.kind === 'startup_failure' || failure?.kind === 'handshake_failure'
+  return stop_reason === 'shutdown' || stop_reason === 'agent_crashed' || (stop_reason === 'error' && notStarted)
 }

@@ -1,7 +1,11 @@
-import type { CommandContext } from '../../../kernel/plugin.js'
 import type { SessionEvent, WaitSessionReply } from '../../../schemas/sessions.js'
+import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
+import { attachedFiles, sendFiles } from './attached-files.js'
 import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
+import { holdSession } from './lease.js'
 import { sessionPath } from './session-path.js'
+import type { TaskContext } from './task-context.js'
+import { fitted, promptText } from './typed.js'
 
 const INTERRUPTED = 130
 /** Events of before that are shown on attaching. */
@@ -10,12 +14,14 @@ const SHOWN_BEFORE = 20
 const WAIT_MS = 60_000
 
 /** `svc session prompt <id> [text|-]` */
-export async function runPrompt(context: CommandContext): Promise<number> {
-  const { args, options, out, terminal } = context
+export async function runPrompt(context: TaskContext): Promise<number> {
+  const { args, options, out } = context
   const base = await sessionPath(context)
   const text = await promptText(context)
+  const files = await attachedFiles(context)
   const body = {
     text,
+    ...(files.length > 0 && { attachments: await sendFiles(context, base, files) }),
     mode: options.mode,
     message_id: options['message-id'],
     idempotency_key: options['idempotency-key'],
@@ -24,6 +30,11 @@ export async function runPrompt(context: CommandContext): Promise<number> {
   const talk = new Conversation(context, base, before)
   const prompt = await talk.send(body)
   const later = `svc session events ${args.session_id} --follow`
+  if (prompt.goal) {
+    if (out.json) out.value({ prompt })
+    else out.line(`${goalText(prompt.goal)}: svc session goal ${args.session_id}`)
+    return 0
+  }
   if (options['no-wait'] === true || prompt.replayed === true) {
     if (out.json) out.value({ prompt })
     else if (prompt.status === 'interrupted')
@@ -31,10 +42,11 @@ export async function runPrompt(context: CommandContext): Promise<number> {
     else out.line(`${prompt.replayed === true ? 'sent before' : prompt.status}: ${later}`)
     return 0
   }
-  if (prompt.queued === true) talk.say(`queued at place ${prompt.queue_position}; what runs is shown until then`)
+  const queued = queuedText(prompt)
+  if (queued !== undefined) talk.say(`${queued} Showing the running turn until then.`)
   talk.cancelOnInterrupt(prompt.queue_entry_id)
-  const quiet = terminal?.onLine(line => {
-    if (line !== undefined && !talk.answer(line)) talk.say('nothing is asked; svc session attach takes prompts')
+  const quiet = talk.typing(line => {
+    if (line !== undefined) talk.say(`Nothing is asked. To type prompts: svc session attach ${args.session_id}`)
   })
   try {
     for await (const event of talk.events(`after_sequence=${before}`)) {
@@ -43,41 +55,53 @@ export async function runPrompt(context: CommandContext): Promise<number> {
       if (event.type === 'session_stopped' && canGoOn(event)) {
         talk.say(`a prompt starts it again: svc session prompt ${args.session_id} '…'`)
       }
-      if (event.type === 'error') talk.say(`what became of it: svc session health ${args.session_id}`)
+      if (event.type === 'error') talk.say(`Details: svc session health ${args.session_id}`)
       return talk.interrupted ? INTERRUPTED : end === 'completed' ? 0 : 1
     }
     return context.fault('session_gone', 'the session was removed while its turn ran', 'svc session list')
   } finally {
     quiet?.()
+    talk.resting()
     talk.endOnInterrupt()
   }
 }
 
 /** `svc session attach <id>` */
-export async function runAttach(context: CommandContext): Promise<number> {
+export async function runAttach(context: TaskContext): Promise<number> {
   const { args, client, out, terminal } = context
   const base = await sessionPath(context)
   const talk = new Conversation(context, base, await newestSequence(context, base))
   const { session } = (await client.request('GET', base)) as {
-    session: { agent_name: string; state: string; activity?: { turn_id: string } }
+    session: { agent_name: string; state: string; permissions?: string; activity?: { turn_id: string } }
   }
-  const keys = terminal ? '; type a prompt, Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
-  out.line(out.color('dim', `attached to ${args.session_id} (${session.agent_name}, ${session.state})${keys}`))
-  if (session.activity) talk.cancelOnInterrupt()
+  const held = session.state === 'active' && terminal ? await holdSession(context, base) : undefined
+  const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
+  const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
+  for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
+  if (session.activity) {
+    talk.cancelOnInterrupt()
+    talk.working()
+  }
   const left = new AbortController()
   let sent: () => void = () => {}
-  const quiet = terminal?.onLine(line => {
-    if (line === undefined) left.abort(new Error('the reader left'))
-    else if (!talk.answer(line) && line.trim() !== '') {
-      talk.send({ text: line }).then(
-        prompt => {
-          if (prompt.queued === true) talk.say(`queued at place ${prompt.queue_position}`)
-          sent()
-        },
-        error => talk.fail(error),
-      )
+  const leave = () => left.abort(new Error('the reader left'))
+  const type = async (line: string) => {
+    held?.stay()
+    if (line.trim() === '/quit') leave()
+    else if (!(await runSlash(line, talk, context, base))) {
+      const prompt = await talk.send({ text: line })
+      const told = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
+      if (told !== undefined) talk.say(told)
+      sent()
     }
-  })
+  }
+  const quiet = talk.typing(
+    line => {
+      if (line === undefined) leave()
+      else if (line.trim() !== '') type(line).catch(error => talk.fail(error))
+    },
+    context.screen ? await promptHistory(context, base) : [],
+  )
   try {
     for (let query = `limit=${SHOWN_BEFORE}`; ; query = `after_sequence=${talk.last}`) {
       const again = new Promise<void>(resolve => {
@@ -86,13 +110,15 @@ export async function runAttach(context: CommandContext): Promise<number> {
       const last = await follow(talk, query, left.signal)
       if (left.signal.aborted || last?.type !== 'session_stopped') return 0
       if (!terminal || !canGoOn(last)) return last.failure ? 1 : 0
-      talk.say('a prompt starts it again; Ctrl-D leaves')
+      talk.say('A prompt starts it again. Ctrl-D leaves.')
       await Promise.race([again, aborted(left.signal)])
       if (left.signal.aborted) return 0
     }
   } finally {
     quiet?.()
+    talk.resting()
     talk.endOnInterrupt()
+    await held?.release()
   }
 }
 
@@ -112,7 +138,7 @@ async function follow(talk: Conversation, query: string, left: AbortSignal): Pro
 }
 
 /** `svc session wait <id>` */
-export async function runWait(context: CommandContext): Promise<number> {
+export async function runWait(context: TaskContext): Promise<number> {
   const { args, options, client, out, fault } = context
   const base = await sessionPath(context)
   const until = options.until === undefined ? undefined : String(options.until).split(',')
@@ -134,19 +160,6 @@ export async function runWait(context: CommandContext): Promise<number> {
       )
     }
   }
-}
-
-/** What was given, or comes from standard input, or is typed. */
-async function promptText({ args, terminal, out, stdin }: CommandContext): Promise<string> {
-  if (args.text !== undefined && args.text !== '-') return args.text
-  if (!terminal || args.text === '-') return stdin()
-  out.text('> ')
-  return new Promise(resolve => {
-    const quiet = terminal.onLine(line => {
-      quiet()
-      resolve(line ?? '')
-    })
-  })
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,8 @@
-import { type Clock, type Ids, messageOf } from '../../../kernel/plugin.js'
+import { type Clock, type Ids, messageOf, type Redact } from '../../../kernel/plugin.js'
 import type { Journal } from '../../journals/api.js'
 import { SessionErrors } from '../api.js'
+import type { NewEvent } from '../events.js'
+import type { Cuts } from './cuts.js'
 import { SessionLog } from './session-log.js'
 
 /** Milliseconds that a journal nobody uses stays open. */
@@ -22,7 +24,12 @@ interface Entry {
 export interface LogsContext {
   readonly clock: Clock
   readonly ids: Ids
+  readonly redact: Redact
   open(id: string): Promise<Journal>
+  /** What was cut out of a journal. */
+  cuts(id: string): Cuts
+  /** An event is on its way into the file. */
+  recorded(id: string, event: NewEvent): void
   /** A journal that can no longer be written. */
   failed(id: string, error: unknown): void
 }
@@ -118,7 +125,9 @@ export class Logs {
       const journal = await this.context.open(id)
       if (journal.damage) this.#damaged.set(id, journal.damage.message)
       else this.#damaged.delete(id)
-      return new SessionLog(journal, this.context.clock, this.context.ids, error => this.context.failed(id, error))
+      const { clock, ids, redact, failed, recorded } = this.context
+      const tell = (event: NewEvent) => recorded(id, event)
+      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), tell)
     } catch (error) {
       this.#damaged.set(id, messageOf(error))
       throw SessionErrors.session_journal_damaged(`the journal of ${id} cannot be opened: ${messageOf(error)}`, {

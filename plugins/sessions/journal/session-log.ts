@@ -1,12 +1,10 @@
-import type { Clock, Ids } from '../../../kernel/plugin.js'
+import type { Clock, Ids, Redact } from '../../../kernel/plugin.js'
 import type { Journal } from '../../journals/api.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
+import { Cuts } from './cuts.js'
 import { Digest } from './digest.js'
+import { GatheredText, type TextHead } from './gathered-text.js'
 
-/** Milliseconds that pieces of one text are gathered for. */
-const GATHER_MS = 50
-/** Bytes of gathered text that are written without waiting for more. */
-const GATHER_BYTES = 16 * 1024
 /** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
 const BACKLOG_BYTES = 1024 * 1024
 /** Events read from the journal at once. */
@@ -15,7 +13,10 @@ const PAGE = 500
 const RECENT_EVENTS = 512
 const RECENT_BYTES = 512 * 1024
 
-type TextType = 'agent_message' | 'thought'
+/** Members of events that programs read: a secret that equals one of their words leaves them as they are. */
+const READ_BY_PROGRAMS =
+  /^(?:id|kind|type|status|state|code|level|schema|marker|warning|decision|priority|source|stop_reason)$|(?:_id|Id)$/
+const isReadByPrograms = (name: string): boolean => READ_BY_PROGRAMS.test(name)
 
 /** Filter for events. */
 export interface EventQuery {
@@ -47,8 +48,7 @@ export class SessionLog {
   #bytes = 0
   #telling = false
   #closed = false
-  #gathered: { type: TextType; turnId: string; content: Readonly<Record<string, unknown>>; text: string } | undefined
-  #timer: { cancel(): void } | undefined
+  readonly #texts: GatheredText
   #readers = new Set<() => void>()
   #digest: Digest | undefined
   /** The newest events, without a gap; decoded when somebody reads them. */
@@ -59,9 +59,15 @@ export class SessionLog {
     private readonly journal: Journal,
     private readonly clock: Clock,
     private readonly ids: Ids,
+    private readonly redact: Redact,
     private readonly failed: (error: unknown) => void,
+    /** What of the journal no reader sees. */
+    public cuts = new Cuts(),
+    private readonly recorded: (event: NewEvent) => void = () => {},
   ) {
     this.#visible = journal.last
+    const write = (head: TextHead, text: string) => this.#write({ ...head, content: { ...head.content, text } }, false)
+    this.#texts = new GatheredText(clock, redact, write, failed)
   }
 
   /** Why nothing can be appended any more; what is intact can be read. */
@@ -79,6 +85,11 @@ export class SessionLog {
     return this.#visible
   }
 
+  /** The same of those that are still on their way to the file. */
+  get end(): number {
+    return this.journal.last
+  }
+
   get first(): number {
     return this.journal.first
   }
@@ -90,37 +101,19 @@ export class SessionLog {
 
   /** Appends one event, after text that is still gathered; synced at once on wish. Returns its sequence. */
   append(event: NewEvent, options: { readonly sync?: boolean } = {}): number {
-    this.flush()
-    return this.#write(event, options.sync ?? false)
+    this.#texts.end()
+    return this.#write(this.#redacted(event), options.sync ?? false)
   }
 
   /** Appends a piece of text; pieces that follow each other become one event. */
-  appendText(type: TextType, turnId: string, text: string, content: Readonly<Record<string, unknown>> = {}): void {
+  appendText(type: TextHead['type'], turnId: string, text: string, content: TextHead['content'] = {}): void {
     // A process may have its last words after its session was closed.
-    if (this.#closed) return
-    if (this.#gathered && (this.#gathered.type !== type || this.#gathered.turnId !== turnId)) this.flush()
-    if (this.#gathered) this.#gathered.text += text
-    else {
-      this.#gathered = { type, turnId, content, text }
-      this.#timer = this.clock.timeout(GATHER_MS, () => this.#flushLate(), { unref: true })
-    }
-    if (this.#gathered.text.length >= GATHER_BYTES) this.flush()
+    if (!this.#closed) this.#texts.add({ type, turnId, content }, text)
   }
 
-  /** Hands gathered text to the journal. */
-  flush(): void {
-    const gathered = this.#gathered
-    this.#timer?.cancel()
-    this.#timer = undefined
-    if (!gathered) return
-    this.#gathered = undefined
-    const { type, turnId, content, text } = gathered
-    this.#write({ type, turnId, content: { ...content, text } }, false)
-  }
-
-  /** Everything appended so far is on the disk. */
+  /** Everything appended so far is on the disk, but for the end of a text that may be the beginning of a secret. */
   async sync(): Promise<void> {
-    this.flush()
+    this.#texts.flush()
     await this.journal.sync()
   }
 
@@ -162,8 +155,20 @@ export class SessionLog {
     return events.length === count ? events : withGaps(events, start, start + count - 1)
   }
 
+  /** Events from a sequence on without what was cut, ascending, and where the next page begins. */
+  async page(from: number): Promise<{ readonly events: readonly StoredSessionEvent[]; readonly next: number }> {
+    const stored = await this.read(from, PAGE)
+    const events = stored.filter(({ sequence }) => !this.cuts.has(sequence))
+    return { events, next: (stored.at(-1)?.sequence ?? this.#visible) + 1 }
+  }
+
   /** All events from a sequence up to another, ascending, a page at a time. */
   async *range(from: number, to = this.#visible): AsyncGenerator<StoredSessionEvent> {
+    for await (const event of this.#stored(from, to)) if (!this.cuts.has(event.sequence)) yield event
+  }
+
+  /** The same with what was cut. */
+  async *#stored(from: number, to: number): AsyncGenerator<StoredSessionEvent> {
     for (let next = Math.max(from, this.journal.first, 1); next <= to; ) {
       const page = await this.read(next, Math.min(PAGE, to - next + 1))
       if (page.length === 0) return
@@ -203,7 +208,7 @@ export class SessionLog {
     const digest = this.#digest ?? Digest.stored(column, this.journal.last)
     while (!this.#digest) {
       const to = this.#visible
-      for await (const event of this.range(digest.sequence + 1, to)) digest.add(event.sequence, event)
+      for await (const event of this.#stored(digest.sequence + 1, to)) digest.add(event.sequence, event)
       digest.sequence = Math.max(digest.sequence, to)
       if (digest.sequence >= this.journal.last) this.#digest ??= digest
       else await this.journal.written()
@@ -217,7 +222,11 @@ export class SessionLog {
   }
 
   async close(): Promise<void> {
-    this.#flushLate()
+    try {
+      this.#texts.end()
+    } catch (error) {
+      this.failed(error)
+    }
     this.#closed = true
     this.wake()
     await this.journal.close()
@@ -232,18 +241,17 @@ export class SessionLog {
     let end = place(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
     while (end >= first) {
       const start = Math.max(first, end - PAGE + 1)
-      yield* (await this.read(start, end - start + 1)).reverse()
+      const page = await this.read(start, end - start + 1)
+      yield* page.filter(({ sequence }) => !this.cuts.has(sequence)).reverse()
       end = place(start - 1)
     }
   }
 
-  /** From a timer there is nobody to throw at. */
-  #flushLate(): void {
-    try {
-      this.flush()
-    } catch (error) {
-      this.failed(error)
-    }
+  #redacted(event: NewEvent): NewEvent {
+    const { content, failure, stopDetail } = event
+    const told = { content, failure, stopDetail }
+    const safe = this.redact.value(told, isReadByPrograms)
+    return safe === told ? event : { ...event, ...safe }
   }
 
   #write(event: NewEvent, sync: boolean): number {
@@ -253,6 +261,7 @@ export class SessionLog {
     this.#remember({ sequence: sequence!, payload })
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength
+    this.recorded(event)
     void this.#tell()
     return sequence!
   }

@@ -19,6 +19,7 @@ const TYPES: readonly SessionEventType[] = [
   'done',
   'error',
   'session_stopped',
+  'hook_run',
 ]
 const BITS = new Map<string, number>(TYPES.map((type, index) => [type, 1 << index]))
 const ANY_OTHER = 1 << 30

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { SessionUsageReply } from '../../../schemas/sessions.js'
 import type { EventContent } from '../events.js'
+import type { SessionUse } from './uses.js'
 
 /** What events say of tokens and cost. */
 export const Usage = v.object({
@@ -11,6 +12,12 @@ export const Usage = v.object({
 export type Usage = Readonly<v.InferOutput<typeof Usage>>
 
 export const NO_USAGE: Usage = { turns: 0, tokens: null, cost: null }
+
+/** The same for other plugins: money in another currency is money that nobody can count. */
+export const useOf = ({ tokens, cost }: Omit<Usage, 'turns'>): SessionUse => ({
+  tokens,
+  cost: cost?.currency === 'USD' ? cost.amount : null,
+})
 
 /** Counts one event in. */
 export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {

@@ -1,15 +1,18 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import * as v from 'valibot'
 import { Paging } from '../../../kernel/kit/page.js'
-import type { Actor } from '../../../kernel/plugin.js'
+import type { Actor, Fault, Tx } from '../../../kernel/plugin.js'
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../schemas/sessions.js'
-import { WorkspaceErrors } from '../../workspaces/api.js'
+import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { readBriefing } from '../agent/briefing.js'
+import { confine } from '../agent/confinement.js'
 import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo } from '../api.js'
+import { allowed } from '../asked.js'
 import type { SessionsContext } from '../context.js'
+import { checkNotHidden } from '../runtime/selection.js'
 import { DefaultAgent } from '../settings.js'
 import { walk } from '../states.js'
-import type { SessionFilter, SessionRow } from '../table.js'
+import { NEW_ROW, type SessionFilter, type SessionRow } from '../table.js'
 import { infoOf, sessionToWire } from '../wire.js'
 import type { LiveSession } from './live-session.js'
 import { NOT_STOPPED } from './stopping.js'
@@ -23,52 +26,78 @@ const paging = new Paging({
 /** Folders on their way out: their rows are gone, or about to be. */
 const TRASH = '.removed-'
 
+/** The agent of a session in a workspace, or in none, when nothing names one. */
+export function agentFor({ kernel }: SessionsContext, workspace?: { readonly defaultAgent?: string | null }): string {
+  return workspace?.defaultAgent || kernel.config.get(DefaultAgent)
+}
+
 /** Creates a session: validated and stored, without a process until its first prompt. */
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
-  const { kernel, table, slots, briefings } = context
+  const { kernel, table, slots, briefings, points } = context
   await kernel.needs.daemon.admit('session')
   const workspace = kernel.needs.workspaces.get(request.workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
-  const name = request.name === undefined ? '' : checkedName(request.name)
-  const agentName = request.agentName || workspace.defaultAgent || kernel.config.get(DefaultAgent)
+  const { sessionName, agentName, sessionType } = allowed(
+    await points.preCreate.run({
+      sessionName: request.name === undefined ? '' : checkedName(request.name),
+      agentName: request.agentName || agentFor(context, workspace),
+      sessionType: request.type ?? 'user',
+      workspaceId: workspace.id,
+    }),
+  )
+  const name = sessionName === '' ? '' : checkedName(sessionName)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
+  const model = request.model ?? plan.model
+  checkNotHidden(kernel, plan.provider, model)
   slots.check()
   const now = kernel.clock.now()
+  const { worktree } = request
+  const rights = request.rights ?? (worktree && { roots: [worktree.folder] })
   const row: SessionRow = {
     id: kernel.ids.id('ses'),
     name,
-    type: request.type ?? 'user',
+    type: sessionType,
     agent_name: plan.definition.name,
     workspace_id: workspace.id,
     workspace_path: workspace.rootDir,
     provider: plan.provider,
-    model: request.model ?? plan.model,
-    reasoning_effort: request.reasoningEffort ?? plan.definition.reasoningEffort ?? null,
+    model,
+    reasoning_effort: request.reasoningEffort ?? plan.effortFor(model) ?? null,
     speed: request.speed ?? null,
     state: walk('starting', 'active'),
     ...NOT_STOPPED,
-    acp_session_id: null,
-    supports_load: null,
-    epoch: 0,
-    journal_bytes: 0,
-    cause: null,
-    usage: null,
+    ...NEW_ROW,
+    ...(worktree ? { worktree_id: worktree.name } : {}),
+    permissions_asked: request.permissions ?? null,
+    permissions: request.permissions ?? plan.permissions,
+    sandbox: null,
+    lineage: request.lineage ? JSON.stringify(request.lineage) : null,
+    rights: rights ? JSON.stringify(rights) : null,
     last_activity_at: now,
     created_at: now,
     updated_at: now,
   }
+  const confinement = await confine(context, infoOf(row), {
+    permissions: request.permissions ?? plan.permissions,
+    sandbox: request.sandbox,
+    unattended: request.unattended ?? false,
+    parent: request.parent,
+  })
   const briefing = await readBriefing(kernel, infoOf(row), workspace)
   await mkdir(kernel.home.path('sessions', row.id), { recursive: true, mode: 0o700 })
   try {
     await writeMeta(context, row)
-    return await kernel.db.tx(t => {
+    const info = await kernel.db.tx(t => {
       const payload = { id: row.id, agent_name: row.agent_name, workspace_id: row.workspace_id }
       const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
       const { id } = kernel.needs.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
-      table.insert(t, { ...row, cause: id })
+      table.insert(t, { ...row, cause: id, sandbox: confinement ? JSON.stringify(confinement) : null })
       briefings.insert(t, row.id, briefing)
       return infoOf(row)
     })
+    void points.postCreate.call(info)
+    if (worktree) void points.worktreeAdopted.call({ name: worktree.name, folder: worktree.folder }, info)
+    return info
   } catch (error) {
     await rm(kernel.home.path('sessions', row.id), { recursive: true, force: true })
     throw error
@@ -99,7 +128,7 @@ export async function createFromBody(
   if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
   await daemon.admit('session')
   const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
-  const agentName = body.agent_name || found.defaultAgent || kernel.config.get(DefaultAgent)
+  const agentName = body.agent_name || agentFor(context, found)
   if (body.provider) {
     const { provider } = await agents.plan(agentName, found)
     if (provider !== body.provider) throw SessionErrors.provider_fixed(`the agent ${agentName} runs with ${provider}`)
@@ -111,6 +140,8 @@ export async function createFromBody(
     model: body.model,
     reasoningEffort: body.reasoning_effort,
     speed: body.speed,
+    permissions: body.permissions,
+    sandbox: body.sandbox,
     actor,
     cause: actor.cause,
   })
@@ -131,7 +162,7 @@ async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<
     model,
   }
   const created = new Date(created_at).toISOString()
-  await kernel
+  await kernel.needs
     .file('sessions', id, 'meta.json')
     .write(`${JSON.stringify({ ...meta, created_at: created }, undefined, 2)}\n`)
 }
@@ -186,6 +217,7 @@ export async function listSessions(
     agent: query.agent,
     text: query.q,
     resumable: query.resumable,
+    archived: query.archived ?? false,
     sort: query.sort === 'last_activity' ? 'last_activity_at' : 'created_at',
   }
   const limit = Math.min(query.limit || DEFAULT_PAGE, MAX_PAGE)
@@ -206,4 +238,11 @@ function checkedName(name: string): string {
     throw SessionErrors.session_name_invalid()
   }
   return trimmed
+}
+
+/** Why a workspace cannot be deleted: sessions of it are active. */
+export function guardWorkspace({ table }: SessionsContext, t: Tx, { id, name }: Workspace): Fault | undefined {
+  const active = table.activeIn(t, id)
+  if (active === 0) return undefined
+  return WorkspaceErrors.workspace_in_use(`${active} active sessions use the workspace ${name}; stop them first`)
 }

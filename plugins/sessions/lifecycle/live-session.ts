@@ -1,23 +1,34 @@
 import { messageOf, type Tx, within } from '../../../kernel/plugin.js'
-import { AgentBinding, type BindingOwner } from '../agent/binding.js'
-import { isProcessFailure, plainFailure } from '../agent/crash-bundle.js'
+import { AgentBinding } from '../agent/binding.js'
+import type { BindingOwner } from '../agent/binding-owner.js'
+import { isProcessFailure } from '../agent/crash-bundle.js'
 import { AgentFailure } from '../agent/failure.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
 import { SessionErrors, type SessionFailure, type TurnOutcome } from '../api.js'
+import { assembled } from '../asked.js'
+import { blocksOf } from '../attachments/blocks.js'
 import type { SessionsContext } from '../context.js'
 import type { HeldLog } from '../journal/logs.js'
 import type { SessionLog } from '../journal/session-log.js'
-import { isRestartable, walk } from '../states.js'
+import { canBegin, stateText, walk } from '../states.js'
 import type { SessionChange, SessionRow } from '../table.js'
-import { type BegunTurn, type EndedTurn, Turn, type TurnRequest } from '../turn/turn.js'
-import { END_PROCESS, NOT_STOPPED, recordStop, STOP_CANCEL_MS, STOP_PROCESS, type Stop, writeStop } from './stopping.js'
-import { titleOf } from './title.js'
+import { type BegunTurn, type EndedTurn, failureFrom, Turn, type TurnRequest } from '../turn/turn.js'
+import { changeAfter, counting, endedBecause } from './after-turn.js'
+import {
+  END_PROCESS,
+  recordStop,
+  STOP_CANCEL_MS,
+  STOP_PROCESS,
+  type Stop,
+  startedChange,
+  stopAfterStart,
+  tellStop,
+  writeStop,
+} from './stopping.js'
 
-/** What a session tells whoever holds it. */
+/** What a session tells whoever holds it: that it has stopped, and that a tool call of its turn has its result. */
 export interface LiveListener {
-  /** It has stopped. */
   gone(): void
-  /** A tool call of the running turn has its result. */
   toolEnded(): void
 }
 
@@ -69,6 +80,10 @@ export class LiveSession implements BindingOwner {
   get signal(): AbortSignal {
     return this.#abort.signal
   }
+  /** Its stop, once there is one. */
+  get stopping(): Promise<void> | undefined {
+    return this.#stopping
+  }
 
   /** The journal is as large as one may become: what an agent tells is no longer kept. */
   get isFull(): boolean {
@@ -107,7 +122,7 @@ export class LiveSession implements BindingOwner {
       if (!(error instanceof AgentFailure)) throw error
       const failure = await this.binding.failureOf(error, '')
       this.#release(turn)
-      await this.#startFailed(failure)
+      await this.stop(stopAfterStart(this.row, failure))
       throw SessionErrors.session_start_failed(`${failure.kind}: ${failure.summary}`, { cause: error })
     } finally {
       this.#release(turn)
@@ -142,22 +157,16 @@ export class LiveSession implements BindingOwner {
       return
     }
     const deal = async () => {
-      if (code === 0) {
-        await this.binding.end(END_PROCESS)
-        this.#warn('', 'agent_exited', 'the agent ended by itself; the next prompt starts it again')
-      } else {
-        await this.#crashed(failure, await this.binding.failureOf(failure, ''))
-      }
+      if (code !== 0) return this.#crashed(failure, await this.binding.failureOf(failure, ''))
+      await this.binding.end(END_PROCESS)
+      this.#warn('', 'agent_exited', 'the agent ended by itself; the next prompt starts it again')
     }
     deal().catch(error => this.#report('a session could not be stopped after its agent ended', error))
   }
 
   #reserve(request: TurnRequest): Turn {
-    const { state, stop_reason } = this.row
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
-    if (state !== 'active' && !isRestartable(state, stop_reason ?? undefined)) {
-      throw SessionErrors.session_stopped(`this session is ${state}${stop_reason ? ` (${stop_reason})` : ''}`)
-    }
+    if (!canBegin(this.row)) throw SessionErrors.session_stopped(stateText(this.row))
     if (this.#turn) throw SessionErrors.session_busy()
     const heartbeat = (at: number) =>
       void this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error))
@@ -187,57 +196,45 @@ export class LiveSession implements BindingOwner {
   async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {
     try {
       if (planned) await this.#bind(planned, turn.request.sends)
+      await this.binding.takeRuntime(turn.request.runtime)
       const agent = this.binding.running?.agent
       if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
-      return await this.#afterTurn(turn, await turn.run(agent, this.binding.texts(turn.request.text), begun))
+      const leftOut = (why: string) => this.#warn(turn.id, 'attachment_left_out', why)
+      const files = await blocksOf(this.context.attachments, this.id, turn.request, agent.session.prompts, leftOut)
+      const texts = await assembled(this.context, this.row, this.binding.texts(turn.request.text))
+      return await this.#afterTurn(turn, await turn.run(agent, texts, begun, files))
     } catch (error) {
-      const failure =
-        error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
+      const failure = failureFrom(error)
       const ended = await turn.fail(failure)
       if (this.binding.running) return this.#afterTurn(turn, ended)
       await this.#change({}, t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
-      if (ended.outcome.status === 'failed') await this.#startFailed(ended.outcome.failure)
+      if (ended.outcome.status === 'failed') await this.stop(stopAfterStart(this.row, ended.outcome.failure))
       return ended.outcome
     }
   }
 
   async #bind(planned: Launch, also?: (t: Tx) => void): Promise<void> {
-    const { agent } = await this.binding.start(planned)
-    const { state, model } = this.row
-    const change = {
-      acp_session_id: agent.session.acpSessionId,
-      supports_load: agent.session.supportsLoad ? 1 : 0,
-      model: model || planned.plan.model,
-      provider: planned.plan.provider,
-      ...(state === 'starting' && { state: walk(state, 'active'), ...NOT_STOPPED }),
-    }
-    await this.#change(change, also)
-  }
-
-  /** A new session whose process does not start is over; one that was to be restarted stays as restartable as it was. */
-  async #startFailed(failure: SessionFailure): Promise<void> {
-    const { state, stop_reason } = this.row
-    const reason = state === 'starting' ? (stop_reason ?? 'error') : 'error'
-    await this.stop({ reason, detail: `the agent did not start: ${failure.summary}`, failure })
+    const running = await this.binding.start(planned)
+    await this.#change(startedChange(this.row, planned, running), also)
   }
 
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
     this.binding.endTurn(turn)
-    const change = {
-      last_activity_at: turn.lastActivityAt,
-      usage: this.log.digest?.toString() ?? null,
-      ...titleOf(this.row, this.binding.updates.title ?? turn.request.text),
-    }
-    await this.#change(change, t => turn.request.ends?.(t, outcome.status))
+    const change = changeAfter(this.context, this.row, turn, this.log.digest, this.binding.updates.title)
+    const count = counting(this.context, this.row, this.log.digest)
+    await this.#change(change, t => {
+      turn.request.ends?.(t, outcome.status)
+      count(t)
+    })
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
-      if (failure && isProcessFailure(failure)) stopped = this.#crashed(failure, known ?? plainFailure(failure))
-      else if (stuck && cancel === 'user') {
+      if (failure && isProcessFailure(failure)) stopped = this.#crashed(failure, known ?? this.binding.plain(failure))
+      else if (failure?.wantsLogin || (stuck && cancel === 'user')) {
         await this.binding.end(END_PROCESS)
-        this.#warn(turn.id, 'cancel_ignored', 'the agent did not heed the cancel; its process was ended')
+        this.#warn(turn.id, ...endedBecause(failure))
       } else if (stuck) {
         // Whoever froze the process is not the agent: a prompt may start it again.
         const reason = cancel === 'frozen' ? 'agent_crashed' : 'timeout'
@@ -255,7 +252,7 @@ export class LiveSession implements BindingOwner {
   }
 
   async #stop(how: Stop, steps: typeof STOP_PROCESS): Promise<void> {
-    const { kernel, stopped } = this.context
+    const { kernel } = this.context
     const { state } = this.row
     // At once: from here on nothing begins any more.
     this.#abort.abort(new Error('the session is being stopped'))
@@ -277,7 +274,7 @@ export class LiveSession implements BindingOwner {
     this.listener.gone()
     this.log.wake()
     this.held.release()
-    if (info) await stopped.call(info)
+    if (info) await tellStop(this.context, info)
   }
 
   /** Writes the row, and what else belongs to the same transaction. */

@@ -4,7 +4,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { StatusMember } from '../../daemon/api.js'
 import type { SessionsContext } from '../context.js'
 import type { SessionRow, SessionTable } from '../table.js'
-import { activityOf, silenceOf } from '../wire.js'
+import { activityOf, isWaiting, silenceOf } from '../wire.js'
 import type { LiveSession } from './live-session.js'
 
 const RECENT_FAILURES = 10
@@ -177,7 +177,8 @@ function count({ kernel }: SessionsContext): Counts {
 
 function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
   const hanging = live.filter(silenceOf).length
-  const turns = live.filter(session => session.turn && !silenceOf(session)).length
+  const waiting = live.filter(session => isWaiting(session) && !silenceOf(session)).length
+  const turns = live.filter(session => session.turn && !silenceOf(session)).length - waiting
   const moving = (counts.byState.starting ?? 0) + (counts.byState.stopping ?? 0)
   return {
     active: counts.active,
@@ -185,7 +186,8 @@ function sessionsMember(counts: Counts, live: readonly LiveSession[]) {
     by_status: counts.byState,
     by_badge: {
       running: turns + moving,
-      idle: Math.max(0, (counts.byState.active ?? 0) - turns - hanging),
+      waiting,
+      idle: Math.max(0, (counts.byState.active ?? 0) - turns - waiting - hanging),
       hung: hanging,
       failed: counts.failed,
       stopped: (counts.byState.stopped ?? 0) - counts.failed,
@@ -247,6 +249,6 @@ function failureKinds({ kernel }: SessionsContext): [string, number][] {
 
 function recentFailures({ kernel }: SessionsContext): SessionRow[] {
   const sql = `SELECT * FROM sessions_session WHERE state = 'stopped' AND failure_kind IS NOT NULL
-    ORDER BY updated_at DESC LIMIT ?`
+    ORDER BY updated_at DESC LIMIT +?`
   return kernel.db.all<SessionRow>(sql, [RECENT_FAILURES])
 }

@@ -1,5 +1,7 @@
 import { type Clock, within } from '../../../kernel/plugin.js'
+import type { Launch, RunningAgent } from '../agent/launch.js'
 import { type SessionFailure, type SessionInfo, SessionRepaired, SessionStopped, type StopReason } from '../api.js'
+import { attentionOfEnd } from '../attention/attention.js'
 import type { SessionsContext } from '../context.js'
 import type { Digest } from '../journal/digest.js'
 import type { SessionLog } from '../journal/session-log.js'
@@ -78,8 +80,9 @@ export async function recordStop(
     const row = table.get(id)
     if (!row || row.state === 'stopped') return undefined
     const change = stopColumns(row, how, kernel.clock.now())
+    const attention = how.failure ? attentionOfEnd(context, row) : {}
     const usage = journal.digest?.toString() ?? row.usage
-    table.update(t, id, { ...change, usage, journal_bytes: journal.bytes })
+    table.update(t, id, { ...change, ...attention, usage, journal_bytes: journal.bytes })
     prompts.abandon(t, id)
     if (!RESTARTABLE.has(how.reason)) prompts.dropQueued(t, id, 'canceled')
     const info = infoOf({ ...row, ...change })
@@ -100,6 +103,18 @@ export async function recordStop(
   })
 }
 
+/** Tells that a session has stopped, durably; resolves when everybody who taps that is through. */
+export function tellStop({ points, stopped }: SessionsContext, info: SessionInfo): Promise<void> {
+  if (info.stopReason === 'agent_crashed') void points.agentCrashed.call(info)
+  return stopped.call(info)
+}
+
+/** How a session stops whose agent did not start: a new one is over, one that was to be restarted stays as restartable as it was. */
+export function stopAfterStart({ state, stop_reason }: SessionRow, failure: SessionFailure): Stop {
+  const reason = state === 'starting' ? (stop_reason ?? 'error') : 'error'
+  return { reason, detail: `the agent did not start: ${failure.summary}`, failure }
+}
+
 /** Milliseconds that a request to cancel waits for the turn to end. */
 const CANCEL_ANSWER_MS = 2000
 
@@ -112,4 +127,20 @@ export async function cancelTurn(sessionId: string, turn: Turn | undefined, cloc
     () => false,
   )
   return { outcome: ended ? 'canceled' : 'cancel_requested', session_id: sessionId, turn_id: turn.id }
+}
+
+/** What a row says of a process that has just started. */
+export function startedChange(
+  { state, model }: SessionRow,
+  { plan }: Launch,
+  { agent, permissions }: RunningAgent,
+): SessionChange {
+  return {
+    acp_session_id: agent.session.acpSessionId,
+    supports_load: agent.session.supportsLoad ? 1 : 0,
+    model: model || plan.model,
+    provider: plan.provider,
+    permissions: permissions.mode,
+    ...(state === 'starting' && { state: walk(state, 'active'), ...NOT_STOPPED }),
+  }
 }

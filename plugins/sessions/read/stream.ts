@@ -46,11 +46,15 @@ export async function* rawFrames(source: StreamSource, request: StreamRequest): 
   let next = valid ? resume + 1 : Math.max(1, wanted)
   let type = ''
   for (;;) {
-    for await (const event of log.range(next)) {
-      yield encodedOnce(event, first)
-      if (signal.aborted) return
-      next = event.sequence + 1
-      type = event.type
+    // What was cut is behind the reader without having been told.
+    for (const { last } = log; next <= last; ) {
+      const page = await log.page(next)
+      for (const frames of encodedTogether(page.events, first)) {
+        yield frames
+        if (signal.aborted) return
+      }
+      next = page.next
+      type = page.events.at(-1)?.type ?? type
     }
     const row = source.row()
     if (!row || signal.aborted) return
@@ -68,26 +72,17 @@ export async function* transcriptFrames(
   request: StreamRequest,
 ): AsyncGenerator<Frame | EncodedFrame> {
   const { log, signal, clock } = source
-  const first = source.row()
+  let first = source.row()
   if (!first) return
   const resume = cursorOf(request)
-  const reason = resume === undefined ? undefined : resetReason(request, resume, first, log)
+  let reason = resume === undefined ? undefined : resetReason(request, resume, first, log)
   let cursor = resume ?? 0
   if (resume === undefined || reason) {
-    const page = await readPage(log, Math.min(request.limit || DEFAULT_ENTRIES, MAX_ENTRIES))
-    cursor = page.maxSequence
-    const data = {
-      ...place(first, log),
-      entries: page.entries,
-      has_older: page.hasOlder,
-      ...(page.nextBefore !== undefined && { next_before_sequence: page.nextBefore }),
-      max_sequence: page.maxSequence,
-      reset: reason !== undefined,
-      ...(reason && { reason }),
-    }
-    yield { id: String(cursor), event: 'transcript_snapshot', data }
+    const snapshot = await snapshotFrame(first, log, request.limit, reason)
+    cursor = snapshot.data.max_sequence
+    yield snapshot
   }
-  const reader = TranscriptFeed.of(log).reader(cursor)
+  let reader = TranscriptFeed.of(log).reader(cursor)
   for (;;) {
     const delta = await reader.next(place(first, log))
     if (signal.aborted) return
@@ -101,12 +96,71 @@ export async function* transcriptFrames(
     }
     const row = source.row()
     if (!row || signal.aborted) return
+    if (row.epoch !== first.epoch) {
+      first = row
+      reason = 'epoch_mismatch'
+      const snapshot = await snapshotFrame(row, log, request.limit, reason)
+      cursor = snapshot.data.max_sequence
+      reader = TranscriptFeed.of(log).reader(cursor)
+      yield snapshot
+      continue
+    }
     if (row.state === 'stopped' && log.last <= cursor) {
       yield await stoppedFrame(log, row)
       return
     }
     await log.changed(cursor, signal)
   }
+}
+
+/** The end of the transcript; with the reason why what the reader had holds no longer. */
+async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | undefined, reason?: ResetReason) {
+  const page = await readPage(log, Math.min(limit || DEFAULT_ENTRIES, MAX_ENTRIES))
+  const data = {
+    ...place(row, log),
+    entries: page.entries,
+    has_older: page.hasOlder,
+    ...(page.nextBefore !== undefined && { next_before_sequence: page.nextBefore }),
+    max_sequence: page.maxSequence,
+    reset: reason !== undefined,
+    ...(reason && { reason }),
+  }
+  return { id: String(page.maxSequence), event: 'transcript_snapshot', data }
+}
+
+/** Bytes that are handed over at once: a reader that stands still holds no more than these. */
+const TOGETHER_BYTES = 16 * 1024
+
+/** Frames of some events by the first of them, and how many these are. */
+const together = new WeakMap<StoredSessionEvent, { readonly frames: EncodedFrame; readonly count: number }>()
+
+/** The frames of events, many handed over as one; those that many read from the same place on are made once. */
+function* encodedTogether(events: readonly StoredSessionEvent[], row: SessionRow): Generator<EncodedFrame> {
+  for (let at = 0; at < events.length; ) {
+    const first = events[at] as StoredSessionEvent
+    let group = together.get(first)
+    // One that was made for fewer serves as well; one that spans what has been cut since does not.
+    if (!group || events[at + group.count - 1]?.sequence !== first.sequence + group.count - 1) {
+      group = gather(events, at, row)
+      together.set(first, group)
+    }
+    yield group.frames
+    at += group.count
+  }
+}
+
+/** So many frames of consecutive events as go together, at least one. */
+function gather(events: readonly StoredSessionEvent[], from: number, row: SessionRow) {
+  const frames: EncodedFrame[] = []
+  let bytes = 0
+  for (let at = from; at < events.length; at++) {
+    const isNext = at === from || events[at]?.sequence === (events[at - 1]?.sequence ?? 0) + 1
+    const frame = encodedOnce(events[at] as StoredSessionEvent, row)
+    bytes += frame.byteLength
+    if (frames.length > 0 && (!isNext || bytes > TOGETHER_BYTES)) break
+    frames.push(frame)
+  }
+  return { frames: frames.length === 1 ? (frames[0] as EncodedFrame) : Buffer.concat(frames), count: frames.length }
 }
 
 const encoded = new WeakMap<StoredSessionEvent, EncodedFrame>()

@@ -1,5 +1,6 @@
 import { type EncodedFrame, encodeFrame } from '../../../kernel/plugin.js'
 import type { TranscriptEntry } from '../../../schemas/sessions.js'
+import type { Cuts } from '../journal/cuts.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { startOfLastEntry, TranscriptFolder } from './transcript.js'
 
@@ -35,10 +36,16 @@ export class TranscriptFeed {
   #folder: TranscriptFolder | undefined
   #making: Promise<unknown> | undefined
 
-  private constructor(private readonly log: SessionLog) {}
+  readonly cuts: Cuts
+
+  private constructor(private readonly log: SessionLog) {
+    this.cuts = log.cuts
+  }
 
   static of(log: SessionLog): TranscriptFeed {
-    const feed = TranscriptFeed.#feeds.get(log) ?? new TranscriptFeed(log)
+    const known = TranscriptFeed.#feeds.get(log)
+    // What was folded of a conversation that was cut back holds no longer.
+    const feed = known?.cuts === log.cuts ? known : new TranscriptFeed(log)
     TranscriptFeed.#feeds.set(log, feed)
     return feed
   }
@@ -108,11 +115,11 @@ export class TranscriptFeed {
 
   async #fold(folder: TranscriptFolder, from: number, end: number, place: Place): Promise<Folded> {
     const entries = new Map<string, TranscriptEntry>()
-    let cursor = from
-    for await (const event of this.log.range(from + 1, Math.min(end, from + BATCH))) {
+    // Also where nothing of it can be seen, as of what was cut.
+    const cursor = Math.max(from, Math.min(end, from + BATCH))
+    for await (const event of this.log.range(from + 1, cursor)) {
       const entry = folder.take(event)
       if (entry) entries.set(entry.message.id, entry)
-      cursor = event.sequence
     }
     return { cursor, entries, frame: this.#frame(cursor, entries, place) }
   }

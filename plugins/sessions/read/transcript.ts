@@ -10,6 +10,7 @@ const MAX_TEXT = 1024 * 1024
 /** Characters of the inputs and outputs of tools in one message; later ones are only named. */
 const MAX_TOOL_DATA = 4 * 1024 * 1024
 
+const QUIET: ReadonlySet<string> = new Set(['done', 'usage', 'hook_run'])
 const ALONE: ReadonlySet<string> = new Set(['user_message', 'system', 'session_stopped'])
 
 interface OpenEntry {
@@ -36,8 +37,8 @@ export class TranscriptFolder {
       return entryOf(aloneEntry(event))
     }
     const continues = this.#open?.turnId === event.turnId
-    // The end of a turn that said nothing is no message.
-    if (!continues && (event.type === 'done' || event.type === 'usage')) return undefined
+    // The end of a turn that said nothing is no message, nor is a hook.
+    if (!continues && QUIET.has(event.type)) return undefined
     if (!continues || !this.#open) this.#open = openEntry(event, 'assistant')
     addTo(this.#open, event)
     this.#open.sequence = event.sequence

@@ -8,6 +8,8 @@ export interface Territory {
   readonly roots: readonly string[]
   /** The daemon's own files, never an agent's although a root may contain them. */
   readonly forbidden: string
+  /** Files and folders inside that are not written for an agent. */
+  readonly readOnly?: readonly string[]
 }
 
 /** A path outside of the territory, or none at all; `reason` is for the agent and for people. */

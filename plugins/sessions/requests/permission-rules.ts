@@ -22,6 +22,15 @@ export interface WantedAction {
   readonly argv?: readonly string[]
   /** Paths as the agent wrote them. */
   readonly paths: readonly string[]
+  /** What it wants to change in files, as far as it shows that. */
+  readonly diffs: readonly WantedDiff[]
+}
+
+/** A file before and after; without `oldText` it is new. */
+export interface WantedDiff {
+  readonly path: string
+  readonly oldText?: string
+  readonly newText: string
 }
 
 /** Kinds of tool calls that change nothing (ACP ToolKind). */
@@ -38,6 +47,11 @@ export function decideByMode(mode: PermissionMode, kind: string): 'allow' | 'rej
     case 'approve-reads':
       return READING.has(kind) ? 'allow' : 'ask'
   }
+}
+
+/** Does a mode want a question before a tool call of this kind. A command may only read: that alone is no breach of `approve-reads`. */
+export function mustAsk(mode: PermissionMode, kind: string): boolean {
+  return mode !== 'approve-all' && (EDITING.has(kind) || (mode === 'deny-all' && kind === 'execute'))
 }
 
 /** What a mode says to a file or terminal method of the client. */
@@ -97,6 +111,11 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
     kind,
     title: call?.title ?? known.title ?? call?.name ?? known.name ?? kind,
     paths,
+    diffs: diffs.map(({ path, oldText, newText }) => ({
+      path: String(path),
+      ...(isText(oldText) && { oldText }),
+      newText: typeof newText === 'string' ? newText : '',
+    })),
     ...(argv && { command: argv.join(' '), argv }),
   }
 }

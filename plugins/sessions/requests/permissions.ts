@@ -1,50 +1,27 @@
-import { type Clock, type Fault, type Ids, iso } from '../../../kernel/plugin.js'
+import { type Actor, iso } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import { permissionDenied } from '../acp/error.js'
-import type { PermissionParams, ToolCallFields } from '../acp/schemas.js'
+import type { PermissionParams } from '../acp/schemas.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent } from '../events.js'
+import type { ToolCall } from '../turn/tool-calls.js'
 import { Asking } from './asking.js'
-import { PathRefused, resolveInside, type Territory } from './paths.js'
+import { AskedCalls, Grants, MAX_REMEMBERED } from './grants.js'
+import { OwnQuestions } from './own-questions.js'
+import { PathRefused, resolveInside } from './paths.js'
+import type { PendingPermission, PermissionContext } from './permission-context.js'
 import * as rules from './permission-rules.js'
+import { bounded, questionContent } from './question.js'
+import { ToolRights } from './tool-rights.js'
+import { automaticVerdict, deniedByMode, type Verdict } from './verdict.js'
 
 /** Requests of one session that may wait for a person at the same time, and paths that one may name. */
 const MAX_PENDING = 16
 const MAX_PATHS = 100
-const MAX_REMEMBERED = 1000
 
 interface Concluded {
   readonly reply: rules.PermissionOutcome
   readonly allowed: boolean
-}
-
-/** What permissions need of their session. */
-export interface PermissionContext {
-  readonly mode: PermissionMode
-  readonly territory: Territory
-  readonly clock: Clock
-  readonly ids: Ids
-  /** Milliseconds that a request waits for a person; then it is rejected once. */
-  readonly timeoutMs: number
-  /** The turn that runs. */
-  turnId(): string | undefined
-  /** What earlier updates said about a tool call. */
-  known(toolCallId: string): Partial<ToolCallFields> | undefined
-  /** Asks the `permission` gate. */
-  gate(kind: string, title: string): Promise<Fault | undefined>
-  record(turnId: string, content: EventContent): void
-  /** Writes a warning into the journal. */
-  warn(turnId: string, content: EventContent): void
-}
-
-/** A request that waits for a person. */
-export interface PendingPermission {
-  readonly requestId: string
-  readonly turnId: string
-  readonly title: string
-  readonly kind: string
-  readonly createdAt: number
-  readonly options: readonly rules.PermissionOption[]
 }
 
 interface Waiting extends PendingPermission {
@@ -54,45 +31,62 @@ interface Waiting extends PendingPermission {
   readonly done: Promise<boolean>
 }
 
-interface Verdict {
-  readonly decision: rules.Decision | 'cancelled'
-  readonly by: 'mode' | 'limit' | 'workspace' | 'remembered' | 'person' | 'timeout' | 'hook' | 'cancel'
-  readonly note?: string
-}
-
-/** An answered request, which lets through what the mode by itself would not. */
-interface Grant {
-  readonly action: rules.WantedAction
-  readonly canonical: readonly string[]
-  readonly lasting: boolean
-}
-
 /** The permissions of one session. "Always" answers are kept here, so they end with the session's process. */
 export class Permissions {
   readonly #waiting = new Map<string, Waiting>()
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
-  #grants: Grant[] = []
+  readonly #grants = new Grants()
+  readonly #asked = new AskedCalls()
+  /** Of the newest turn in which that happened. */
+  #expired = { turnId: '', count: 0 }
   /** Requests that a person is asked, or will be when their paths were looked at. */
   #open = 0
+  readonly tools: ToolRights
   readonly asking: Asking
+  /** Those that the daemon itself asks for this session. */
+  readonly own: OwnQuestions
+
+  /** The one in force. */
+  mode: PermissionMode
 
   constructor(private readonly context: PermissionContext) {
+    this.mode = context.mode
+    this.tools = context.tools ?? new ToolRights(undefined)
     this.asking = new Asking(context)
+    this.own = new OwnQuestions(context, turnId => this.#expire(turnId))
+  }
+
+  /** Questions of a turn which nobody answered in time. */
+  expiredIn(turnId: string): number {
+    return turnId === this.#expired.turnId ? this.#expired.count : 0
+  }
+
+  /**
+   * Was a call that changes something carried out without a question although the mode wants one. Only the agent
+   * can ask: what its own tools do without asking, nothing here holds up.
+   */
+  wasUnasked({ id, kind, title, fields }: Pick<ToolCall, 'id' | 'kind' | 'title' | 'fields'>): boolean {
+    const needsQuestion = rules.mustAsk(this.mode, kind) || this.tools.lacking(kind, { title }, fields) !== undefined
+    return needsQuestion && !this.#asked.has(id)
   }
 
   get pending(): readonly PendingPermission[] {
-    return [...this.#waiting.values()]
+    return [...this.#waiting.values(), ...this.own.pending]
   }
 
   /** `session/request_permission`. */
   async request(params: PermissionParams, signal: AbortSignal): Promise<rules.PermissionOutcome> {
     const turnId = this.context.turnId()
+    this.#asked.add(params.toolCall?.toolCallId)
     await this.asking.pace()
     if (turnId === undefined || this.context.turnId() !== turnId) return rules.CANCELLED
     const { toolCall: call, options = [] } = params
     const action = rules.wantedAction(call, call && this.context.known(call.toolCallId))
+    const lacking = this.tools.lacking(action.kind, call, call && this.context.known(call.toolCallId))
     const asks =
-      rules.decideByMode(this.context.mode, action.kind) === 'ask' && !this.#remembered.has(rules.subjectOf(action))
+      lacking === undefined &&
+      rules.decideByMode(this.mode, action.kind) === 'ask' &&
+      !this.#remembered.has(rules.subjectOf(action))
     const excess = this.#excess(action, asks)
     if (excess !== undefined) {
       this.asking.refuse(excess)
@@ -100,7 +94,7 @@ export class Permissions {
     }
     if (asks) this.#open++
     try {
-      return await this.#decide(turnId, action, call?.toolCallId, options, signal)
+      return await this.#decide(turnId, action, call?.toolCallId, options, signal, lacking)
     } finally {
       if (asks) this.#open--
     }
@@ -112,19 +106,18 @@ export class Permissions {
     toolCallId: string | undefined,
     options: readonly rules.PermissionOption[],
     signal: AbortSignal,
+    lacking: string | undefined,
   ): Promise<rules.PermissionOutcome> {
     const requestId = this.context.ids.id('per')
-    const head = {
-      request_id: requestId,
-      ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
-      title: bounded(action.title),
-      kind: bounded(action.kind),
-      ...(action.command !== undefined && { command: bounded(action.command) }),
-      paths: action.paths.slice(0, 20).map(bounded),
-      options: options.slice(0, 20).map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
-    }
+    const head = questionContent(requestId, toolCallId, action, options)
     const places = await this.#places(action)
-    const automatic = await this.#automatic(action, places)
+    const automatic = automaticVerdict({
+      mode: this.mode,
+      action,
+      lacking,
+      places,
+      remembered: this.#remembered.get(rules.subjectOf(action)),
+    })
     if (automatic) {
       const verdict = automatic.decision.startsWith('allow') ? await this.#gated(action, automatic) : automatic
       return this.#conclude(turnId, head, action, places, options, verdict).reply
@@ -141,7 +134,8 @@ export class Permissions {
   }
 
   /** A person's answer. Resolves when it is in the journal, with whether it was allowed in the end. */
-  async answer(requestId: string, turnId: string, decision: rules.Decision): Promise<boolean> {
+  async answer(requestId: string, turnId: string, decision: rules.Decision, actor: Actor): Promise<boolean> {
+    if (this.own.has(requestId, turnId)) return this.own.answer(requestId, decision, actor)
     const waiting = this.#waiting.get(requestId)
     if (!waiting || waiting.turnId !== turnId) throw SessionErrors.permission_not_found()
     if (decision.startsWith('allow') && !rules.optionFor(waiting.options, decision)) {
@@ -155,41 +149,41 @@ export class Permissions {
   /** The turn is over, or about to be: what waits is answered `cancelled`, what was allowed once is no longer. */
   endTurn(): void {
     this.asking.endTurn()
+    this.own.endTurn()
     for (const waiting of [...this.#waiting.values()]) waiting.settle({ decision: 'cancelled', by: 'cancel' })
-    this.#grants = this.#grants.filter(({ lasting }) => lasting)
+    this.#grants.endTurn()
   }
 
   /** May files be read. Throws an error of the protocol. */
   checkRead(): void {
-    if (!rules.methodAllowed(this.context.mode, 'read')) throw denied('reading', this.context.mode)
+    this.#checkTool('read')
+    if (!rules.methodAllowed(this.mode, 'read')) throw deniedByMode('reading', this.mode)
   }
 
   /** May this canonical path be written, by mode or by a grant, which is used up. Throws an error of the protocol. */
   async checkWrite(target: string): Promise<void> {
-    if (rules.methodAllowed(this.context.mode, 'write')) return this.#checkGate('edit', `write ${target}`)
-    if (!this.#use(grant => rules.coversWrite(grant.action, grant.canonical, target))) {
-      throw denied('writing', this.context.mode)
-    }
+    this.#checkTool('edit')
+    if (rules.methodAllowed(this.mode, 'write')) return this.#checkGate('edit', `write ${target}`)
+    if (!this.#grants.useForWrite(target)) throw deniedByMode('writing', this.mode)
   }
 
   /** May this command run, by mode or by a grant, which is used up. Throws an error of the protocol. */
   async checkCommand(argv: readonly string[]): Promise<void> {
-    if (rules.methodAllowed(this.context.mode, 'terminal')) return this.#checkGate('execute', argv.join(' '))
-    if (!this.#use(grant => rules.coversCommand(grant.action, argv))) {
-      throw denied('running commands', this.context.mode)
+    this.#checkTool('execute')
+    if (rules.methodAllowed(this.mode, 'terminal')) {
+      const line = argv.join(' ')
+      return this.#checkGate('execute', line, line)
     }
+    if (!this.#grants.useForCommand(argv)) throw deniedByMode('running commands', this.mode)
   }
 
-  #use(covers: (grant: Grant) => boolean): boolean {
-    const index = this.#grants.findIndex(covers)
-    const grant = this.#grants[index]
-    if (!grant) return false
-    if (!grant.lasting) this.#grants.splice(index, 1)
-    return true
+  #checkTool(kind: 'read' | 'edit' | 'execute'): void {
+    const turnId = this.context.turnId() ?? ''
+    this.tools.check(kind, turnId, content => this.context.warn(turnId, content))
   }
 
-  async #checkGate(kind: string, title: string): Promise<void> {
-    const refusal = await this.context.gate(kind, title)
+  async #checkGate(kind: string, title: string, command?: string): Promise<void> {
+    const refusal = await this.context.gate(kind, title, command)
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
@@ -209,18 +203,9 @@ export class Permissions {
     }
   }
 
-  async #automatic(action: rules.WantedAction, places: readonly string[] | undefined): Promise<Verdict | undefined> {
-    if (!places) return { decision: 'reject-once', by: 'workspace', note: 'it names a path outside of the workspace' }
-    const byMode = rules.decideByMode(this.context.mode, action.kind)
-    if (byMode !== 'ask') return { decision: byMode === 'allow' ? 'allow-once' : 'reject-once', by: 'mode' }
-    const remembered = this.#remembered.get(rules.subjectOf(action))
-    if (remembered) return { decision: remembered, by: 'remembered' }
-    return undefined
-  }
-
   /** Nothing is granted before the gate was asked; who refuses there has the last word. */
   async #gated(action: rules.WantedAction, verdict: Verdict): Promise<Verdict> {
-    const refusal = await this.context.gate(action.kind, action.title)
+    const refusal = await this.context.gate(action.kind, action.title, action.command)
     return refusal ? { decision: 'reject-once', by: 'hook', note: refusal.message } : verdict
   }
 
@@ -244,14 +229,21 @@ export class Permissions {
       timer.cancel()
       signal.removeEventListener('abort', abandon)
       this.#waiting.delete(requestId)
+      if (verdict.by === 'timeout') this.#expire(turnId)
       return conclude(verdict)
     })
     const done = concluded.then(({ allowed }) => allowed)
     // Whoever answered awaits it; nobody did when the turn was cancelled.
     done.catch(() => {})
     const { title, kind } = action
-    this.#waiting.set(requestId, { requestId, turnId, title, kind, createdAt: clock.now(), options, settle, done })
+    const createdAt = clock.now()
+    const command = action.command
+    this.#waiting.set(requestId, { requestId, turnId, title, kind, command, createdAt, options, settle, done })
     return concluded.then(({ reply }) => reply)
+  }
+
+  #expire(turnId: string): void {
+    this.#expired = { turnId, count: this.expiredIn(turnId) + 1 }
   }
 
   /** Writes the decision down, keeps what it grants and finds the option that says it. */
@@ -275,26 +267,10 @@ export class Permissions {
       ...(option && { option_id: option.optionId }),
       ...(verdict.note !== undefined && { note: bounded(verdict.note) }),
     })
-    if (allowed) this.#grant({ action, canonical: places ?? [], lasting: decision === 'allow-always' })
+    if (allowed) this.#grants.add(action, places ?? [], decision === 'allow-always')
     if (decision === 'allow-always' || decision === 'reject-always') {
       if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(rules.subjectOf(action), decision)
     }
     return { reply: rules.outcomeOf(option), allowed }
   }
-
-  #grant(grant: Grant): void {
-    const subject = rules.subjectOf(grant.action)
-    const known = this.#grants.some(({ lasting, action }) => lasting && rules.subjectOf(action) === subject)
-    if (!known && this.#grants.length < MAX_REMEMBERED) this.#grants.push(grant)
-  }
-}
-
-function denied(what: string, mode: PermissionMode) {
-  return permissionDenied(
-    `permission denied: ${what} is not allowed in mode ${mode}; ask with session/request_permission first`,
-  )
-}
-
-function bounded(text: string): string {
-  return text.length > 4096 ? `${text.slice(0, 4096)}…` : text
 }

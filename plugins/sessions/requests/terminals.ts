@@ -3,6 +3,7 @@ import type { ProcessHandle } from '../../processes/api.js'
 import { notPossible } from '../acp/error.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
 import { OutputBuffer } from '../agent/output-buffer.js'
+import { terminalArgv } from './command-line.js'
 
 const MAX_TERMINALS = 32
 const DEFAULT_OUTPUT_BYTES = 1024 * 1024
@@ -32,7 +33,7 @@ export interface TerminalsContext {
   }): Promise<ProcessHandle>
 }
 
-/** The terminals of one session (ACP `terminal/*`): processes of their own, argument lists and never a shell string. */
+/** The terminals of one session (ACP `terminal/*`): processes of their own, started by argument lists. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
   #opening = 0
@@ -51,7 +52,7 @@ export class Terminals {
       const id = this.context.ids.id('trm')
       const handle = await this.context.spawn({
         label: `terminal ${id}`,
-        argv: [params.command, ...(params.args ?? [])],
+        argv: await terminalArgv(params, cwd),
         cwd,
         env: { ...this.context.env, ...variables(params.env ?? []) },
         stdio: 'pipe',

@@ -1,12 +1,20 @@
 import { SerialBy } from '../../../kernel/kit/serial.js'
-import { type Actor, messageOf, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, messageOf, type Tx, within } from '../../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors, type SessionPrompt, type TurnOutcome } from '../api.js'
+import { submitted } from '../asked.js'
 import type { SessionsContext } from '../context.js'
+import { goalCommand } from '../goal/goal.js'
+import { GOAL, Goals } from '../goal/goals.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
-import { isRestartable } from '../states.js'
-import { digestOf, droppedEvent, type PromptRow, promptEvent } from './prompts.js'
+import { checkSelection } from '../runtime/selection.js'
+import { canBegin, mayRetry, stateText } from '../states.js'
+import { type NewPrompt, newPrompt, unarchived } from './new-prompt.js'
+import { textOf } from './prompt-text.js'
+import { digestOf, droppedEvent } from './prompts.js'
+import { enqueuedReceipt, startedReceipt } from './receipts.js'
 import type { TurnRequest } from './turn.js'
+import { writeUnbegun } from './unbegun.js'
 
 /** The sessions that are in memory. */
 export interface LiveSessions {
@@ -22,8 +30,9 @@ export interface PromptAnswer {
 }
 
 type Mode = 'queue' | 'interrupt' | 'steer'
-/** What is known of a prompt before it is stored. */
-type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
+
+/** Milliseconds that a prompt waits for the end of the turn before it to be written down; then it queues. */
+const END_WRITTEN_MS = 2000
 
 /** Prompts of all sessions: one at a time per session; the others wait in a durable queue. */
 export class Prompting {
@@ -32,42 +41,53 @@ export class Prompting {
   readonly #following = new Set<Promise<void>>()
   /** Of sessions whose turn is being steered: the prompt that takes over. */
   readonly #steering = new Map<string, string>()
+  readonly #goals: Goals
   #closed = false
 
   constructor(
     private readonly context: SessionsContext,
     private readonly sessions: LiveSessions,
-  ) {}
+  ) {
+    this.#goals = new Goals(context)
+  }
 
   /** A prompt over the API. Without text it only restarts a session that was interrupted. */
   async submit(id: string, body: PromptBody, actor: Actor): Promise<PromptAnswer> {
     const text = textOf(body)
     if (text === undefined) return this.#resume(id)
-    const { table, prompts, kernel } = this.context
+    const { prompts, kernel } = this.context
     const mode: Mode = body.mode ?? 'queue'
-    const digest = digestOf(text, mode, body.runtime)
+    const digest = digestOf(text, mode, body.runtime, body.attachments)
+    const goal = goalCommand(text)
     const messageId = body.message_id ?? body.messageId
     return this.#decisions.run(id, async () => {
+      const before = this.sessions.peek(id)?.turn
+      // All but written down: a prompt that queues instead is written twice.
+      if (before?.isEnding) await within(kernel.clock, END_WRITTEN_MS, before.over).catch(() => {})
+      // Only now: a turn that failed ends with the stop of its session.
+      await this.#stopped(id)
       const replay = prompts.replay(id, body.idempotency_key, messageId, digest)
       if (replay) return { status: 202, prompt: replay }
       await kernel.needs.daemon.admit('prompt')
       this.#checkOpen()
-      const row = table.get(id)
-      if (row && body.runtime && body.runtime.provider !== row.provider) throw SessionErrors.provider_fixed()
-      const live = await this.sessions.open(id)
-      const request = {
-        id: kernel.ids.id('prq'),
-        session_id: id,
-        message_id: messageId ?? kernel.ids.id('msg'),
+      const row = unarchived(this.context, id)
+      if (row && body.runtime) checkSelection(this.context, row, body.runtime, this.sessions.peek(id))
+      for (const file of body.attachments ?? []) this.context.attachments.get(id, file)
+      const request = newPrompt(kernel, id, await submitted(this.context, row, text), {
+        ...(messageId !== undefined && { message_id: messageId }),
         idempotency_key: body.idempotency_key ?? null,
         digest,
-        text,
         mode,
-        source: 'user',
-        turn_id: kernel.ids.id('trn'),
         cause: actor.cause ?? null,
-        enqueued_at: kernel.clock.now(),
+        attachments: body.attachments?.length ? JSON.stringify(body.attachments) : null,
+        runtime: body.runtime ? JSON.stringify(body.runtime) : null,
+      })
+      if (goal) {
+        const { prompt, isDue } = await this.#goals.take(request, goal)
+        if (isDue && (await this.sessions.open(id))) this.#continue(id)
+        return { status: 200, prompt }
       }
+      const live = await this.sessions.open(id)
       const waiting = prompts.queued(id).length
       return live.turn || waiting > 0 ? this.#enqueue(live, request, waiting) : this.#begin(live, request)
     })
@@ -92,7 +112,9 @@ export class Prompting {
   async begin(id: string, prompt: SessionPrompt): Promise<{ turnId: string; outcome: Promise<TurnOutcome> }> {
     const { kernel, prompts } = this.context
     const begun = await this.#decisions.run(id, async () => {
+      await this.#stopped(id)
       this.#checkOpen()
+      unarchived(this.context, id)
       if (prompts.queued(id).length > 0) throw SessionErrors.session_busy('prompts are waiting in this session')
       const live = await this.sessions.open(id)
       return this.#guarded(live, () => live.begin({ ...prompt, turnId: kernel.ids.id('trn') }))
@@ -100,16 +122,23 @@ export class Prompting {
     return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
 
+  /** An agent that waits is given what was chosen; one at work is given it with the next prompt. */
+  takeRuntime(id: string): Promise<void> {
+    return this.#decisions.run(id, async () => {
+      const live = this.sessions.peek(id)
+      if (live && !live.turn) await live.binding.takeRuntime()
+    })
+  }
+
   /** Does something while no turn of a session runs. Throws 404, 409 `session_busy`, `session_stopped`. */
   whileIdle<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#decisions.run(id, async () => {
-      const row = this.context.table.get(id)
+      const turn = this.sessions.peek(id)?.turn
+      if (turn?.isEnding) await turn.over
+      await this.#stopped(id)
+      const row = unarchived(this.context, id)
       if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
-      if (row.state !== 'active' && !isRestartable(row.state, row.stop_reason ?? undefined)) {
-        throw SessionErrors.session_stopped(
-          `this session is ${row.state}${row.stop_reason ? ` (${row.stop_reason})` : ''}`,
-        )
-      }
+      if (!canBegin(row)) throw SessionErrors.session_stopped(stateText(row))
       if (this.sessions.peek(id)?.turn) throw SessionErrors.session_busy()
       return work()
     })
@@ -122,10 +151,11 @@ export class Prompting {
   }
 
   async #resume(id: string): Promise<PromptAnswer> {
-    const { kernel, table } = this.context
+    const { kernel } = this.context
     return this.#decisions.run(id, async () => {
-      const row = table.get(id)
-      if (row && !isRestartable(row.state, row.stop_reason ?? undefined)) {
+      await this.#stopped(id)
+      const row = unarchived(this.context, id)
+      if (row && !mayRetry(row)) {
         if (row.state === 'stopped') {
           throw SessionErrors.session_stopped(`this session is stopped (${row.stop_reason}); start another one`)
         }
@@ -142,14 +172,7 @@ export class Prompting {
 
   async #begin(live: LiveSession, request: NewPrompt): Promise<PromptAnswer> {
     const { prompts } = this.context
-    const prompt: PromptReceipt = {
-      status: 'started',
-      mode: request.mode,
-      queued: false,
-      new_turn_id: request.turn_id,
-      message_id: request.message_id,
-      ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
-    }
+    const prompt = startedReceipt(request)
     const generation = prompts.generation(live.id)
     const row = { ...request, generation, reply: JSON.stringify(prompt) }
     await this.#start(live, request, (t, status) => prompts.insert(t, { ...row, status }))
@@ -169,13 +192,31 @@ export class Prompting {
     const begins = (t: Tx) => write(t, live.binding.running ? 'running' : 'starting')
     const sends = (t: Tx) => prompts.setStatus(t, request.id, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
-    const { turn_id: turnId, text, source } = request
-    const { outcome } = await this.#guarded(live, () => live.begin({ turnId, text, source, begins, sends, ends }))
+    const { turn_id: turnId, message_id: messageId, text, source } = request
+    const runtime = request.runtime === null ? null : JSON.parse(request.runtime)
+    const attachments = request.attachments === null ? [] : JSON.parse(request.attachments)
+    const { outcome } = await this.#guarded(live, () =>
+      live.begin({ turnId, messageId, text, source, runtime, attachments, begins, sends, ends }),
+    )
     const written = outcome.catch(error => {
       kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })
       return kernel.db.tx(t => prompts.finish(t, request, 'failed'))
     })
-    this.#track(written.then(() => this.#continue(request.session_id)))
+    const { session_id: id } = request
+    const judged = written.then(ended => this.#goals.over(id, ended || undefined, source === GOAL))
+    this.#track(judged.finally(() => this.#continue(id)))
+  }
+
+  /** Begins the next turn towards a goal, where one is due. */
+  async #goOn(live: LiveSession): Promise<void> {
+    const request = this.#goals.next(live.id)
+    if (!request) return
+    try {
+      await this.context.kernel.needs.daemon.admit('prompt')
+      await this.#start(live, request, (t, status) => this.#goals.begin(t, request, status))
+    } catch (error) {
+      await this.#goals.failed(live.id, messageOf(error))
+    }
   }
 
   async #enqueue(live: LiveSession, request: NewPrompt, waiting: number): Promise<PromptAnswer> {
@@ -190,20 +231,11 @@ export class Prompting {
     const stale = interrupts ? prompts.queued(live.id) : []
     const prompt = await kernel.db.tx(t => {
       const dropped = interrupts ? prompts.dropQueued(t, live.id, 'dropped') : 0
-      const receipt: PromptReceipt = {
-        status: 'queued',
-        mode: request.mode,
-        queued: true,
-        queue_entry_id: request.id,
-        queue_position: waiting - dropped + 1,
-        queue_generation: generation,
-        new_turn_id: request.turn_id,
-        message_id: request.message_id,
-        ...(request.idempotency_key && { idempotency_key: request.idempotency_key }),
-        ...(live.turn && { previous_turn_id: live.turn.id }),
-        ...(interrupts && { interrupted: live.turn !== undefined, canceled_queued_entries: dropped }),
-        ...(request.mode === 'steer' && { staged: live.turn !== undefined, fallback_mode_if_no_tool_result: 'queue' }),
-      }
+      const receipt = enqueuedReceipt(request, live.turn?.id, {
+        generation,
+        position: waiting - dropped + 1,
+        dropped: interrupts ? dropped : undefined,
+      })
       prompts.insert(t, { ...request, status: 'queued', generation, reply: JSON.stringify(receipt) })
       return receipt
     })
@@ -228,14 +260,12 @@ export class Prompting {
           await this.#start(live, request, (t, status) => prompts.setStatus(t, request.id, status))
           return
         } catch (error) {
-          const failure = { kind: 'prompt_failure' as const, summary: messageOf(error) }
-          const content = { error: failure.summary }
-          live.log.append(promptEvent(request))
-          live.log.append({ type: 'error', turnId: request.turn_id, content, failure }, { sync: true })
-          await live.log.sync()
+          await writeUnbegun(live.log, request, messageOf(error))
           await kernel.db.tx(t => prompts.finish(t, request, 'failed'))
         }
       }
+      const live = this.sessions.peek(id)
+      if (!this.#closed && live && !live.turn && !live.signal.aborted) await this.#goOn(live)
     })
     this.#track(next)
   }
@@ -257,20 +287,13 @@ export class Prompting {
     }
   }
 
+  /** Waits for the end of a stop: only then it is known whether the session can be started again. A stop has its own limits. */
+  async #stopped(id: string): Promise<void> {
+    await this.sessions.peek(id)?.stopping?.catch(() => {})
+  }
+
   #checkOpen(): void {
     if (this.#closed)
       throw SessionErrors.session_stopped('the daemon is stopping', { next: 'send it when the daemon is back' })
   }
-}
-
-/** The text of a prompt from the forms that it may come in; undefined when there is no member for it at all. */
-function textOf(body: PromptBody): string | undefined {
-  const message = body.messages?.findLast(({ role }) => role === 'user')
-  const parts = message?.parts
-    ?.filter(({ type }) => type === undefined || type === 'text')
-    .map(({ text }) => text ?? '')
-  const text = body.text ?? body.message ?? message?.content ?? parts?.join('\n')
-  if (text === undefined && body.messages === undefined) return undefined
-  if (text === undefined || text.trim() === '') throw SessionErrors.prompt_text_missing()
-  return text
 }

@@ -3,7 +3,7 @@ import { History } from '../../../kernel/kit/history.js'
 import type { Db, Tx } from '../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
-import type { NewEvent } from '../events.js'
+import type { EventContent, NewEvent } from '../events.js'
 
 /**
  * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
@@ -45,13 +45,17 @@ export interface PromptRow {
   /** The answer that was given, as JSON. */
   readonly reply: string
   readonly cause: string | null
+  /** The runtime of its turn alone, as JSON. */
+  readonly runtime: string | null
+  /** Ids of the files that go along with it, as JSON. */
+  readonly attachments: string | null
   readonly enqueued_at: number
 }
 
 /** What makes two prompts the same. */
-export function digestOf(text: string, mode: string, runtime: unknown): string {
+export function digestOf(text: string, mode: string, runtime: unknown, attachments?: readonly string[]): string {
   return `sha256:${createHash('sha256')
-    .update(JSON.stringify([text, mode, runtime ?? null]))
+    .update(JSON.stringify([text, mode, runtime ?? null, ...(attachments?.length ? [attachments] : [])]))
     .digest('hex')}`
 }
 
@@ -60,8 +64,22 @@ export function promptEvent({
   turn_id: turnId,
   text,
   source,
-}: Pick<PromptRow, 'turn_id' | 'text' | 'source'>): NewEvent {
-  return { type: 'user_message', turnId, content: { text, source } }
+  message_id,
+  files = [],
+}: Pick<PromptRow, 'turn_id' | 'text' | 'source'> & {
+  readonly message_id?: string | undefined
+  readonly files?: readonly EventContent[]
+}): NewEvent {
+  return {
+    type: 'user_message',
+    turnId,
+    content: {
+      text,
+      source,
+      ...(message_id !== undefined && { message_id }),
+      ...(files.length > 0 && { attachments: files }),
+    },
+  }
 }
 
 /** Tells whoever waits for a turn that its prompt left the queue without running. */
@@ -131,10 +149,10 @@ export class PromptTable {
     t.run('UPDATE sessions_prompt SET status = ? WHERE id = ?', [status, id])
   }
 
-  /** The end of a prompt: kept for repetitions when it has a key, else gone. */
+  /** The end of a prompt: kept for repetitions when it has a key, without its text, else gone. */
   finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
-    this.setStatus(t, id, status)
-    t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id])
+    if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
+    t.run("UPDATE sessions_prompt SET status = ?, text = '' WHERE id = ?", [status, id])
     this.#history.prune(t, { session_id }, { newest: KEPT })
   }
 
@@ -150,9 +168,14 @@ export class PromptTable {
     t.run(sql, [to.text, to.digest, to.message_id, to.idempotency_key, id])
   }
 
+  /** Lets a prompt that waits steer the turn that runs. `reply`: what its sender was told, as JSON. */
+  stage(t: Tx, id: string, reply: string): void {
+    t.run("UPDATE sessions_prompt SET mode = 'steer', reply = ? WHERE id = ?", [reply, id])
+  }
+
   /** Ends all that wait; returns how many. */
   dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
-    const sql = "UPDATE sessions_prompt SET status = ? WHERE session_id = ? AND status = 'queued'"
+    const sql = "UPDATE sessions_prompt SET status = ?, text = '' WHERE session_id = ? AND status = 'queued'"
     return t.run(sql, [status, sessionId]).changes
   }
 

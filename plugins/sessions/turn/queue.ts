@@ -1,13 +1,21 @@
 import { iso } from '../../../kernel/plugin.js'
-import type { PromptReceipt, PutQueuedPromptBody, QueuedPrompt } from '../../../schemas/sessions.js'
+import type {
+  PromptReceipt,
+  PutQueuedPromptBody,
+  QueuedPrompt,
+  SteerQueuedPromptBody,
+  SteerQueuedPromptReply,
+} from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
+import { attachmentToWire } from '../attachments/store.js'
 import type { SessionsContext } from '../context.js'
 import type { SessionRow } from '../table.js'
 import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
+import type { Turn } from './turn.js'
 
 /** The prompts that wait, first in first out. */
-export function listQueue({ prompts }: SessionsContext, row: SessionRow): QueuedPrompt[] {
-  return prompts.queued(row.id).map(toWire)
+export function listQueue(context: SessionsContext, row: SessionRow): QueuedPrompt[] {
+  return context.prompts.queued(row.id).map(entry => toWire(context, entry))
 }
 
 /** Takes a prompt out of the queue. Throws `prompt_not_queued` (404), also when it runs already. */
@@ -33,18 +41,19 @@ export async function dropFromQueue(
 
 /** Gives a prompt that waits another text, under new identities. Throws `prompt_not_queued` (404). */
 export async function changeInQueue(
-  { kernel, prompts }: SessionsContext,
+  context: SessionsContext,
   row: SessionRow,
   id: string,
   { text, message_id, idempotency_key }: PutQueuedPromptBody,
 ): Promise<QueuedPrompt> {
   if (text.trim() === '') throw SessionErrors.prompt_text_missing()
+  const { kernel, prompts } = context
   return kernel.db.tx(t => {
     const entry = find(prompts.queued(row.id), id)
     if (prompts.isBound(row.id, message_id, idempotency_key, id)) throw SessionErrors.prompt_idempotency_conflict()
     const digest = digestOf(text, entry.mode, undefined)
     prompts.change(t, id, { text, digest, message_id, idempotency_key })
-    return toWire({ ...entry, text, message_id, idempotency_key })
+    return toWire(context, { ...entry, text, message_id, idempotency_key })
   })
 }
 
@@ -54,7 +63,16 @@ function find(queued: readonly PromptRow[], id: string): PromptRow {
   return entry
 }
 
-function toWire(entry: PromptRow): QueuedPrompt {
+/** Those that were not removed since. */
+function attachmentsOf({ attachments }: SessionsContext, entry: PromptRow) {
+  const wanted = new Set(JSON.parse(entry.attachments ?? '[]') as string[])
+  return attachments
+    .list(entry.session_id)
+    .filter(({ id }) => wanted.has(id))
+    .map(attachmentToWire)
+}
+
+function toWire(context: SessionsContext, entry: PromptRow): QueuedPrompt {
   return {
     id: entry.id,
     delivery: entry.mode === 'steer' ? 'steer' : 'queue',
@@ -63,8 +81,52 @@ function toWire(entry: PromptRow): QueuedPrompt {
     message_id: entry.message_id,
     mode: entry.mode,
     queue_generation: entry.generation,
+    ...(entry.attachments !== null && { attachments: attachmentsOf(context, entry) }),
+    ...(entry.runtime !== null && { runtime: JSON.parse(entry.runtime) }),
     session_id: entry.session_id,
     status: entry.status,
     text: entry.text,
   }
+}
+
+/**
+ * Lets a prompt that waits go along with the next tool result of the turn that runs; when none comes, it is the next one.
+ * @throws Fault `no_active_prompt`, `turn_changed`, `prompt_idempotency_conflict` (409), `prompt_not_queued` (404)
+ */
+export async function steerFromQueue(
+  { kernel, prompts }: SessionsContext,
+  row: SessionRow,
+  id: string,
+  { text, message_id, idempotency_key, expected_turn_id: expected }: SteerQueuedPromptBody,
+  running: () => Turn | undefined,
+): Promise<SteerQueuedPromptReply['prompt']> {
+  if (text.trim() === '') throw SessionErrors.prompt_text_missing()
+  return kernel.db.tx(t => {
+    const digest = digestOf(text, 'steer', undefined)
+    const replay = prompts.replay(row.id, idempotency_key, undefined, digest)
+    const told = { delivery: 'steer', idempotency_key, message_id }
+    if (replay) return { ...replay, ...told, replayed: true }
+    const turn = running()
+    if (!turn) throw SessionErrors.no_active_prompt()
+    if (turn.id !== expected) throw SessionErrors.turn_changed(`the turn that runs is ${turn.id}, not ${expected}`)
+    const queued = prompts.queued(row.id)
+    const entry = find(queued, id)
+    if (prompts.isBound(row.id, message_id, idempotency_key, id)) throw SessionErrors.prompt_idempotency_conflict()
+    const receipt: PromptReceipt = {
+      status: 'staged',
+      mode: 'steer',
+      staged: true,
+      fallback_mode_if_no_tool_result: 'queue',
+      queue_entry_id: id,
+      queue_generation: entry.generation,
+      queue_position: queued.indexOf(entry) + 1,
+      new_turn_id: entry.turn_id,
+      previous_turn_id: turn.id,
+      message_id,
+      idempotency_key,
+    }
+    prompts.change(t, id, { text, digest, message_id, idempotency_key })
+    prompts.stage(t, id, JSON.stringify(receipt))
+    return { ...receipt, ...told, replayed: false }
+  })
 }

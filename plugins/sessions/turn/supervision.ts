@@ -14,6 +14,8 @@ export interface Supervised {
   readonly limits: SessionLimits
   /** Asks a person, so that the agent is not to blame for the silence. */
   waitsForPerson(): boolean
+  /** A tool of the agent runs, which may take its time without a word. */
+  toolRuns(): boolean
   /** Of the agent's processes; undefined when nothing can be known. */
   pulse(): Pulse | undefined
   /** The session is alive: told every so often. */
@@ -21,6 +23,8 @@ export interface Supervised {
   say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void
   /** The turn took too long: it is to be canceled. Supervision ends with it. */
   expired(limit: 'activity_timeout' | 'turn_timeout'): void
+  /** The processes stood still at so many looks in a row; those before the last one end nothing. */
+  stoodStill(looks: number, isLast: boolean): void
   /** The processes are frozen, so that nothing they are asked reaches them. Supervision ends with it. */
   frozen(): void
 }
@@ -32,6 +36,7 @@ export class Supervision {
   #heard: number
   #worked: number
   #warned = false
+  #saidSilent = false
   #progress = 0
   #beats = 0
   #frozenLooks = 0
@@ -62,6 +67,7 @@ export class Supervision {
     this.#heard = this.turn.clock.monotonic()
     this.#worked = this.#heard
     this.#warned = false
+    this.#saidSilent = false
     this.#frozenLooks = 0
   }
 
@@ -97,6 +103,10 @@ export class Supervision {
     const { inactivityWarning, progressNotify, heartbeat } = this.turn.limits
     const elapsed = now - this.#begun
     const idle = now - this.#worked
+    if (this.#silenceLeft(now) <= 0) {
+      this.#saidSilent = true
+      this.turn.say('runtime_warning', silence(now - this.#heard))
+    }
     if (inactivityWarning > 0 && idle >= inactivityWarning && !this.#warned) {
       this.#warned = true
       this.turn.say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
@@ -119,12 +129,22 @@ export class Supervision {
     const left = (limit: number, used: number) => (limit > 0 ? limit - used : Number.POSITIVE_INFINITY)
     return Math.min(
       this.#lookedAt + this.#lookEvery() - now,
+      this.#silenceLeft(now),
       left(turnTimeout, elapsed),
       left(inactivityTimeout, idle),
       this.#warned ? Number.POSITIVE_INFINITY : left(inactivityWarning, idle),
       left(progressNotify, elapsed - this.#progress * progressNotify),
       left(heartbeat, elapsed - this.#beats * heartbeat),
     )
+  }
+
+  /** Milliseconds until a silence is worth a word; infinite once it was said, and while a tool runs. */
+  #silenceLeft(now: number): number {
+    const { silenceNotice } = this.turn.limits
+    if (silenceNotice === 0 || this.#saidSilent) return Number.POSITIVE_INFINITY
+    const left = silenceNotice - (now - this.#heard)
+    // A tool that ends begins another silence, which is seen at the next look.
+    return left <= 0 && this.turn.toolRuns() ? Number.POSITIVE_INFINITY : left
   }
 
   /** Milliseconds between two looks at the processes; infinite when nobody wants to know. */
@@ -141,7 +161,15 @@ export class Supervision {
     this.#lookedAt = now
     this.#cpuMs = pulse?.cpuMs
     this.#frozenLooks = pulse?.frozen && this.turn.limits.frozenAfter > 0 ? this.#frozenLooks + 1 : 0
+    if (this.#frozenLooks > 0) this.turn.stoodStill(this.#frozenLooks, this.#frozenLooks >= LOOKS)
     const worked = pulse && before !== undefined ? pulse.cpuMs - before : 0
     if (worked >= (now - since) * WORKING) this.#worked = now
   }
+}
+
+/** What is said of an agent from which nothing comes: a model that fails is retried by most of them without a word. */
+function silence(ms: number): EventContent {
+  const idle = Math.round(ms / 1000)
+  const text = `no output from the agent for ${idle} s: its model is slow, or fails and is asked again. Wait, or cancel the turn (Ctrl-C, or /cancel in svc session attach) and check the login and the model of the agent`
+  return { warning: 'silent', idle_seconds: idle, text }
 }

@@ -26,6 +26,9 @@ export interface ToolCall {
 export class ToolCalls {
   readonly #calls = new Map<string, ToolCall>()
 
+  /** How many have begun. */
+  begun = 0
+
   get(id: string): ToolCall | undefined {
     return this.#calls.get(id)
   }
@@ -38,6 +41,7 @@ export class ToolCalls {
   /** Takes a `tool_call` or `tool_call_update` in; returns the events that it is worth, without those that say nothing new. */
   take(turnId: string, update: ToolCallFields): NewEvent[] {
     const before = this.#calls.get(update.toolCallId)
+    if (!before) this.begun++
     const call = merge(before, update)
     if (before && ENDED.has(before.status)) {
       // A late `pending` opens nothing again, and a result is told twice only when the first one was empty.

@@ -1,12 +1,23 @@
 import { type Clock, messageOf, type Tx } from '../../../kernel/plugin.js'
+import type { RuntimeSelection } from '../../../schemas/sessions.js'
 import { AgentFailure } from '../agent/failure.js'
 import type { Pulse } from '../agent/pulse.js'
 import type { SessionFailure, TurnOutcome } from '../api.js'
-import type { NewEvent } from '../events.js'
+import type { Block } from '../attachments/blocks.js'
+import type { EventContent, NewEvent } from '../events.js'
 import type { SessionLimits } from '../settings.js'
+import { closing } from './closing.js'
 import { promptEvent } from './prompts.js'
 import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
+
+/** Activity that leaves something for a person to see. */
+const SEEN: ReadonlySet<string> = new Set(['agent_message', 'thought', 'tool_call', 'plan', 'permission', 'left_out'])
+/** Some agents end a turn whose model failed as if it had gone well. */
+const EMPTY = {
+  warning: 'empty_turn',
+  text: 'the agent ended its turn without a word: its model may have failed; check its login and its model',
+}
 
 /** Why a turn is to end before its agent says so. */
 export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
@@ -16,6 +27,12 @@ export interface TurnRequest {
   readonly turnId: string
   readonly text: string
   readonly source: string
+  /** Of the prompt, where it came with one. */
+  readonly messageId?: string | undefined
+  /** Ids of the files that go along with it. */
+  readonly attachments?: readonly string[] | undefined
+  /** For this turn alone. */
+  readonly runtime?: RuntimeSelection | null | undefined
   begins?(t: Tx): void
   /** Its process has started: written before the agent is given the prompt. Not called for one that runs already. */
   sends?(t: Tx): void
@@ -42,6 +59,8 @@ export interface EndedTurn {
 export interface TurnContext {
   readonly clock: Clock
   readonly limits: SessionLimits
+  /** What the journal has of files that go along with a prompt. */
+  files(ids: readonly string[]): readonly EventContent[]
   /** Returns the sequence of the event. */
   append(event: NewEvent, sync?: boolean): number
   sync(): Promise<void>
@@ -49,6 +68,8 @@ export interface TurnContext {
   waitsForPerson(): boolean
   /** Of the agent's processes; undefined when nothing can be known. */
   pulse(): Pulse | undefined
+  /** Questions of the turn that nobody answered in time. */
+  expired(turnId: string): number
   /** Answers what waits for a person with `cancelled`. */
   releaseWaiting(): void
   /** The agent is done: what belongs to the turn and is not written yet, is now. */
@@ -57,11 +78,12 @@ export interface TurnContext {
   failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
   /** The session is alive: told every so often, and only when something came since. */
   heartbeat(at: number): void
+  stoodStill(looks: number, isLast: boolean): void
 }
 
 /** What of an agent a turn uses. */
 export interface TurnAgent {
-  prompt(texts: readonly string[]): Promise<string>
+  prompt(texts: readonly string[], files?: readonly Block[]): Promise<string>
   cancel(): Promise<void>
 }
 
@@ -79,9 +101,12 @@ export class Turn {
   #settleOver: () => void = () => {}
   readonly #supervision: Supervision
   #cancel: CancelReason | undefined
+  /** Something came of it that a person can see. */
+  #showed = false
   #agent: TurnAgent | undefined
   #overdue: () => void = () => {}
   #grace: { cancel(): void } | undefined
+  #isEnding = false
 
   constructor(
     readonly request: TurnRequest,
@@ -93,11 +118,13 @@ export class Turn {
       clock: context.clock,
       limits: context.limits,
       waitsForPerson: () => context.waitsForPerson(),
+      toolRuns: () => this.calls.current !== undefined,
       pulse: () => context.pulse(),
       heartbeat: () => context.heartbeat(this.lastActivityAt),
       say: (type, content) =>
         context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } }),
       expired: limit => this.cancel(limit),
+      stoodStill: (looks, isLast) => context.stoodStill(looks, isLast),
       frozen: () => this.#freeze(),
     })
     this.over = new Promise(resolve => {
@@ -107,6 +134,11 @@ export class Turn {
 
   get id(): string {
     return this.request.turnId
+  }
+
+  /** The agent is done with it; it is over when that is written down. */
+  get isEnding(): boolean {
+    return this.#isEnding
   }
 
   get cancelReason(): CancelReason | undefined {
@@ -122,7 +154,9 @@ export class Turn {
   touch(kind?: string, detail = ''): void {
     this.lastActivityAt = this.context.clock.now()
     this.#supervision.touch()
-    if (kind !== undefined) this.lastActivity = { kind, detail }
+    if (kind === undefined) return
+    this.lastActivity = { kind, detail }
+    if (SEEN.has(kind)) this.#showed = true
   }
 
   /** Asks for the end of the turn; the agent has the grace to answer. */
@@ -146,7 +180,15 @@ export class Turn {
 
   /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
   async open(): Promise<void> {
-    this.sequence = this.context.append(promptEvent({ ...this.request, turn_id: this.id }), true)
+    this.sequence = this.context.append(
+      promptEvent({
+        ...this.request,
+        turn_id: this.id,
+        message_id: this.request.messageId,
+        files: this.context.files(this.request.attachments ?? []),
+      }),
+      true,
+    )
     await this.context.sync()
   }
 
@@ -154,7 +196,12 @@ export class Turn {
    * Runs to the end, once `begun` says that the prompt is durable; before the text itself may stand what only the agent is
    * told. Never throws for what an agent does.
    */
-  async run(agent: TurnAgent, texts: readonly string[], begun: Promise<void>): Promise<EndedTurn> {
+  async run(
+    agent: TurnAgent,
+    texts: readonly string[],
+    begun: Promise<void>,
+    files: readonly Block[] = [],
+  ): Promise<EndedTurn> {
     await begun
     this.#agent = agent
     this.touch('prompt')
@@ -164,7 +211,7 @@ export class Turn {
     // A cancel that came while the process was starting: the turn is over before the agent hears of it.
     const answer = this.#cancel
       ? Promise.resolve('cancelled')
-      : agent.prompt(texts).catch((error: unknown) => failureFrom(error))
+      : agent.prompt(texts, files).catch((error: unknown) => failureFrom(error))
     this.#supervision.watch()
     const result = await Promise.race([answer, overdue])
     return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
@@ -176,6 +223,7 @@ export class Turn {
   }
 
   async #conclude(result: string | AgentFailure | undefined, stuck: boolean): Promise<EndedTurn> {
+    this.#isEnding = true
     this.#clearTimers()
     this.context.releaseWaiting()
     const cancel = this.#cancel
@@ -186,6 +234,8 @@ export class Turn {
       for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
     }
     this.context.closing(this.id)
+    if (outcome.status === 'completed' && !this.#showed)
+      this.context.append({ type: 'runtime_warning', turnId: this.id, content: EMPTY })
     this.context.append(closing(outcome, this.#supervision.elapsedMs), true)
     await this.context.sync()
     return { outcome, stuck, cancel, failure }
@@ -209,14 +259,14 @@ export class Turn {
       return { status: 'failed', turnId, error: `timeout: ${summary}`, failure: { kind: 'timeout', summary } }
     }
     const asked = this.#cancel === 'user' || this.#cancel === 'stop'
-    // Some agents answer a cancel with an error, and one that is being stopped with its end.
-    if (result === 'cancelled' || (asked && (stuck || typeof result !== 'string')))
-      return { status: 'canceled', turnId }
+    // Some agents answer a cancel with an error or as if all were done, and one that is being stopped with its end.
+    if (result === 'cancelled' || asked) return { status: 'canceled', turnId }
     if (result instanceof AgentFailure) {
       const failure = await this.context.failureOf(result, turnId)
       return { status: 'failed', turnId, error: `${failure.kind}: ${failure.summary}`, failure }
     }
-    return { status: 'completed', turnId, stopReason: result ?? 'end_turn' }
+    const expired = this.context.expired(turnId)
+    return { status: 'completed', turnId, stopReason: result ?? 'end_turn', ...(expired > 0 && { expired }) }
   }
 
   /** Which limit ended the turn, in words; undefined when none did. */
@@ -235,20 +285,8 @@ export class Turn {
   }
 }
 
-function closing(outcome: TurnOutcome, durationMs: number): NewEvent {
-  const { status, turnId } = outcome
-  const duration_ms = Math.round(durationMs)
-  switch (outcome.status) {
-    case 'completed':
-      return { type: 'done', turnId, content: { status, stop_reason: outcome.stopReason, duration_ms } }
-    case 'canceled':
-      return { type: 'done', turnId, content: { status, stop_reason: 'cancelled', duration_ms } }
-    case 'failed':
-      return { type: 'error', turnId, content: { error: outcome.error, duration_ms }, failure: outcome.failure }
-  }
-}
-
-function failureFrom(error: unknown): AgentFailure {
+/** What an agent failed with, whatever was thrown. */
+export function failureFrom(error: unknown): AgentFailure {
   return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
 }
 

@@ -1,13 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
+import type { Redact } from '../../../kernel/plugin.js'
 import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
+import type { SessionHooks } from '../hooks.js'
 import { boundText, boundValue } from '../journal/bounds.js'
 import type { SessionLog } from '../journal/session-log.js'
-import type { ToolCalls } from './tool-calls.js'
+import { NO_USAGE, useOf, withEvent } from '../journal/usage.js'
+import type { ToolCall, ToolCalls } from './tool-calls.js'
 
 /** Characters of one chunk of text that are kept. */
 const MAX_CHUNK = 1024 * 1024
 const MAX_COMMANDS = 200
+/** A context of less than this part of what it was has been shortened. */
+const COMPACTED = 0.7
 
 /** A slash command that the agent offers. */
 export interface AgentCommand {
@@ -23,7 +28,7 @@ export interface UpdateTarget {
   /** Something came: its kind, and words for a person. */
   touched(kind: string, detail: string): void
   /** A tool call has its result. */
-  toolEnded(): void
+  toolEnded(call: ToolCall): void
 }
 
 /** Turns what an agent tells of its work into events; repetitions and what nobody needs are left out. */
@@ -33,16 +38,27 @@ export class Updates {
   title: string | undefined
   #plan: unknown
   #usage: unknown
+  /** Tokens of the context of which the agent told last. */
+  #context: number | undefined
 
   constructor(
-    private readonly log: SessionLog,
+    private readonly owner: { readonly id: string; readonly log: SessionLog },
+    private readonly context: {
+      readonly kernel: { readonly redact: Pick<Redact, 'value'> }
+      readonly points: Pick<SessionHooks, 'used'>
+    },
     private readonly acpSessionId: () => string | undefined,
   ) {}
 
   /** Takes the parameters of one `session/update`. Never throws for what an agent sends. */
   take(params: unknown, target: UpdateTarget): void {
     const parsed = v.safeParse(UpdateParams, params)
-    if (parsed.success) this.#dispatch(parsed.output.update, target)
+    // Texts come in pieces, and secrets may be split between them: the log looks for these. All else is whole, and is cut later.
+    if (parsed.success)
+      this.#dispatch(
+        isText(parsed.output.update) ? parsed.output.update : this.context.kernel.redact.value(parsed.output.update),
+        target,
+      )
     else target.touched('unknown', 'an update that cannot be read')
   }
 
@@ -62,7 +78,7 @@ export class Updates {
         this.#planned(update, target)
         break
       case 'usage_update':
-        this.#usage = boundValue({ used: update.used, size: update.size, cost: update.cost })
+        this.#used(update, target)
         target.touched('usage', '')
         break
       case 'available_commands_update':
@@ -79,18 +95,37 @@ export class Updates {
   /** Ends what belongs to a turn: one event with the use of tokens, if the agent told of any. */
   endTurn(turnId: string): void {
     if (this.#usage !== undefined)
-      this.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
+      this.owner.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
     this.#usage = undefined
     this.#plan = undefined
+  }
+
+  /** What an agent remembers only gets less when it is shortened: the protocol has no word for that. */
+  #used({ used, size, cost }: SessionUpdate, { turnId }: UpdateTarget): void {
+    const before = this.#context
+    if (typeof used === 'number') this.#context = used
+    if (typeof used === 'number' && before !== undefined && used < before * COMPACTED) {
+      const content = {
+        before,
+        after: used,
+        reason: 'agent',
+        strategy: 'agent',
+        text: 'the agent has shortened its context',
+      }
+      this.owner.log.append({ type: 'session.compaction_fired', turnId, content: this.#content(content) })
+    }
+    this.#usage = boundValue({ used, size, cost })
+    const told = withEvent(NO_USAGE, { type: 'usage', content: { usage: this.#usage } })
+    void this.context.points.used.call(this.owner.id, useOf(told))
   }
 
   #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {
     const { content } = update
     const block = typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {}
     if (typeof block.text === 'string' && (block.type === 'text' || block.type === undefined)) {
-      this.log.appendText(type, target.turnId, boundText(block.text, MAX_CHUNK), this.#content({}))
+      this.owner.log.appendText(type, target.turnId, boundText(block.text, MAX_CHUNK), this.#content({}))
     } else {
-      this.log.append({ type, turnId: target.turnId, content: this.#content({ block: boundValue(block) }) })
+      this.owner.log.append({ type, turnId: target.turnId, content: this.#content({ block: boundValue(block) }) })
     }
     target.touched(type, '')
   }
@@ -105,10 +140,11 @@ export class Updates {
     for (const event of events) {
       // Results are what a restart must not lose.
       const sync = event.type === 'tool_result'
-      this.log.append({ ...event, content: this.#content(event.content) }, { sync })
+      this.owner.log.append({ ...event, content: this.#content(event.content) }, { sync })
     }
-    if (events.some(({ type }) => type === 'tool_result')) target.toolEnded()
-    target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
+    const call = target.calls.get(parsed.output.toolCallId)
+    if (call && events.some(({ type }) => type === 'tool_result')) target.toolEnded(call)
+    target.touched('tool_call', call?.title ?? '')
   }
 
   #planned(update: SessionUpdate, target: UpdateTarget): void {
@@ -116,7 +152,7 @@ export class Updates {
     target.touched('plan', '')
     if (isDeepStrictEqual(entries, this.#plan)) return
     this.#plan = entries
-    this.log.append({ type: 'plan', turnId: target.turnId, content: this.#content({ entries }) })
+    this.owner.log.append({ type: 'plan', turnId: target.turnId, content: this.#content({ entries }) })
   }
 
   #offered(update: SessionUpdate): void {
@@ -136,3 +172,6 @@ export class Updates {
     return id === undefined ? content : { session_id: id, ...content }
   }
 }
+
+const isText = ({ sessionUpdate }: SessionUpdate): boolean =>
+  sessionUpdate === 'agent_message_chunk' || sessionUpdate === 'agent_thought_chunk'

@@ -26,8 +26,8 @@ test.before(async () => {
 test.after(() => at.remove())
 
 function agent(name: string, flags: string): void {
-  const folder = path.join(root, '.svc', 'agents', name)
-  mkdirSync(folder, { recursive: true })
+  const folder = path.join(at.home, 'agents', name)
+  for (const each of [root, folder]) mkdirSync(each, { recursive: true })
   const command = `${process.execPath} ${AGENT} ${flags}`
   writeFileSync(path.join(folder, 'AGENT.md'), `---\nname: ${name}\ncommand: '${command}'\n---\nDo as told.\n`)
 }

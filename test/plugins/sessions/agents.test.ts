@@ -186,7 +186,7 @@ testsAtOnce({
 
     const calm = await world.session('plain')
     await world.prompt(calm.at, 'exit-later 0')
-    await world.until(calm.at, event => event.type === 'runtime_warning')
+    await world.until(calm.at, event => event.content.warning === 'agent_exited')
     assert.is((await world.row(calm.id)).state, 'active')
     assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
@@ -200,7 +200,7 @@ testsAtOnce({
     }
     const calm = await world.session('plain')
     await world.prompt(calm.at, 'exit-behind 0')
-    await world.until(calm.at, event => event.type === 'runtime_warning')
+    await world.until(calm.at, event => event.content.warning === 'agent_exited')
     assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
   'an error of the agent fails the turn, not the session': async () => {

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Clock, Ids } from '../../../kernel/plugin.js'
+import { Redaction } from '../../../kernel/redaction.js'
 import type { Journal } from '../../../plugins/journals/api.js'
 import { encodeEvent } from '../../../plugins/sessions/events.js'
 import { Digest } from '../../../plugins/sessions/journal/digest.js'
@@ -54,7 +55,9 @@ test('what a journal comes to is counted on from what was counted, and a rare ev
     }) as unknown as Journal
   const clock = { now: () => 0 } as Clock
   const log = (last: number) =>
-    new SessionLog(journal(last), clock, { id: (prefix: string) => `${prefix}_0` } as Ids, () => assert.unreachable())
+    new SessionLog(journal(last), clock, { id: (prefix: string) => `${prefix}_0` } as Ids, new Redaction(), () =>
+      assert.unreachable(),
+    )
   const usage = { turns: 400_000, tokens: 7, cost: null }
   const stretches = Array.from({ length: 250 }, (_, i) => (i === 3 || i === 200 ? 1 << 6 : 0))
   const column = JSON.stringify({ sequence: 999_998, usage, types: stretches })

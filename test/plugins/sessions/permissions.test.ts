@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
@@ -331,6 +332,35 @@ test('terminals: arguments are no shell, output is limited from its front, kill 
   assert.match(lines[13]!, /MINE=1/)
   assert.not.match(lines[13]!, /SVC_SESSION_ID=x/)
   assert.match(lines[14]!, /error/)
+})
+
+test('a command line without arguments is given to a shell; a program whose name has a blank stays a program', async () => {
+  await mkdir(path.join(world.root, 'my tools'), { recursive: true })
+  await writeFile(path.join(world.root, 'my tools', 'hello'), '#!/bin/sh\necho hello from "$0"\n', { mode: 0o755 })
+  const run = (params: object) => [
+    call('terminal/create', params),
+    'terminal terminal/wait_for_exit',
+    'terminal terminal/output',
+  ]
+  const lines = async (mode: string, steps: readonly string[]) => {
+    const { at } = await world.session(mode)
+    return said(await world.prompt(at, steps.join('\n')))
+      .trim()
+      .split('\n')
+  }
+  const free = await lines('approve-all', [
+    ...run({ command: 'echo one && echo two | tr o 0' }),
+    ...run({ command: './my tools/hello' }),
+    ...run({ command: 'echo', args: ['a && b'] }),
+    call('terminal/create', { command: 'no-such-command-xyz' }),
+  ])
+  assert.match(free[2]!, /"output":"one\\ntw0\\n"/)
+  assert.match(free[5]!, /hello from/)
+  assert.match(free[8]!, /"output":"a && b\\n"/)
+  assert.match(free[9]!, /error .*command not found/)
+  const denied = await lines('deny-all', [call('terminal/create', { command: 'touch not-allowed' })])
+  assert.match(denied[0]!, /permission denied/)
+  assert.is(existsSync(path.join(world.root, 'not-allowed')), false)
 })
 
 test('a request whose turn ended while it was judged is canceled, and nobody waits for it', async () => {

@@ -9,6 +9,10 @@ import type { Reply } from '../../harness/kernel.js'
 
 const AGENT = fileURLToPath(new URL('../../fixtures/acp-agent.mjs', import.meta.url))
 const PATIENCE_MS = 30_000
+/** How often a slow look is taken again: something else on the machine slows one, a fault slows all. */
+const LOOKS = 6
+/** More than are asked before the test is over. */
+const ENDLESS = 1_000_000
 /** Questions of one session that wait for a person at the same time. */
 const OPEN = 16
 const OPTIONS = [
@@ -25,8 +29,8 @@ const root = path.join(at.folder, 'work')
 let workspace = ''
 
 test.before(async () => {
-  const folder = path.join(root, '.svc', 'agents', 'asks')
-  mkdirSync(folder, { recursive: true })
+  const folder = path.join(at.home, 'agents', 'asks')
+  for (const each of [root, folder]) mkdirSync(each, { recursive: true })
   const head = `name: asks\npermissions: approve-reads\ncommand: '${process.execPath} ${AGENT}'`
   writeFileSync(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nAsk.\n`)
   await at.start(['daemon', 'start', '--foreground']).shows(/daemon is ready/)
@@ -78,19 +82,20 @@ async function medians(base: string): Promise<readonly [number, number]> {
   return Promise.all([timed(100, () => ask('GET', '/api/status')), timed(15, () => turn(base, 'say y'))])
 }
 
-test('an agent that asks 5,000 times has few questions open, is named, and does not hold others up', async () => {
+test('an agent that asks without end has few questions open, is named, and does not hold others up', async () => {
   const flooding = await session()
   const other = await session()
   await medians(other.base)
   const idle = await medians(other.base)
 
-  const flood = await send(flooding.base, `ask-many 5000 60 ${question}`)
+  const flood = await send(flooding.base, `ask-many ${ENDLESS} 60 ${question}`)
   await until(
     async () => (await eventsOf(flooding.base, flood)).some(({ type }) => type === 'runtime_warning') || undefined,
     PATIENCE_MS,
     () => 'the warning',
   )
-  const busy = await medians(other.base)
+  let busy = await medians(other.base)
+  for (let look = 1; look < LOOKS && busy.some((ms, of) => ms > idle[of]! * 4); look++) busy = await medians(other.base)
   assert.ok(busy[0] < idle[0] * 4, `GET /api/status: ${busy[0]} ms, idle ${idle[0]} ms`)
   assert.ok(busy[1] < idle[1] * 4, `a turn of another session: ${busy[1]} ms, idle ${idle[1]} ms`)
 

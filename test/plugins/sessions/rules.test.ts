@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { redactEnvironment, redactText } from '../../../plugins/redaction/looks.js'
 import { LineSplitter, LineTooLong } from '../../../plugins/sessions/acp/stdout-lines.js'
 import { OutputBuffer } from '../../../plugins/sessions/agent/output-buffer.js'
-import { redactEnvironment, redactText } from '../../../plugins/sessions/agent/redact.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../../plugins/sessions/events.js'
 import { boundText, boundValue } from '../../../plugins/sessions/journal/bounds.js'
 import { TranscriptFolder } from '../../../plugins/sessions/read/transcript.js'
@@ -37,9 +37,11 @@ test('durations', () => {
     '1.5h': 5_400_000,
     '250ms': 250,
     '87600h': 87_600 * 3_600_000,
+    '1d': 86_400_000,
+    '1d12h': 129_600_000,
   }
   for (const [text, ms] of Object.entries(table)) assert.is(durationMs(text), ms, text)
-  const none = ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1d', '87601h', '1s'.repeat(40)]
+  const none = ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1w', '87601h', '3651d', '1s'.repeat(40)]
   for (const text of none) assert.is(durationMs(text), undefined, text)
 })
 

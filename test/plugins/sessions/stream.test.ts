@@ -82,6 +82,45 @@ test('raw frames: stored events as they come, resumed after an id, ended by one 
   assert.is(late.frames[0].data.stop_reason, 'user_canceled')
 })
 
+test('raw frames: whoever begins anywhere gets each event once, in order, also behind one that was taken out', async () => {
+  const { at } = await world.session('plain')
+  const text = 'x'.repeat(1500)
+  const calls = Array.from({ length: 20 }, (_, n) => {
+    const update = { sessionUpdate: 'tool_call', toolCallId: `c${n}`, title: `call ${n}`, rawInput: { text } }
+    return `update ${JSON.stringify(update)}`
+  })
+  const told = (reader: Reader) => reader.frames.map(frame => frame.id)
+  const readFrom = async (places: readonly number[]) => {
+    const stored = await world.events(at)
+    for (const after of places) {
+      const reader = read(`${at}/stream?frames=raw&after_sequence=${after}`)
+      const rest = stored.filter(event => event.sequence > after)
+      await has(reader, rest.length)
+      assert.equal(
+        told(reader),
+        rest.map(event => String(event.sequence)),
+        `after ${after}`,
+      )
+      assert.equal(reader.frames.at(-1).data, rest.at(-1), `data after ${after}`)
+      reader.close()
+    }
+  }
+  await world.prompt(at, calls.join('\n'))
+  const sent = { text: 'say second', message_id: 'second' }
+  const second = await world.kernel.request('POST', `${at}/prompt`, sent)
+  const id = second.body.prompt.new_turn_id
+  await world.until(at, event => event.turn_id === id && event.type === 'done')
+  await readFrom([0, 1, 7, 13, 19, 0])
+  const fence = { expected_epoch: null, expected_generation: null, expected_max_sequence: null }
+  const body = { message_id: 'second', idempotency_key: 'cut', ...fence }
+  const cut = await world.kernel.request('POST', `${at}/rewind`, body)
+  assert.is(cut.status, 200, JSON.stringify(cut.body))
+  await world.prompt(at, 'say third')
+  assert.not((await world.events(at)).some(event => event.turn_id === id))
+  await readFrom([0, 7, 19, 0])
+  await stop(at)
+})
+
 test('transcript frames: a snapshot, then what is new or changed', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')

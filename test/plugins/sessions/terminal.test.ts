@@ -1,16 +1,9 @@
 // proof, timeout: 180s: the built program on real terminals
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, type World } from '../../fixtures/session-world.js'
+import { openWorld, type World } from '../../fixtures/session-world.js'
+import { shellsOf } from '../../fixtures/shell.js'
 import type { Reply } from '../../harness/kernel.js'
-
-// The built command line on a real terminal, which python3 has in its library.
-const TERMINAL = fileURLToPath(new URL('../../fixtures/terminal.py', import.meta.url))
-const SVC = fileURLToPath(new URL('../../../dist/svc.cjs', import.meta.url))
 
 let world: World
 
@@ -20,52 +13,7 @@ test.before(async () => {
 })
 test.after(() => world.close())
 
-/** A command that runs, with what it has shown so far. */
-class Shell {
-  text = ''
-  readonly ended: Promise<number | null>
-  readonly #child: ChildProcess
-
-  private constructor(argv: readonly string[]) {
-    const [command = '', ...args] = argv
-    const env = { PATH: process.env.PATH, HOME: tmpdir(), SVC_HOME: world.home, TERM: 'xterm' }
-    this.#child = spawn(command, args, { env, stdio: 'pipe' })
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.setEncoding('utf8').on('data', text => {
-        this.text += text
-      })
-    }
-    this.ended = once(this.#child, 'close').then(([code]) => code)
-  }
-
-  static terminal = (...args: string[]) => new Shell(['python3', TERMINAL, process.execPath, SVC, ...args])
-  static pipe(...args: string[]): Shell {
-    const shell = new Shell([process.execPath, SVC, ...args])
-    shell.#child.stdin?.end()
-    return shell
-  }
-
-  /** Waits for a text behind what was waited for before. */
-  async shows(what: RegExp): Promise<void> {
-    await eventually(async () => what.test(this.text.slice(this.#seen)), String(what)).catch(error => {
-      throw new Error(`${error.message} in ${JSON.stringify(this.text)}`)
-    })
-    const found = what.exec(this.text.slice(this.#seen))
-    this.#seen += (found?.index ?? 0) + (found?.[0].length ?? 0)
-  }
-  #seen = 0
-
-  type(text: string): void {
-    this.#child.stdin?.write(text)
-  }
-
-  /** Types an answer once a person could have read the question. */
-  async answers(what: RegExp, text: string): Promise<void> {
-    await this.shows(what)
-    await new Promise(resolve => setTimeout(resolve, 300))
-    this.type(text)
-  }
-}
+const Shell = shellsOf(() => world.home)
 
 const ask = (kind: string, title: string, rawInput: object = {}) =>
   `ask ${JSON.stringify({
@@ -81,15 +29,19 @@ test('a prompt shows what happens, asks, and ends with the turn; nothing of an a
     'update {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\\u001b]0;evil\\u0007b\\u001b[2Jc"}}'
   const forged = ask('execute', 'ls\n? run: harmless', { command: 'rm\n? run: harmless' })
   const shell = Shell.terminal('session', 'prompt', id, `say hello\nthink hm\n${evil}\n${forged}\nsay over`)
-  await shell.answers(/\? run: rm ⏎ \? run: harmless.*\[y\]es, once · \[a\]lways · \[n\]o · never: /s, 'maybe\n')
-  await shell.answers(/never: /, 'y\n')
+  await shell.answers(
+    /\? run: rm ⏎ \? run: harmless.*Allow\? \[y\] once {2}\[a\] for this session {2}\[n\] no {2}\[v\] never: /s,
+    'maybe\r',
+  )
+  await shell.answers(/never: /, 'y\r')
   assert.is(await shell.ended, 0, shell.text)
   assert.match(shell.text, /hello\r\n/)
   assert.match(shell.text, /abc/)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what may be there
-  assert.not.match(shell.text.replace(/\x1b\[\d+m/g, ''), /\x1b|\x07/)
-  assert.match(shell.text, /answer: allow_once/)
-  assert.match(shell.text, /over.*— end_turn/s)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and what draws the line below the stream may be there
+  assert.not.match(shell.text.replace(/\x1b\[(?:\d+m|\d*[AGDJK]|0J)/g, ''), /\x1b(?!\[\?2004)|\x07/)
+  assert.not.match(shell.text, 'evil')
+  assert.match(shell.text, /answer:.*allow_once/s)
+  assert.match(shell.text, /over.*— done/s)
 })
 
 test('Ctrl-C cancels the turn and nothing else; where the agent does not heed it a second one leaves', async () => {
@@ -98,12 +50,12 @@ test('Ctrl-C cancels the turn and nothing else; where the agent does not heed it
   await shell.shows(/begun/)
   shell.type('\x03')
   assert.is(await shell.ended, 130, shell.text)
-  assert.match(shell.text, /canceling.*— canceled/s)
+  assert.match(shell.text, /Canceling….*— canceled/s)
   assert.is((await world.row(id)).state, 'active')
   const deaf = Shell.terminal('session', 'prompt', id, 'say again\nhang deaf')
   await deaf.shows(/again/)
   deaf.type('\x03')
-  await deaf.shows(/canceling/)
+  await deaf.shows(/Canceling…/)
   deaf.type('\x03')
   assert.is(await deaf.ended, 130, deaf.text)
   assert.ok((await world.row(id)).activity, 'its turn is still there')
@@ -115,13 +67,13 @@ test('Ctrl-C takes a prompt that waits out of the queue, and the turn before it 
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say first\nhang' })
   await turnRuns(at)
   const shell = Shell.terminal('session', 'prompt', id, 'say second')
-  await shell.shows(/queued at place 1/)
+  await shell.shows(/Queued \(1st\)/)
   shell.type('\x03')
   assert.is(await shell.ended, 130, shell.text)
   assert.ok((await world.row(id)).activity, 'the first one runs')
   assert.equal((await world.kernel.request('GET', `${at}/prompt/queue`)).body.inputs, [])
   const dropped = Shell.pipe('session', 'prompt', id, 'say third')
-  await dropped.shows(/queued at place 1/)
+  await dropped.shows(/Queued \(1st\)/)
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say last', mode: 'interrupt' })
   assert.is(await dropped.ended, 1, 'somebody else interrupted')
   await world.until(at, event => event.content.text === 'last\n')
@@ -131,13 +83,14 @@ test('attached one types prompts and answers; Ctrl-D leaves the session as it is
   const { id, at } = await world.session('asks')
   await world.prompt(at, 'say before')
   const shell = Shell.terminal('session', 'attach', id)
-  await shell.shows(/attached to ses_.*before.*— end_turn/s)
-  shell.type(`say typed\n`)
-  await shell.shows(/typed\r\n.*— end_turn/s)
-  assert.is(shell.text.match(/say typed/g)?.length, 1, 'the reader knows what was typed')
+  await shell.shows(/attached to ses_.*before.*— done/s)
+  shell.type(`say typed\r`)
+  await shell.shows(/typed\r\n.*— done/s)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colour of what was typed
+  assert.is(shell.text.match(/\x1b\[1m> say typed/g)?.length, 1, 'the reader knows what was typed')
   await world.kernel.request('POST', `${at}/prompt`, { text: ask('delete', 'Delete all') })
-  await shell.answers(/delete: Delete all.*never: /s, 'n\n')
-  await shell.shows(/answer: reject_once.*— end_turn/s)
+  await shell.answers(/delete: Delete all.*never: /s, 'n\r')
+  await shell.shows(/answer:.*reject_once.*— done/s)
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say hanging\nhang' })
   await shell.shows(/hanging/)
   shell.type('\x03')
@@ -153,7 +106,7 @@ test('without a terminal: the command that answers is named, and the exit code s
   await shell.shows(new RegExp(`\\? run: ls \\(svc session approve ${id}\\)`))
   assert.is(await Shell.pipe('session', 'approve', id).ended, 0)
   assert.is(await shell.ended, 0, shell.text)
-  assert.match(shell.text, /over\n— end_turn\n$/)
+  assert.match(shell.text, /over\n— done\n$/)
   const failed = Shell.pipe('session', 'prompt', id, 'error -32000 no more credit', '-o', 'jsonl')
   assert.is(await failed.ended, 1, failed.text)
   const frames = failed.text
@@ -186,7 +139,7 @@ test('a session that stops in the middle is told of in words, with what helps', 
   await turnRuns(other.at)
   await world.restart()
   assert.is(await shell.ended, 1)
-  assert.match(shell.text, /session stopped \(shutdown\).*a prompt starts it again: svc session prompt/s)
+  assert.match(shell.text, /session stopped \(shutdown\).*[Aa] prompt starts it again: svc session prompt/s)
   const again = Shell.pipe('session', 'prompt', other.id, 'say back')
   assert.is(await again.ended, 0, again.text)
   assert.match(again.text, /session restarted.*back/s)
@@ -195,7 +148,7 @@ test('a session that stops in the middle is told of in words, with what helps', 
   assert.match(dies.text, `svc session health ${other.id}`)
   const health = Shell.pipe('session', 'health', other.id)
   assert.is(await health.ended, 0)
-  assert.match(health.text, /Why not +session_not_attachable\nLast error +the agent process ended with code 3/)
+  assert.match(health.text, /Not woken because +it has ended[\s\S]*\nLast error +the agent process ended with code 3/)
   await ends(other.at)
 })
 

@@ -1,11 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
+import type { ToolCallFields } from '../../../plugins/sessions/acp/schemas.js'
 import { AgentFailure } from '../../../plugins/sessions/agent/failure.js'
 import type { Pulse } from '../../../plugins/sessions/agent/pulse.js'
 import type { NewEvent } from '../../../plugins/sessions/events.js'
 import { type SessionLimits, SessionSettings } from '../../../plugins/sessions/settings.js'
 import { Turn, type TurnAgent } from '../../../plugins/sessions/turn/turn.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 
 /** A turn on a clock that the test moves, with an agent that answers what the test says. */
 function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => Pulse | undefined = () => undefined) {
@@ -17,16 +18,19 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => P
   const turn = new Turn(
     { turnId: 'trn_1', source: 'user', text: 'hello' },
     {
+      files: () => [],
       clock,
       limits: { ...(defaults as SessionLimits), ...limits },
       append: event => events.push(event),
       sync: async () => {},
       waitsForPerson: () => waiting.value,
       pulse,
+      expired: () => 0,
       releaseWaiting: () => {},
       closing: () => {},
       failureOf: async failure => ({ kind: failure.kind, summary: failure.message }),
       heartbeat: at => beats.push(at),
+      stoodStill: () => {},
     },
   )
   return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello'], turn.open()) }
@@ -37,7 +41,8 @@ const minutes = (n: number) => n * 60_000
 
 test('silence: a warning after 15 minutes, a cancel after 30, the end after the grace', async () => {
   let cancels = 0
-  const { clock, events, ended, beats } = turnOn({}, { prompt: () => never, cancel: async () => void cancels++ })
+  const silent = { prompt: () => never, cancel: async () => void cancels++ }
+  const { clock, events, ended, beats } = turnOn({ silenceNotice: 0 }, silent)
   await clock.advance(minutes(14))
   assert.equal(
     events.map(({ type }) => type),
@@ -84,9 +89,9 @@ test('frozen: three looks in a row end the turn without a grace, sooner than any
   let cancels = 0
   const deaf = { prompt: () => never, cancel: async () => void cancels++ }
   const { clock, turn, ended } = turnOn({}, deaf, () => ({ frozen: true, cpuMs: 50 }))
-  await clock.advance(29_000)
+  await clock.advance(13_000)
   assert.equal([turn.stalled, turn.cancelReason], [true, undefined])
-  await clock.advance(2000)
+  await clock.advance(12_000)
   const { outcome, stuck, cancel } = await ended
   assert.equal([outcome.status, stuck, cancel, cancels], ['failed', true, 'frozen', 0])
   assert.match(outcome.status === 'failed' ? outcome.error : '', /^timeout: .*frozen/)
@@ -94,12 +99,34 @@ test('frozen: three looks in a row end the turn without a grace, sooner than any
 
   let frozen = true
   const thawed = turnOn({}, deaf, () => ({ frozen, cpuMs: 50 }))
-  await thawed.clock.advance(21_000)
+  await thawed.clock.advance(13_000)
   frozen = false
-  await thawed.clock.advance(10_000)
+  await thawed.clock.advance(6_000)
   frozen = true
-  await thawed.clock.advance(20_000)
+  await thawed.clock.advance(12_000)
   assert.equal([thawed.turn.stalled, thawed.turn.cancelReason], [true, undefined])
+})
+
+test('silence is said once within 30 s, in words, and again after the next sign of life; not while a tool runs', async () => {
+  const { clock, turn, events } = turnOn({}, { prompt: () => never, cancel: async () => {} })
+  const notices = () => events.filter(({ content }) => content.warning === 'silent')
+  await clock.advance(15_000)
+  assert.is(notices().length, 0)
+  await clock.advance(15_000)
+  assert.match(String(notices()[0]?.content.text), /no output from the agent for 20 s.*model/)
+  await clock.advance(minutes(5))
+  assert.is(notices().length, 1)
+  turn.touch('agent_message')
+  await clock.advance(30_000)
+  assert.is(notices().length, 2)
+  turn.calls.take('trn_1', { toolCallId: 't', status: 'in_progress' } as ToolCallFields)
+  turn.touch('tool_call')
+  await clock.advance(minutes(5))
+  assert.is(notices().length, 2)
+  turn.calls.take('trn_1', { toolCallId: 't', status: 'completed' } as ToolCallFields)
+  turn.touch('tool_result')
+  await clock.advance(30_000)
+  assert.is(notices().length, 3)
 })
 
 test('an agent that says nothing and works is not silent; one that only ticks is', async () => {
@@ -119,7 +146,7 @@ test('an agent that says nothing and works is not silent; one that only ticks is
 
 test('zero switches a limit off; a turn may have one for itself', async () => {
   const off = turnOn(
-    { inactivityTimeout: 0, inactivityWarning: 0, progressNotify: 0 },
+    { inactivityTimeout: 0, inactivityWarning: 0, progressNotify: 0, silenceNotice: 0 },
     { prompt: () => never, cancel: async () => {} },
   )
   await off.clock.advance(minutes(600))
@@ -130,6 +157,19 @@ test('zero switches a limit off; a turn may have one for itself', async () => {
     limited.turn.touch()
   }
   assert.equal([(await limited.ended).outcome.status, limited.turn.cancelReason], ['failed', 'turn_timeout'])
+})
+
+test('a turn that ends well and without a word says that its model may have failed', async () => {
+  const run = async (kinds: readonly string[]) => {
+    const { events, ended, turn } = turnOn({}, { prompt: async () => 'end_turn', cancel: async () => {} })
+    for (const kind of kinds) turn.touch(kind)
+    await ended
+    return events.filter(({ content }) => content.warning === 'empty_turn').length
+  }
+  assert.equal(
+    [await run([]), await run(['usage']), await run(['agent_message']), await run(['tool_call'])],
+    [1, 1, 0, 0],
+  )
 })
 
 test('how a turn ends', async () => {

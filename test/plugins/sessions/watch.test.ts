@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
 import { ProcessWatch } from '../../../plugins/sessions/agent/process-watch.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { eventually } from '../../fixtures/session-world.js'
 
 test('one timer looks at all processes that there are, and with none there is no timer', async () => {

@@ -1,0 +1,23 @@
+import { SessionErrors } from '../api.js'
+import type { SessionsContext } from '../context.js'
+
+/** Puts a stopped session away: lists leave it out and no prompt starts it. Throws `session_not_stopped` (409). */
+export async function archive({ kernel, table }: SessionsContext, id: string): Promise<void> {
+  await kernel.db.tx(t => {
+    const row = table.get(id)
+    if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
+    if (row.state !== 'stopped') throw SessionErrors.session_not_stopped(`this session is ${row.state}`)
+    if (row.archived_at !== null) return
+    const now = kernel.clock.now()
+    const seen = row.unseen_since === null ? {} : { unseen_since: null, attention_changed_at: now }
+    table.update(t, id, { archived_at: now, updated_at: now, ...seen })
+  })
+}
+
+/** Brings a session back; one that is not in the archive stays as it is. */
+export async function unarchive({ kernel, table }: SessionsContext, id: string): Promise<void> {
+  await kernel.db.tx(t => {
+    if (table.get(id)?.archived_at == null) return
+    table.update(t, id, { archived_at: null, updated_at: kernel.clock.now() })
+  })
+}

@@ -1,0 +1,45 @@
+import type { TaskContext } from './task-context.js'
+
+/** A question with yes as its usual answer. */
+export async function confirm(
+  { terminal, out }: Pick<TaskContext, 'terminal' | 'out'>,
+  question: string,
+  usual = true,
+): Promise<boolean> {
+  if (!terminal) return false
+  const line = await typedLine({ terminal, out }, `${question} ${usual ? '[Y/n]' : '[y/N]'} `)
+  const answer = line?.trim().toLowerCase()
+  if (answer === undefined) return false
+  return answer === '' ? usual : answer === 'y' || answer === 'yes'
+}
+
+/** What was given, or comes from standard input, or is typed. */
+export async function promptText(context: TaskContext): Promise<string> {
+  const { args, terminal, stdin, fault } = context
+  const given = args.text ?? args.prompt
+  let text = given ?? ''
+  if (given === '-' || (given === undefined && !terminal)) text = await stdin()
+  else if (given === undefined) text = (await typedLine(context, '> ')) ?? ''
+  if (text.trim() === '') fault('usage', 'a prompt needs a text', 'svc run "Summarise the TODOs in this folder"')
+  return text
+}
+
+/** One line that is typed behind a text; undefined at the end of the input, and without a terminal. */
+export async function typedLine(
+  { terminal, out }: Pick<TaskContext, 'terminal' | 'out'>,
+  prompt: string,
+): Promise<string | undefined> {
+  if (!terminal) return undefined
+  out.text(prompt)
+  return new Promise(resolve => {
+    const quiet = terminal.onLine(line => {
+      quiet()
+      resolve(line)
+    })
+  })
+}
+
+/** A text in lines that fit the terminal. */
+export function fitted(text: string, { out, wrap }: Pick<TaskContext, 'out' | 'wrap'>): string[] {
+  return wrap && out.width !== undefined && Number.isFinite(out.width) ? wrap(text, out.width - 1) : [text]
+}

@@ -1,0 +1,27 @@
+/** A git worktree that a session works in. */
+export interface SessionWorktree {
+  readonly name: string
+  /** Canonical. */
+  readonly folder: string
+  /** Empty: none is checked out. */
+  readonly branch: string
+  /** Where git keeps what belongs to it; absolute. */
+  readonly gitDir: string
+}
+
+/** A worktree that was made, or that was there. */
+export interface WorktreeInUse extends SessionWorktree {
+  /** Nothing is left of one that was made; one that was there stays. Never throws. */
+  undo(): Promise<void>
+}
+
+/** Worktrees for other plugins. */
+export interface SessionWorktrees {
+  /**
+   * A worktree of the repository of a workspace, on a branch `svc/<name>` of its own where it is new. Throws
+   * `workspace_not_found` (404), `worktree_invalid` (400), `worktree_failed` (409).
+   */
+  of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse>
+  /** Commits what is not committed in a worktree; the id of its newest commit. Throws `worktree_failed` (409). */
+  save(worktree: SessionWorktree, message: string): Promise<string>
+}

@@ -1,0 +1,25 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { CreateTerminalParams } from '../acp/schemas.js'
+
+/** What a name of a program does not hold and a command line for a shell does. */
+const SHELL_SYNTAX = /[\s;&|<>()$`'"*?~#]/
+
+/**
+ * The argument list of a terminal. Some agents send what they would type into a shell as `command`, without `args`: such a
+ * line is given to a shell, unless a program of that very name exists. Whether it may run is judged before, by the line.
+ */
+export async function terminalArgv(
+  { command, args }: Pick<CreateTerminalParams, 'command' | 'args'>,
+  cwd: string,
+): Promise<readonly string[]> {
+  if ((args ?? []).length > 0) return [command, ...args!]
+  if (!SHELL_SYNTAX.test(command) || (await isFile(path.resolve(cwd, command)))) return [command]
+  return ['/bin/sh', '-c', command]
+}
+
+const isFile = (file: string) =>
+  stat(file).then(
+    found => found.isFile(),
+    () => false,
+  )

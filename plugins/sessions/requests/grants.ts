@@ -1,0 +1,62 @@
+import { coversCommand, coversWrite, subjectOf, type WantedAction } from './permission-rules.js'
+
+/** Grants, and tool calls that asked, of one process that are remembered. */
+export const MAX_REMEMBERED = 1000
+
+/** An answered request, which lets through what the mode by itself would not. */
+interface Grant {
+  readonly action: WantedAction
+  readonly canonical: readonly string[]
+  readonly lasting: boolean
+}
+
+/** What the answers to earlier requests allow. */
+export class Grants {
+  #grants: Grant[] = []
+
+  /** @param canonical the paths of the action, resolved */
+  add(action: WantedAction, canonical: readonly string[], lasting: boolean): void {
+    const subject = subjectOf(action)
+    const known = this.#grants.some(grant => grant.lasting && subjectOf(grant.action) === subject)
+    if (!known && this.#grants.length < MAX_REMEMBERED) this.#grants.push({ action, canonical, lasting })
+  }
+
+  /** May this canonical path be written; a grant for once is used up. */
+  useForWrite(target: string): boolean {
+    return this.#use(({ action, canonical }) => coversWrite(action, canonical, target))
+  }
+
+  /** May this command run; a grant for once is used up. */
+  useForCommand(argv: readonly string[]): boolean {
+    return this.#use(({ action }) => coversCommand(action, argv))
+  }
+
+  /** What was allowed once is no longer. */
+  endTurn(): void {
+    this.#grants = this.#grants.filter(({ lasting }) => lasting)
+  }
+
+  #use(covers: (grant: Grant) => boolean): boolean {
+    const index = this.#grants.findIndex(covers)
+    const grant = this.#grants[index]
+    if (!grant) return false
+    if (!grant.lasting) this.#grants.splice(index, 1)
+    return true
+  }
+}
+
+/** Ids of the tool calls for which permission was asked, the newest ones. */
+export class AskedCalls {
+  readonly #ids = new Set<string>()
+
+  add(id: string | undefined): void {
+    if (id === undefined) return
+    this.#ids.add(id)
+    const [oldest] = this.#ids
+    if (this.#ids.size > MAX_REMEMBERED && oldest !== undefined) this.#ids.delete(oldest)
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+}

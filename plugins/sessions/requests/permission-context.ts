@@ -1,0 +1,41 @@
+import type { Clock, Fault, Ids } from '../../../kernel/plugin.js'
+import type { PermissionMode } from '../../agents/api.js'
+import type { ToolCallFields } from '../acp/schemas.js'
+import type { EventContent } from '../events.js'
+import type { Territory } from './paths.js'
+import type { PermissionOption } from './permission-rules.js'
+import type { ToolRights } from './tool-rights.js'
+
+/** What permissions need of their session. */
+export interface PermissionContext {
+  readonly mode: PermissionMode
+  /** Default: all there are. */
+  readonly tools?: ToolRights
+  readonly territory: Territory
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Milliseconds that a request waits for a person; then it is rejected once. */
+  readonly timeoutMs: number
+  /** The turn that runs. */
+  turnId(): string | undefined
+  /** What earlier updates said about a tool call. */
+  known(toolCallId: string): Partial<ToolCallFields> | undefined
+  /** Asks the `permission` gate. */
+  gate(kind: string, title: string, command?: string): Promise<Fault | undefined>
+  record(turnId: string, content: EventContent): void
+  /** Writes a warning into the journal. */
+  warn(turnId: string, content: EventContent): void
+}
+
+/** A request that waits for a person. */
+export interface PendingPermission {
+  readonly requestId: string
+  readonly turnId: string
+  readonly title: string
+  readonly kind: string
+  readonly command: string | undefined
+  readonly createdAt: number
+  /** Epoch milliseconds; default: the time that requests of agents have. */
+  readonly expiresAt?: number
+  readonly options: readonly PermissionOption[]
+}

@@ -1,0 +1,30 @@
+import type { StoredSessionEvent } from '../events.js'
+
+/** Files that are told of one rewind. */
+const MAX_FILES = 200
+const CHANGING: ReadonlySet<unknown> = new Set(['edit', 'delete', 'move'])
+
+/** The files that tool calls changed, as far as their agent told: by their kind and places, and by the diffs that they showed. */
+export class ChangedFiles {
+  readonly #paths = new Set<string>()
+
+  take({ type, content }: StoredSessionEvent): void {
+    if (type !== 'tool_call' && type !== 'tool_result') return
+    if (content.status === 'failed') return
+    for (const block of items(content.content)) if (block.type === 'diff') this.#add(block.path)
+    if (CHANGING.has(content.kind)) for (const place of items(content.locations)) this.#add(place.path)
+  }
+
+  /** In the order in which they were changed first. */
+  list(): string[] {
+    return [...this.#paths]
+  }
+
+  #add(path: unknown): void {
+    if (typeof path === 'string' && path !== '' && this.#paths.size < MAX_FILES) this.#paths.add(path.slice(0, 4096))
+  }
+}
+
+function items(value: unknown): Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []
+}

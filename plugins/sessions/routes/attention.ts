@@ -1,0 +1,117 @@
+import { noContent, ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import { archive, unarchive } from '../attach/archive.js'
+import { attach } from '../attach/lease.js'
+import { attentionSummary, markSeen } from '../attention/attention.js'
+import type { SessionsService } from '../service.js'
+import { area, fields, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+const view = { item: 'session', fields: fields.slice(0, 6) } as const
+
+/** Routes over who holds sessions, who looks at them, what wants to be looked at, and what is put away. */
+export const attentionRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/sessions/attention-summary',
+    area,
+    summary: 'Count the sessions that wait for you, and those that finished unseen',
+    replies: { 200: schemas.AttentionSummaryReply },
+    errors: [403, 500, 503],
+    cli: {
+      path: 'session attention',
+      view: {
+        item: '',
+        fields: [
+          { header: 'Wait for you', path: 'needs_you' },
+          { header: 'Finished unseen', path: 'finished' },
+        ],
+        table: {
+          path: 'by_workspace',
+          columns: [
+            { header: 'WORKSPACE', path: 'workspace_id' },
+            { header: 'WAIT FOR YOU', path: 'needs_you' },
+            { header: 'FINISHED UNSEEN', path: 'finished' },
+          ],
+        },
+      },
+    },
+    handle: self => ok(attentionSummary(self.context, self.allLive())),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/sessions/catalog-stream',
+    area,
+    summary: 'Changes of the list of sessions as they happen (server-sent events)',
+    headers: { 'Last-Event-ID': { required: false } },
+    replies: { 200: schemas.CatalogChange },
+    contentType: 'text/event-stream',
+    frames: schemas.CatalogFrame,
+    errors: [500, 503],
+    handle: (self, { headers, signal }) => streamed(self.context.catalog.frames(headers['last-event-id'], signal)),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/attach`,
+    runsCode: false,
+    area,
+    summary: 'Hold a session for a time, or hold it longer; nobody else can meanwhile',
+    body: schemas.AttachSessionBody,
+    bodyOptional: true,
+    replies: { 200: schemas.AttachSessionReply },
+    errors: [400, 404, 409, 500],
+    handle: async (self, { params, body, actor }) => {
+      const { id: session } = self.find(params.session_id, params.workspace_id)
+      const held = await attach(self.context, session, body ?? {}, actor)
+      await markSeen(self.context, session)
+      return ok({ attach: held, session: self.wire(self.find(session)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/presence`,
+    runsCode: false,
+    area,
+    summary: 'Say that a viewer sees a session, or does so no longer',
+    body: schemas.PresenceBody,
+    replies: { 200: schemas.PresenceReply, 204: null },
+    errors: [400, 403, 404, 409, 500, 503],
+    handle: async (self, { params, body }) => {
+      const { id: session } = self.find(params.session_id, params.workspace_id)
+      const lease_id = self.context.presence.report(session, body)
+      if (lease_id === undefined) return noContent()
+      await markSeen(self.context, session)
+      return ok({ lease_id })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/archive`,
+    runsCode: false,
+    area,
+    summary: 'Put a stopped session away: lists leave it out, no prompt starts it',
+    replies: { 200: schemas.SessionDetailReply },
+    errors: [404, 409, 500, 503],
+    cli: { path: 'session archive', args: [id], find, view },
+    handle: async (self, { params }) => {
+      const { id: session } = self.find(params.session_id, params.workspace_id)
+      await archive(self.context, session)
+      return ok({ session: self.detail(self.find(session)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/unarchive`,
+    runsCode: false,
+    area,
+    summary: 'Bring a session back from the archive',
+    replies: { 200: schemas.SessionDetailReply },
+    errors: [404, 500, 503],
+    cli: { path: 'session unarchive', args: [id], find, view },
+    handle: async (self, { params }) => {
+      const { id: session } = self.find(params.session_id, params.workspace_id)
+      await unarchive(self.context, session)
+      return ok({ session: self.detail(self.find(session)) })
+    },
+  }),
+]

@@ -1,0 +1,99 @@
+import { accepted, ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import { commandsOf, recapOf } from '../read/recap.js'
+import type { SessionsService } from '../service.js'
+import { steerFromQueue } from '../turn/queue.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over what the agent of a session asks and offers, and over where its conversation stands. */
+export const conversationRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: `${ONE}/clarifications`,
+    origins: ['agent_session'],
+    area,
+    summary: 'List the questions of an agent that wait for an answer in words',
+    replies: { 200: schemas.ListClarificationsReply },
+    errors: [404, 503],
+    handle: (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const pending = self.live(row.id)?.binding.running?.clarifications.pending ?? []
+      return ok({ clarifications: pending.map(({ turnId: _turn, ...clarification }) => clarification) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/clarifications/{request_id}/answer`,
+    area,
+    summary: 'Answer a question of an agent',
+    essential: true,
+    body: schemas.AnswerClarificationBody,
+    replies: { 200: schemas.AnswerClarificationReply },
+    errors: [400, 404, 409, 503],
+    handle: (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const asked = self.live(row.id)?.binding.running?.clarifications
+      if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+      return ok(asked.answer(params.request_id, body))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/commands`,
+    origins: ['agent_session'],
+    area,
+    summary: 'List the slash commands that the agent of a session offers',
+    replies: { 200: schemas.ListCommandsReply },
+    errors: [404, 500, 503],
+    cli: {
+      path: 'session commands',
+      args: [id],
+      find,
+      view: {
+        rows: 'commands',
+        columns: [
+          { header: 'COMMAND', path: 'canonical_token' },
+          { header: 'INPUT', path: 'input_hint' },
+          { header: 'AVAILABLE', path: 'available' },
+          { header: 'DESCRIPTION', path: 'description', below: true },
+        ],
+        empty: 'the agent offers no commands; it tells of them when it runs',
+      },
+    },
+    handle: (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok(commandsOf(row, self.live(row.id)))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/recap`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show where a session stands, for whoever comes back to it',
+    query: schemas.RecapQuery,
+    replies: { 200: schemas.RecapReply },
+    errors: [400, 404, 500],
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ recap: await recapOf(self.context, row, self.live(row.id), self.wire(row), query.limit) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
+    area,
+    summary: 'Let a prompt that waits steer the turn that runs',
+    body: schemas.SteerQueuedPromptBody,
+    replies: { 202: schemas.SteerQueuedPromptReply },
+    errors: [400, 404, 409, 500],
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const turn = () => self.live(row.id)?.turn
+      return accepted({ prompt: await steerFromQueue(self.context, row, params.queue_entry_id, body, turn) })
+    },
+  }),
+]

@@ -1,0 +1,137 @@
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import { waitForSession } from '../lifecycle/waiting.js'
+import { inspectionOf, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
+import type { SessionsService } from '../service.js'
+import { inspectView, repairView, usageView } from '../views.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** What waits for a person, in whatever session. */
+export const inboxRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/inbox',
+    area,
+    summary: 'List what waits for you, over all sessions and tasks',
+    replies: { 200: schemas.InboxReply },
+    errors: [500],
+    cli: {
+      path: 'inbox',
+      view: {
+        rows: 'items',
+        columns: [
+          { header: 'SESSION', path: 'session_id' },
+          { header: 'AGENT', path: 'agent_name' },
+          { header: 'KIND', path: 'kind' },
+          { header: 'ASKED', path: 'created_at', as: 'ago' },
+          { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
+          { header: 'ASKS FOR', path: 'title', below: true },
+          { header: 'COMMAND', path: 'command', below: true },
+          { header: 'WORKSPACE', path: 'workspace_path', below: true },
+        ],
+        empty: 'nothing waits for you',
+      },
+    },
+    handle: self => ok({ items: self.inbox() }),
+  }),
+]
+
+/** Routes that look closer at one session. */
+export const inspectionRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: `${ONE}/usage`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show tokens and cost as far as the agent tells',
+    replies: { 200: schemas.SessionUsageReply },
+    errors: [404, 500],
+    cli: { path: 'session usage', args: [id], find, view: usageView },
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const days = self.context.usageDays.between('', '9999', row.id)
+      return ok({
+        usage: await usageOf(self.context, row),
+        days: days.map(({ day, turns, tokens, cost, currency }) => ({ date: day, turns, tokens, cost, currency })),
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/interactions`,
+    origins: ['agent_session'],
+    area,
+    summary: 'List what the agent asked a person, what waits and what was answered',
+    query: schemas.ListInteractionsQuery,
+    replies: { 200: schemas.ListInteractionsReply },
+    errors: [400, 403, 404, 500, 503],
+    cli: {
+      path: 'session interactions',
+      args: [id],
+      find,
+      view: {
+        rows: 'interactions',
+        columns: [
+          { header: 'ID', path: 'interaction_id' },
+          { header: 'Asks for', path: 'title' },
+          { header: 'Status', path: 'status' },
+          { header: 'Answer', path: 'resolution' },
+          { header: 'By', path: 'resolved_by' },
+          { header: 'Asked', path: 'created_at', as: 'ago' },
+        ],
+        empty: 'this session asked for nothing',
+      },
+    },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ interactions: await interactionsOf(self.context, row, self.live(row.id), query.status) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/inspect`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show a session with everything that helps to find a fault',
+    query: schemas.InspectSessionQuery,
+    replies: { 200: schemas.InspectSessionReply },
+    errors: [403, 404, 500],
+    cli: { path: 'session inspect', args: [id], find, view: inspectView },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/repair`,
+    area,
+    summary: 'Find and close what an interrupted transcript left open',
+    query: schemas.RepairSessionQuery,
+    replies: { 200: schemas.RepairSessionReply },
+    errors: [400, 404, 500],
+    cli: { path: 'session repair', args: [id], find, view: repairView },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/wait`,
+    runsCode: false,
+    area,
+    summary: 'Wait until a session is in one of some states; default: no turn runs any more',
+    body: schemas.WaitSessionBody,
+    replies: { 200: schemas.WaitSessionReply },
+    errors: [400, 404, 409, 410, 422, 500, 503],
+    essential: true,
+    handle: async (self, { params, body, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const look = () => ({ row: self.context.table.get(row.id), live: self.live(row.id) })
+      return ok(await waitForSession(self.context, row, look, body, signal))
+    },
+  }),
+]

@@ -1,0 +1,112 @@
+import { ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import type { SessionsService } from '../service.js'
+import { healthFields, statusFields } from '../views.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over one session in its workspace that read. */
+export const readingRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: ONE,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show a session',
+    query: schemas.GetSessionQuery,
+    replies: { 200: schemas.SessionReply },
+    errors: [404, 500],
+    handle: (self, { params, query }) =>
+      ok({ session: self.wire(self.find(params.session_id, params.workspace_id), query.include_health ?? false) }),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/status`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show what a session does now',
+    replies: { 200: schemas.SessionStatusReply },
+    errors: [403, 404, 500],
+    cli: {
+      path: 'session status',
+      args: [id],
+      find,
+      view: { item: '', fields: statusFields },
+    },
+    handle: (self, { params }) => {
+      const health = self.health(self.find(params.session_id, params.workspace_id))
+      const { last_activity_at: _activity, last_presence_at: _presence, last_error: _error, ...status } = health
+      return ok(status)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/health`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show whether the agent of a session answers',
+    replies: { 200: schemas.SessionHealthReply },
+    errors: [403, 404, 500],
+    cli: {
+      path: 'session health',
+      args: [id],
+      find,
+      view: { item: 'health', fields: healthFields },
+    },
+    handle: (self, { params }) => ok({ health: self.health(self.find(params.session_id, params.workspace_id)) }),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/events`,
+    origins: ['agent_session'],
+    area,
+    summary: 'List stored events of a session: the newest that match, ascending',
+    query: schemas.ListSessionEventsQuery,
+    replies: { 200: schemas.ListSessionEventsReply },
+    errors: [400, 404, 500],
+    handle: async (self, { params, query }) =>
+      ok({ events: await self.events(self.find(params.session_id, params.workspace_id), query) }),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/history`,
+    origins: ['agent_session'],
+    area,
+    summary: 'List stored events grouped by turn',
+    query: schemas.ListSessionEventsQuery,
+    replies: { 200: schemas.SessionHistoryReply },
+    errors: [400, 404, 500],
+    handle: async (self, { params, query }) =>
+      ok({ history: await self.history(self.find(params.session_id, params.workspace_id), query) }),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/transcript`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Read one page of the display transcript',
+    query: schemas.TranscriptQuery,
+    replies: { 200: schemas.TranscriptReply },
+    errors: [400, 404, 500, 503],
+    handle: async (self, { params, query }) =>
+      ok(await self.transcript(self.find(params.session_id, params.workspace_id), query)),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/stream`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Live session events or transcript changes (server-sent events)',
+    query: schemas.SessionStreamQuery,
+    headers: { 'Last-Event-ID': { required: false } },
+    replies: { 200: schemas.SessionStreamFrames },
+    contentType: 'text/event-stream',
+    frames: schemas.SessionStreamFrame,
+    errors: [400, 404, 500, 503],
+    handle: async (self, { params, query, headers, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return streamed(await self.stream(row, query, headers['last-event-id'], signal))
+    },
+  }),
+]

@@ -1,0 +1,39 @@
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import { clear, rewind } from '../rewind/rewind.js'
+import type { SessionsService } from '../service.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes that take something out of a conversation. */
+export const rewindRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'POST',
+    path: `${ONE}/clear`,
+    area,
+    summary: 'Empty the conversation of a session; its agent begins anew, files stay as they are',
+    replies: { 200: schemas.SessionReply },
+    errors: [404, 409, 500, 503],
+    cli: { path: 'session clear', args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } },
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await clear(self.rewinding(), row.id)
+      return ok({ session: self.wire(self.find(row.id)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/rewind`,
+    area,
+    summary: 'Cut the conversation back to before a prompt; files stay as they are, and are told',
+    body: schemas.RewindBody,
+    replies: { 200: schemas.RewindSessionReply },
+    errors: [400, 404, 409, 500, 503],
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const done = await rewind(self.rewinding(), row.id, body)
+      return ok({ rewind: done, session: self.detail(self.find(row.id)) })
+    },
+  }),
+]

@@ -1,0 +1,42 @@
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import * as schemas from '../../../schemas/sessions.js'
+import { checkSelection, storeSelection } from '../runtime/selection.js'
+import type { SessionsService } from '../service.js'
+import { area, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over the runtime of later prompts. */
+export const runtimeRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'PUT',
+    path: `${ONE}/runtime`,
+    area,
+    summary: 'Choose model, effort and speed of later prompts; an agent that waits takes them at once',
+    body: schemas.PutRuntimeBody,
+    replies: { 200: schemas.SessionDetailReply },
+    errors: [400, 404, 409, 500],
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      checkSelection(self.context, row, body.runtime, self.live(row.id))
+      await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
+      await self.prompting.takeRuntime(row.id)
+      return ok({ session: self.detail(self.find(row.id)) })
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${ONE}/runtime`,
+    area,
+    summary: 'Drop what was chosen: later prompts run as the session began',
+    query: schemas.DeleteRuntimeQuery,
+    replies: { 200: schemas.SessionDetailReply },
+    errors: [400, 404, 409, 500],
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await storeSelection(self.context, row.id, undefined, query.expected_revision)
+      await self.prompting.takeRuntime(row.id)
+      return ok({ session: self.detail(self.find(row.id)) })
+    },
+  }),
+]

@@ -1,0 +1,91 @@
+/** Questions of agents, commands that they offer, and what a returning reader wants to know. */
+import * as v from 'valibot'
+import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
+import { TranscriptMessage } from './events.js'
+import { CommandSource } from './prompts.js'
+import { Session } from './session.js'
+
+/** A question of an agent that waits for a person; without `choices` a text is wanted. */
+export const Clarification = v.object({
+  agent_name: v.string(),
+  asked_at: Timestamp,
+  choices: v.optional(v.array(v.string())),
+  /** When the agent goes on without an answer. */
+  deadline: Timestamp,
+  question: v.string(),
+  request_id: v.string(),
+  session_id: v.string(),
+})
+export type Clarification = v.InferOutput<typeof Clarification>
+
+/** GET …/clarifications. */
+export const ListClarificationsReply = v.object({ clarifications: v.array(Clarification) })
+export type ListClarificationsReply = v.InferOutput<typeof ListClarificationsReply>
+
+/** POST …/clarifications/{request_id}/answer: one of the choices, or a text. */
+export const AnswerClarificationBody = v.strictObject({
+  choice_index: v.nullish(Integer),
+  text: v.optional(v.pipe(v.string(), v.maxLength(10_000))),
+})
+export type AnswerClarificationBody = v.InferOutput<typeof AnswerClarificationBody>
+
+/** POST …/clarifications/{request_id}/answer. */
+export const AnswerClarificationReply = v.object({
+  choice: v.nullable(Integer),
+  fallback: v.boolean(),
+  text: v.string(),
+})
+export type AnswerClarificationReply = v.InferOutput<typeof AnswerClarificationReply>
+
+/** GET …/commands. */
+export const ListCommandsReply = v.object({
+  commands: v.array(
+    v.object({
+      available: v.boolean(),
+      canonical_token: v.string(),
+      description: v.string(),
+      display_name: v.string(),
+      id: v.string(),
+      input_hint: v.optional(v.string()),
+      lane: v.string(),
+      placements: v.array(v.string()),
+      source: CommandSource,
+      unavailable_reason: v.optional(v.string()),
+    }),
+  ),
+  /** Another one when the commands are. */
+  revision: v.string(),
+})
+export type ListCommandsReply = v.InferOutput<typeof ListCommandsReply>
+
+/** GET …/recap: the newest `limit` messages, 6 unless told, at most 50. */
+export const RecapQuery = v.object({ limit: v.optional(queryInteger(0)) })
+export type RecapQuery = v.InferOutput<typeof RecapQuery>
+
+/** GET …/recap. */
+export const RecapReply = v.object({
+  recap: v.object({
+    pending_inputs: Integer,
+    pending_markers: Integer,
+    recent_markers: v.array(
+      v.object({
+        kind: v.string(),
+        occurred_at: Timestamp,
+        summary: v.string(),
+        /** Code and message of the failure that it tells of. */
+        diagnostic: v.optional(v.unknown()),
+        evidence: v.optional(v.record(v.string(), v.unknown())),
+      }),
+    ),
+    recent_messages: v.array(TranscriptMessage),
+    session: Session,
+    snapshot: v.object({
+      consistency: v.string(),
+      event_cursor: Integer,
+      generated_at: Timestamp,
+      queue_generation: Integer,
+      transcript_cursor: Integer,
+    }),
+  }),
+})
+export type RecapReply = v.InferOutput<typeof RecapReply>

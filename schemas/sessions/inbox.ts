@@ -1,0 +1,41 @@
+/** What waits for a person, over all sessions and tasks. */
+import * as v from 'valibot'
+import { Timestamp } from '../kernel/common.js'
+
+/** A question of an agent that nobody has answered yet. */
+export const InboxQuestion = v.object({
+  session_id: v.string(),
+  session_name: v.optional(v.string()),
+  agent_name: v.string(),
+  workspace_id: v.string(),
+  workspace_path: v.string(),
+  interaction_id: v.string(),
+  turn_id: v.string(),
+  /** Of the tool call: `edit`, `execute` … */
+  kind: v.string(),
+  title: v.string(),
+  command: v.optional(v.string()),
+  created_at: Timestamp,
+  /** When it is rejected once, unless it is answered. */
+  expires_at: Timestamp,
+})
+export type InboxQuestion = v.InferOutput<typeof InboxQuestion>
+
+/** A task that goes on when a person has approved it, or looked at what went wrong. */
+export const InboxTask = v.object({
+  task_id: v.string(),
+  workspace_id: v.optional(v.string()),
+  kind: v.picklist(['approval', 'attention']),
+  title: v.string(),
+  /** What to run. */
+  command: v.string(),
+  created_at: Timestamp,
+})
+export type InboxTask = v.InferOutput<typeof InboxTask>
+
+export const InboxItem = v.union([InboxQuestion, InboxTask])
+export type InboxItem = v.InferOutput<typeof InboxItem>
+
+/** GET /api/inbox: the oldest first. */
+export const InboxReply = v.object({ items: v.array(InboxItem) })
+export type InboxReply = v.InferOutput<typeof InboxReply>
