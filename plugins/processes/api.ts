@@ -1,6 +1,8 @@
 import type { Readable, Writable } from 'node:stream'
 import { token } from '../../kernel/plugin.js'
 
+export { isWithheld, WITHHELD, withoutWithheld } from './withheld.js'
+
 /** How a process ended: one of the two is null. */
 export interface ProcessExit {
   readonly code: number | null
@@ -52,6 +54,19 @@ export interface SpawnRequest {
   readonly stdio: 'pipe'
 }
 
+/**
+ * Who is at the other end of a local connection:
+ * - `outside`: no process that this daemon started, nor one that descends from such a one
+ * - `started`: one that was started by the plugin `owner`, or for such a one
+ * - `left`: one of this home, of which nobody knows any more for whom it was started
+ * - `gone`: the process that connected has ended, and handed its connection to another
+ * - `untold`: this system, or this installation, does not tell
+ */
+export type Caller =
+  | { readonly status: 'outside' | 'left' | 'gone' }
+  | { readonly status: 'started'; readonly owner: string; readonly label: string }
+  | { readonly status: 'untold'; readonly why: string }
+
 /** Starts processes for one plugin. */
 export interface ProcessesApi {
   /**
@@ -60,6 +75,13 @@ export interface ProcessesApi {
    * @throws SpawnError `command_not_found`, `spawn_failed`
    */
   spawn(request: SpawnRequest): Promise<ProcessHandle>
+  /**
+   * Whose process made a connection, whatever it has done to its environment, its group and its parents. Known is a descendant by
+   * the mark that each inherits, by the cgroup of the home, by its environment and by its parents; only what gives all four up is
+   * not. Asked once a connection.
+   * @param connection the `net.Socket` of this side
+   */
+  callerOf(connection: object): Promise<Caller>
 }
 
 export const Processes = token<ProcessesApi>('processes@1')

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 /** Where the path of the cgroup is kept, so that the next daemon finds the one that this one leaves. */
 export interface CgroupPlace {
@@ -50,6 +50,11 @@ export class Cgroup {
     await writeFile(join(dirname(dir), 'cgroup.procs'), String(this.self)).catch(() => {})
   }
 
+  /** Whether a process is in it or below it. */
+  has(pid: number): boolean {
+    return this.#isInside(cgroupOf(String(pid)))
+  }
+
   /** Every process in it and below it. */
   members(): Set<number> {
     const dir = this.place.get()
@@ -79,10 +84,25 @@ export class Cgroup {
   }
 }
 
+/** Moves a process of the daemon's program out of the cgroup of its home, so that it outlives the daemon that started it. */
+export function leaveHomeCgroup(self: number): void {
+  const own = ownCgroup()
+  if (own === undefined || !basename(own).startsWith(prefix)) return
+  try {
+    writeFileSync(join(dirname(own), 'cgroup.procs'), String(self))
+  } catch {
+    // It is then ended with all that the daemon started, and whoever looks after it starts another.
+  }
+}
+
 /** The folder of the cgroup (v2) that this process is in, also where v1 is mounted beside it. */
 function ownCgroup(): string | undefined {
+  return cgroupOf('self')
+}
+
+function cgroupOf(pid: string): string | undefined {
   try {
-    const path = /^0::(\/.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1]
+    const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1]
     const mount = /^\S+ \S+ \S+ (\/\S*) (\/\S*) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'))
     const [, root = '', point = ''] = mount ?? []
     const shown = root === '/' ? '' : root

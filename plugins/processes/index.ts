@@ -1,4 +1,4 @@
-import { definePlugin, type Plugin, perConsumer } from '../../kernel/plugin.js'
+import { definePlugin, Faults, type Plugin, perConsumer } from '../../kernel/plugin.js'
 import { Processes } from './api.js'
 import type { ProcessesOptions, ProcessesService } from './service.js'
 import { processTables } from './tables.js'
@@ -8,6 +8,7 @@ export function processesWith(options: ProcessesOptions = {}): Plugin {
   return definePlugin({
     name: 'processes',
     version: '0.1.0',
+    requires: { report: Faults },
     provides: perConsumer(Processes, (self: ProcessesService, consumer) => self.for(consumer)),
     service: () => import('./service.js').then(module => module.serviceWith(options)),
   }).surface({ inherits: [processTables] })

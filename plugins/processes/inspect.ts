@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import {
   everyPid,
@@ -76,6 +76,22 @@ export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessSeen,
   const text = platform === 'linux' ? environmentOf(pid)?.toString('utf8') : undefined
   const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
   return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }
+}
+
+/** Inodes of the sockets that a process has open. Linux only; empty where that is not ours to read. */
+export function socketsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`
+  try {
+    return readdirSync(folder).flatMap(name => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`))?.[1] ?? []
+      } catch {
+        return []
+      }
+    })
+  } catch {
+    return []
+  }
 }
 
 /** As the process was started, between zeros. A process that has ended has none. */

@@ -1,7 +1,10 @@
-import { systemClock } from '../../kernel/plugin.js'
+import { systemClock, turn } from '../../kernel/plugin.js'
 import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
 import type { ProcessRow } from './process-row.js'
 import type { ProcessSystem } from './system.js'
+
+/** Processes that are remembered in one set; the oldest are forgotten. */
+const MAX_REMEMBERED = 1000
 
 /** What {@link planReap} decides by. */
 export interface ReapFacts {
@@ -15,6 +18,21 @@ export interface ReapFacts {
   readonly ownChildren: boolean
   /** `pid:startTime` of processes that an earlier round has found to be ended. */
   readonly known?: ReadonlySet<string>
+}
+
+/** Processes of which something is known that cannot change, each by pid and start time. */
+export class Identities {
+  readonly #known = new Set<string>()
+
+  has(seen: { readonly pid: number; readonly startTime: string }): boolean {
+    return this.#known.has(identityOf(seen))
+  }
+
+  add(seen: { readonly pid: number; readonly startTime: string }): void {
+    this.#known.add(identityOf(seen))
+    const [oldest] = this.#known
+    if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest)
+  }
 }
 
 export interface ReapPlan {
@@ -39,14 +57,15 @@ export function planReap(facts: ReapFacts): ReapPlan {
   const { processes, rows } = facts
   const { spared } = sparedBy(facts)
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)
-  const rowOf = new Map(rows.map(row => [identityOf(row), row]))
+  const named = new Set([...rows.map(identityOf), ...(facts.known ?? [])])
   const isLeft = (info: ProcessInfo) =>
-    !spared.has(info.pid) &&
-    (rowOf.has(identityOf(info)) || facts.known?.has(identityOf(info)) === true || facts.isMarked(info.pid))
+    !spared.has(info.pid) && (facts.isMarked(info.pid) || (named.size > 0 && named.has(identityOf(info))))
   const left = new Map(living.filter(isLeft).map(info => [info.pid, info]))
   const isBelow = ({ pid, parent }: ProcessInfo) => left.has(parent) && !left.has(pid) && !spared.has(pid)
-  for (let found = living.filter(isBelow); found.length > 0; found = living.filter(isBelow))
+  for (let found = [...left.values()]; found.length > 0; ) {
+    found = living.filter(isBelow)
     for (const info of found) left.set(info.pid, info)
+  }
   const targets = new Map<number, readonly ProcessInfo[]>()
   for (const info of left.values()) {
     const leader = processes.get(info.group)
@@ -57,7 +76,7 @@ export function planReap(facts: ReapFacts): ReapPlan {
     if (whole) targets.set(-info.group, members)
     else targets.set(info.pid, [info])
   }
-  const running = new Set(living.map(identityOf))
+  const running = new Set(rows.length > 0 ? living.map(identityOf) : [])
   return {
     targets: [...targets].map(([target, ends]) => ({ target, ends })),
     stale: rows.filter(row => !running.has(identityOf(row))),
@@ -100,6 +119,8 @@ export interface Hunt {
 }
 
 const giveUpMs = 6000
+/** Processes are looked at once more before each signal, which hundreds may be worth. */
+const SIGNALS_A_TURN = 20
 /** Looks in a row without any that say that none is left, before and after one was found: a look is not one moment. */
 const sureAfter = { none: 2, some: 4 }
 
@@ -146,7 +167,8 @@ export async function endLeft(system: ProcessSystem, hunt: Hunt): Promise<ReapRe
       targets = planReap(facts).targets
       hunt.killAll?.(spared)
     }
-    for (const target of targets) {
+    for (const [at, target] of targets.entries()) {
+      if (at % SIGNALS_A_TURN === SIGNALS_A_TURN - 1) await turn()
       if (late) send(target, 'SIGKILL')
       else if (target.ends.some(info => !known.has(identityOf(info)))) send(target, 'SIGTERM')
       for (const info of target.ends) known.set(identityOf(info), info)

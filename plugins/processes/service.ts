@@ -1,5 +1,6 @@
-import type { Consumer, Needs, PluginKernel, ServiceClass } from '../../kernel/plugin.js'
+import type { Consumer, Faults, PluginKernel, ServiceClass } from '../../kernel/plugin.js'
 import type { ProcessesApi } from './api.js'
+import { Callers } from './callers.js'
 import { createSpawner, type Spawner } from './spawner.js'
 import { cgroupPlace, homeIdentity, processTable } from './tables.js'
 
@@ -17,28 +18,43 @@ export interface ProcessesOptions {
  */
 const END_MS = 20_000
 
+type ProcessesNeeds = { readonly report: typeof Faults }
+
 /** Starts processes for plugins and ends them, those of an earlier daemon before anybody can ask for one. */
 export class ProcessesService {
   #spawner: Spawner | undefined
+  #callers: Callers | undefined
 
   constructor(
-    private readonly kernel: PluginKernel,
+    private readonly kernel: PluginKernel<ProcessesNeeds>,
     private readonly options: ProcessesOptions,
   ) {}
 
   async start(): Promise<void> {
     const { db, home, ids, clock, scope } = this.kernel
+    const { cgroup } = this.options
+    let isNew = false
+    const homeId = await homeIdentity(db, home.root, () => {
+      isNew = true
+      return ids.hex(16)
+    })
     const spawner = createSpawner({
-      homeId: await homeIdentity(db, home.root, () => ids.hex(16)),
+      homeId,
       table: processTable(db),
       clock,
       durable: () => db.durable(),
-      ...(this.options.cgroup ? { cgroup: cgroupPlace(db) } : {}),
-      report: ({ owner, hook, error }) => this.kernel.report(owner, hook, error),
+      ...(cgroup ? { cgroup: cgroupPlace(db) } : {}),
+      report: ({ owner, hook, error }) => this.kernel.needs.report(owner, hook, error),
     })
     this.#spawner = spawner
-    await this.#reap(spawner, 'an earlier daemon')
-    const end = () => spawner.stopAll().finally(() => this.#reap(spawner, 'this daemon'))
+    this.#callers = new Callers(spawner)
+    // Nothing can have the name of a home that had none until now.
+    const isClean = (isNew && !cgroup) || (await this.#reap(spawner, 'an earlier daemon'))
+    const end = async () => {
+      await spawner.stopAll().finally(async () => {
+        if (!isClean || spawner.hasStarted || cgroup) await this.#reap(spawner, 'this daemon')
+      })
+    }
     scope.defer('processes', end, END_MS)
     // It takes 20 ms, and what is started waits for it.
     void spawner.enclose()
@@ -47,7 +63,9 @@ export class ProcessesService {
   /** What one plugin is handed: its processes have its name and end with its scope. */
   for({ name, scope }: Consumer): ProcessesApi {
     const spawner = this.#spawner as Spawner
+    const callers = this.#callers as Callers
     return {
+      callerOf: connection => callers.of(connection),
       async spawn(request) {
         const handle = await spawner.spawn({ ...request, owner: name })
         try {
@@ -64,18 +82,20 @@ export class ProcessesService {
     }
   }
 
-  async #reap(spawner: Spawner, whose: string): Promise<void> {
+  /** Ends what somebody left; resolves to whether nothing of it is left now. */
+  async #reap(spawner: Spawner, whose: string): Promise<boolean> {
     const { ended, resisting } = await spawner.reap()
     if (ended.length > 0) this.kernel.log.warn(`ended ${ended.length} processes that ${whose} left`)
     const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
     if (which) this.kernel.log.error(`processes that ${whose} left did not end: ${which}. Look at them: ps -fp <pid>`)
+    return resisting.length === 0
   }
 }
 
 /** The service's class with its options, as `definePlugin` wants it. */
-export function serviceWith(options: ProcessesOptions): ServiceClass<Needs, ProcessesService> {
+export function serviceWith(options: ProcessesOptions): ServiceClass<ProcessesNeeds, ProcessesService> {
   return class extends ProcessesService {
-    constructor(kernel: PluginKernel) {
+    constructor(kernel: PluginKernel<ProcessesNeeds>) {
       super(kernel, options)
     }
   }

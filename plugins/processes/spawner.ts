@@ -1,19 +1,20 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import type { Clock, Report } from '../../kernel/plugin.js'
-import type { ProcessHandle, SpawnRequest, StopOptions } from './api.js'
+import { type Clock, type Report, turn } from '../../kernel/plugin.js'
+import type { Caller, ProcessHandle, SpawnRequest, StopOptions } from './api.js'
 import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './bounded-output.js'
 import { Cgroup, type CgroupPlace } from './cgroup.js'
 import { checkCommand } from './command.js'
 import { SpawnError } from './error.js'
 import { hostSystem } from './host-system.js'
-import { idsOf, inspectProcess, type ProcessSeen } from './inspect.js'
+import { idsOf, inspectProcess, type ProcessInfo, type ProcessSeen } from './inspect.js'
 import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
 import type { ProcessTable } from './process-row.js'
-import { endLeft, identityOf, type ReapResult } from './reap.js'
+import { endLeft, Identities, identityOf, type ReapResult } from './reap.js'
+import { withoutWithheld } from './withheld.js'
 
 /** A process to start, and the plugin that it is for. */
 export interface OwnedRequest extends SpawnRequest {
@@ -24,6 +25,8 @@ export interface OwnedRequest extends SpawnRequest {
 export interface Spawner {
   /** Pid of this process. */
   readonly self: number
+  /** It has started a process since it was made. */
+  readonly hasStarted: boolean
   /**
    * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
    * as well. Throws {@link SpawnError}.
@@ -43,6 +46,10 @@ export interface Spawner {
   enclose(): Promise<void>
   /** For which running process of this spawner this one was started, itself included; undefined when for none. */
   originOf(pid: number): ProcessHandle | undefined
+  /** Whether a process descends from one of this spawner, and whose that is. */
+  descentOf(pid: number): Caller
+  /** Every process that does. */
+  descendants(): Promise<readonly { readonly pid: number; readonly caller: Caller }[]>
 }
 
 export interface SpawnerOptions {
@@ -72,8 +79,14 @@ export function createSpawner(options: SpawnerOptions): Spawner {
   /** Of this process, which another one of this home may have started. */
   const ownNumber = numberIn(inspectProcess(system.self, platform)?.mark ?? 0, home)
   const running = new Map<number, ManagedProcess>()
+  const requests = new WeakMap<ProcessHandle, OwnedRequest>()
+  /** Descend from none of `running`, which cannot change: what starts later is new itself. */
+  const strangers = new Identities()
+  /** Those of them that no daemon of this home started. */
+  const outside = new Identities()
   let marking: ReturnType<typeof findMarking> | undefined
   let enclosed: Promise<unknown> | undefined
+  let starting = Promise.resolve()
   let closed = false
   let last = 0
 
@@ -125,14 +138,51 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       bounded,
     )
     running.set(number, handle)
+    requests.set(handle, request)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
       : Promise.reject(new Error(`the start time of process ${pid} cannot be read`))
     return { handle, recorded }
   }
 
+  const originOf = (pid: number): ProcessHandle | undefined => {
+    const handles = [...running.values()]
+    const walked: ProcessInfo[] = []
+    for (let at = inspectProcess(pid, platform); at && at.pid > 1; at = inspectProcess(at.parent, platform)) {
+      const { pid: one, group } = at
+      if (strangers.has(at)) break
+      const number = numberIn(at.mark, home)
+      const found =
+        handles.find(handle => handle.pid === one || handle.pid === group) ??
+        running.get(number) ??
+        running.get(Number(idsOf(one, platform).processId.split(`${homeId}.`)[1]))
+      if (found) return found
+      walked.push(at)
+      if (one === system.self) break
+    }
+    for (const seen of walked) strangers.add(seen)
+    return undefined
+  }
+
+  const descentOf = (pid: number): Caller => {
+    const seen = inspectProcess(pid, platform)
+    if (pid === system.self) return { status: 'outside' }
+    if (!seen || seen.ended) return { status: 'gone' }
+    if (outside.has(seen)) return { status: 'outside' }
+    const origin = originOf(pid)
+    const request = origin && requests.get(origin)
+    if (request) return { status: 'started', owner: request.owner, label: request.label }
+    if (numberIn(seen.mark, home) > 0 || idsOf(pid, platform).homeId === homeId || cgroup?.has(pid) === true)
+      return { status: 'left' }
+    outside.add(seen)
+    return { status: 'outside' }
+  }
+
   return {
     self: system.self,
+    get hasStarted() {
+      return last > 0
+    },
     async spawn(request) {
       await checkFolder(request.cwd)
       const [command] = request.argv
@@ -141,9 +191,13 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       if (mark && command) checkBefore(request, command)
       await enclosed
       await durable()
+      // One start in each turn of the event loop, which it holds until the program has been loaded.
+      const mine = starting
+      starting = mine.then(turn)
+      await mine
       refuseWhenClosed()
       const number = nextNumber()
-      const env = { ...request.env, SVC_HOME_ID: homeId, SVC_PROCESS_ID: processId(number) }
+      const env = { ...withoutWithheld(request.env), SVC_HOME_ID: homeId, SVC_PROCESS_ID: processId(number) }
       const child = start(request, command ? (mark?.(markFor(home, number)) ?? []) : [], env)
       if (!hasPid(child)) throw failure(request, (await once(child, 'error'))[0])
       const { handle, recorded } = track(child, request, number)
@@ -189,18 +243,11 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       enclosed = cgroup?.enter()
       await enclosed
     },
-    originOf(pid) {
-      const handles = [...running.values()]
-      for (let at = inspectProcess(pid, platform); at && at.pid > 1; at = inspectProcess(at.parent, platform)) {
-        const { pid: one, group } = at
-        const number = numberIn(at.mark, home)
-        const found =
-          handles.find(handle => handle.pid === one || handle.pid === group) ??
-          running.get(number) ??
-          running.get(Number(idsOf(one, platform).processId.split(`${homeId}.`)[1]))
-        if (found || one === system.self) return found
-      }
-      return undefined
+    originOf,
+    descentOf,
+    async descendants() {
+      const all = [...(await system.look()).keys()].map(pid => ({ pid, caller: descentOf(pid) }))
+      return all.filter(({ caller: { status } }) => status === 'started' || status === 'left')
     },
   }
 }

@@ -97,6 +97,16 @@ test('what a process of this home descends from is known whatever it shed', asyn
   assert.is(one.originOf(2 ** 30), undefined)
 })
 
+test('who was looked at before is told from what is started afterwards', async () => {
+  if (!linux) return
+  const one = spawner()
+  for (const look of [1, 2]) assert.is(one.originOf(process.pid), undefined, `look ${look}`)
+  const mine = tag()
+  const handle = await withEscapes(one, mine)
+  for (const pid of tagged(mine)) assert.is(one.originOf(pid), handle)
+  assert.is(one.originOf(process.pid), undefined)
+})
+
 test('a daemon of another home below a process marks its own, and ends with that process', async () => {
   if (!linux) return
   const mine = tag()

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { systemClock } from '../../../kernel/clock.js'
-import type { Clock } from '../../../kernel/contract/clock.js'
+import type { Clock } from '../../../kernel/contract/basics.js'
 
 import { inspectProcess } from '../../../plugins/processes/inspect.js'
 import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
@@ -39,12 +39,16 @@ export function spawner(
   id = `${homeId}-${++homes}`,
   clock: Clock = systemClock(),
 ): Spawner {
+  // Files that share a process share this module, and each cleans up behind itself.
+  mkdirSync(scratch, { recursive: true })
   const created = createSpawner({ homeId: id, table, clock, durable })
   made.push(created)
   return created
 }
 
 export function request(...argv: string[]): OwnedRequest {
+  // Another file of this process may have cleaned it up.
+  mkdirSync(scratch, { recursive: true })
   return { owner: 'tests', label: argv[0] ?? '', argv, cwd: scratch, env, stdio: 'pipe' }
 }
 

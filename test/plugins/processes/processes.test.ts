@@ -52,7 +52,9 @@ test('a process that has ended is nothing that its plugin holds', async () => {
   const holds = () => svc.kernel.host.plugins().find(({ name }) => name === 'starter')?.holds ?? []
   const handle = await start('true')
   await handle.exited
-  while (holds().includes(`process ${handle.pid}`)) await new Promise(resolve => setTimeout(resolve, 5))
+  const isHeld = () => holds().includes(`process ${handle.pid}`)
+  for (let i = 0; isHeld() && i < 2000; i++) await new Promise(resolve => setTimeout(resolve, 5))
+  assert.not(isHeld())
   await svc.close()
 })
 

@@ -5,11 +5,11 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/clock.js'
 import type { ProcessHandle } from '../../../plugins/processes/api.js'
 import { SpawnError } from '../../../plugins/processes/error.js'
 import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
 import type { OwnedRequest } from '../../../plugins/processes/spawner.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import {
   cleanUp,
   deaf,
@@ -26,6 +26,28 @@ import {
 } from './harness.js'
 
 test.after(cleanUp)
+
+test('of many starts at once each has a turn of the event loop, and others have theirs in between', async () => {
+  let turns = 0
+  let counting = true
+  const count = () => {
+    turns++
+    if (counting) setImmediate(count)
+  }
+  count()
+  const startedIn: number[] = []
+  const table = memoryTable()
+  const add: ProcessTable['add'] = row => {
+    startedIn.push(turns)
+    return table.add(row)
+  }
+  const one = spawner({ ...table, add })
+  await Promise.all(Array.from({ length: 20 }, () => one.spawn(request('cat'))))
+  counting = false
+  assert.is(startedIn.length, 20)
+  assert.is(new Set(startedIn).size, 20, `turns: ${startedIn}`)
+  await one.stopAll(quick)
+})
 
 test('a process gets its pipes, its folder and exactly its environment', async () => {
   const table = memoryTable()
