@@ -50,9 +50,17 @@ export interface AgentDefinition {
 export interface LaunchPlan {
   readonly definition: AgentDefinition
   readonly provider: string
+  /** Of the definition, else the default of the provider; empty: the agent's own. */
   readonly model: string
+  /** The effort for a model: of the definition, else what the operator set for that model; undefined: the agent's own. */
+  effortFor(model: string): string | undefined
   readonly argv: readonly string[]
   readonly permissions: PermissionMode
+}
+
+/** What a person is told where a mode does not hold. */
+export function unheldText(program: string, mode: PermissionMode): string {
+  return `${program} never asks for permission: permissions=${mode} does not hold for its own tools, which edit files and run commands`
 }
 
 export interface AgentsApi {
@@ -69,6 +77,8 @@ export interface AgentsApi {
   readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
   /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
   plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
+  /** Whether what the files of a workspace say may run code: somebody trusted them as they are. Never throws. */
+  mayRunFilesOf(workspace: Workspace): Promise<boolean>
 }
 
 export const Agents = token<AgentsApi>('agents@1')
@@ -132,6 +142,15 @@ export const AgentErrors = defineErrors({
     status: 503,
     message: 'which agents are at work is not known now; ask without a filter by status',
     next: 'svc doctor',
+  },
+  agent_untrusted: {
+    status: 409,
+    message: 'this definition runs code, and its workspace is not trusted',
+    next: 'svc workspace trust <workspace>',
+  },
+  agent_reference_forbidden: {
+    status: 422,
+    message: 'a definition of a workspace names a secret that is not of that workspace',
   },
   agent_not_runnable: {
     status: 422,

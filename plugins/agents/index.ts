@@ -1,4 +1,4 @@
-import { created, definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, Host, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   AgentCatalogQuery,
   AgentCatalogReply,
@@ -13,8 +13,11 @@ import {
 import { Checks } from '../daemon/api.js'
 import { ResourceFamilies } from '../extensions/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
+import { NativeTools } from '../tools/api.js'
+import { Trust } from '../trust/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
+import { nativeTools } from './native-tools.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
@@ -38,13 +41,17 @@ const inWorkspace = {
   type: 'workspace',
   summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
 } as const
-const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
+const everywhere = {
+  name: 'everywhere',
+  type: 'boolean',
+  summary: 'use the global agent even inside a workspace',
+} as const
 const agentName = { name: 'name', summary: 'name of an agent' }
 
 export default definePlugin({
   name: 'agents',
   version: '0.1.0',
-  requires: { workspaces: Workspaces, providers: Providers },
+  requires: { workspaces: Workspaces, providers: Providers, trust: maybe(Trust), host: Host },
   provides: Agents,
   service: () => import('./service.js').then(m => m.AgentsService),
 }).surface({
@@ -87,7 +94,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agents',
       area,
-      summary: 'Agents that are visible from a workspace, or from everywhere',
+      summary: 'List agents that a workspace sees, or all',
       query: ListAgentsQuery,
       replies: { 200: ListAgentsReply },
       errors: [400, 404, 410, 500],
@@ -101,7 +108,7 @@ export default definePlugin({
             { header: 'ORIGIN', path: 'origin' },
             { header: 'PROVIDER', path: 'effective_runtime.provider' },
             { header: 'MODEL', path: 'effective_runtime.model' },
-            { header: 'PERMISSIONS', path: 'permissions' },
+            { header: 'PERMISSIONS', path: 'effective_permissions' },
             { header: 'COMMAND', path: 'command' },
           ],
           empty: 'no agents; write one: svc agent create <name> --prompt <text>',
@@ -133,7 +140,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agents/{name}',
       area,
-      summary: 'One agent',
+      summary: 'Show an agent',
       query: ListAgentsQuery,
       replies: { 200: AgentReply },
       errors: [400, 404, 410, 422, 500],
@@ -147,15 +154,16 @@ export default definePlugin({
             { header: 'Origin', path: 'origin' },
             { header: 'Workspace', path: 'workspace_id' },
             { header: 'Provider', path: 'effective_runtime.provider' },
-            { header: 'Because of', path: 'effective_runtime.sources.provider' },
+            { header: 'Provider chosen by', path: 'effective_runtime.sources.provider' },
             { header: 'Model', path: 'effective_runtime.model' },
             { header: 'Effort', path: 'reasoning_effort' },
-            { header: 'Permissions', path: 'permissions' },
+            { header: 'Permissions', path: 'effective_permissions' },
             { header: 'Command', path: 'command' },
             { header: 'Tools', path: 'tools', as: 'list' },
             { header: 'Toolsets', path: 'toolsets', as: 'list' },
             { header: 'Category', path: 'category_path', as: 'list' },
             { header: 'Digest', path: 'definition_digest' },
+            { header: 'Warnings', path: 'diagnostics', as: 'list' },
             { header: 'Prompt', path: 'prompt' },
           ],
         },
@@ -219,6 +227,7 @@ export default definePlugin({
     ),
   ],
   registries: [
+    contribute(NativeTools, () => nativeTools),
     contribute(AgentSourceFolders, self => [self.packaged]),
     contribute(ResourceFamilies, self => [self.packaged.family(() => self.list())]),
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),

@@ -2,7 +2,7 @@ import type { ProvidersApi } from '../providers/api.js'
 import { type AgentDefinition, AgentErrors, type LaunchPlan } from './api.js'
 import { splitCommand } from './definition/command.js'
 import { notRunnable } from './faults.js'
-import { resolveProvider } from './runtime.js'
+import { effortOf, modelOf, resolveProvider } from './runtime.js'
 
 /**
  * What to start for a definition. Throws `agent_not_runnable` (422) with an install command when no provider can run it, and
@@ -21,7 +21,8 @@ export async function planOf(
   const base = {
     definition,
     provider: provider.name,
-    model: definition.model ?? '',
+    model: modelOf(definition, provider)?.model ?? '',
+    effortFor: (model: string) => effortOf(definition, provider, model)?.effort,
     permissions: definition.permissions ?? permissions,
   }
   if (command !== undefined) {
@@ -34,6 +35,9 @@ export async function planOf(
     throw notRunnable(name, { problem: `provider ${provider.name} runs the command of the agent, and it has none` })
   }
   if (!(await providers.detected(provider))) {
+    if (provider.needsEndpoint && provider.baseUrl === undefined) {
+      throw notRunnable(name, { problem: `provider ${provider.name} has no endpoint; name one: svc init` })
+    }
     const problem = `${program} of provider ${provider.name} is not on the PATH of the daemon`
     throw notRunnable(name, { problem, install: provider.install })
   }

@@ -22,36 +22,63 @@ export async function resolverOf(providers: ProvidersApi): Promise<Resolver> {
 }
 
 function ownResolution({ provider: name, command }: AgentDefinition, providers: ProvidersApi): Resolution | undefined {
-  if (name === undefined) return command === undefined ? undefined : { provider: providers.builtIn, source: 'command' }
+  if (name === undefined) {
+    if (command === undefined) return undefined
+    return { provider: providers.get(BUILT_IN_PROVIDER) ?? providers.builtIn, source: 'command' }
+  }
   const provider = providers.get(name)
   if (provider) return { provider, source: 'agent' }
   const known = providers.list().map(entry => entry.name)
-  return { problem: `provider ${JSON.stringify(name)} is not in the catalog; known are ${known.join(', ')}` }
+  return { problem: `provider ${JSON.stringify(name)} is not in the catalog; choose ${known.join(', ')}` }
 }
 
 async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
   if (providers.preferred) return { provider: providers.preferred, source: 'defaults' }
   const candidates = providers.list().filter(provider => provider.name !== BUILT_IN_PROVIDER)
-  for (const provider of candidates) if (await providers.detected(provider)) return { provider, source: 'detected' }
-  const commands = candidates.map(provider => provider.argv[0])
+  const installed: Provider[] = []
+  for (const provider of candidates) if (await providers.detected(provider)) installed.push(provider)
+  const [provider] = installed.sort((a, b) => loginRank(a, providers) - loginRank(b, providers))
+  if (provider) return { provider, source: 'detected' }
+  const commands = candidates.flatMap(({ needsEndpoint, argv: [command] }) => (needsEndpoint ? [] : command))
   return {
     problem: `it names no command, and no provider is installed (looked for ${commands.join(', ') || 'none'})`,
     install: candidates.find(provider => provider.install)?.install,
   }
 }
 
-/** The wire's member `effective_runtime`; model and effort come from the definition alone, for the catalog has no models yet. */
+/** One that is logged in goes first, one that is known not to be last; else the order of the catalog stays. */
+function loginRank(provider: Provider, providers: ProvidersApi): number {
+  const isLoggedIn = providers.isLoggedIn(provider)
+  return isLoggedIn === undefined ? 1 : isLoggedIn ? 0 : 2
+}
+
+/** The model that a definition runs with, and whose word that is: its own, or that of the entry of its provider. */
+export function modelOf({ model: own }: AgentDefinition, { model: preferred }: Provider) {
+  if (own !== undefined) return { model: own, source: 'agent' as const }
+  return preferred === undefined ? undefined : { model: preferred, source: 'provider' as const }
+}
+
+/** The effort that a definition runs a model with: its own, or what the operator set for the model. */
+export function effortOf({ reasoningEffort: own }: AgentDefinition, { curated }: Provider, model: string) {
+  if (own !== undefined) return { effort: own, source: 'agent' as const }
+  const effort = curated?.find(({ id }) => id === model)?.default_reasoning_effort
+  return effort === undefined ? undefined : { effort, source: 'model' as const }
+}
+
+/** The wire's member `effective_runtime`. */
 export function effectiveRuntime(definition: AgentDefinition, resolution: Resolution): EffectiveRuntime | null {
-  if (!resolution.provider) return null
-  const { model, reasoningEffort: effort } = definition
+  const { provider } = resolution
+  if (!provider) return null
+  const model = modelOf(definition, provider)
+  const effort = effortOf(definition, provider, model?.model ?? '')
   return {
-    provider: resolution.provider.name,
-    ...(model === undefined ? {} : { model }),
-    ...(effort === undefined ? {} : { reasoning_effort: effort as EffectiveRuntime['reasoning_effort'] }),
+    provider: provider.name,
+    ...(model && { model: model.model }),
+    ...(effort && { reasoning_effort: effort.effort as EffectiveRuntime['reasoning_effort'] }),
     sources: {
       provider: resolution.source,
-      ...(model === undefined ? {} : { model: 'agent' }),
-      ...(effort === undefined ? {} : { reasoning_effort: 'agent' }),
+      ...(model && { model: model.source }),
+      ...(effort && { reasoning_effort: effort.source }),
     },
   }
 }

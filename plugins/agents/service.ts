@@ -4,7 +4,8 @@ import {
   type Batch,
   type Fault,
   type Guard,
-  mapInTurns,
+  type Host,
+  type MaybeToken,
   messageOf,
   type PluginKernel,
 } from '../../kernel/plugin.js'
@@ -21,6 +22,7 @@ import type {
 } from '../../schemas/agents.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
+import { Trust, type TrustApi } from '../trust/api.js'
 import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
 import {
   type ActivitySource,
@@ -43,6 +45,8 @@ import { invalid, notFound } from './faults.js'
 import { planOf } from './launch-plan.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
+import { checkTrusted, nobodyTrusted } from './trusted.js'
+import { mapInTurns } from './turns.js'
 import { useOf } from './uses.js'
 import { agentToInput, WireCache } from './wire.js'
 
@@ -58,13 +62,21 @@ export class AgentsService implements AgentsApi {
   readonly deleting: Guard<[definition: AgentDefinition]>
   readonly #sources: AgentSources
   readonly #writer: DefinitionWriter
-  readonly #wire = new WireCache()
+  readonly #wire: WireCache
   readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
-  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; providers: typeof Providers }>) {
+  constructor(
+    private readonly kernel: PluginKernel<{
+      workspaces: typeof Workspaces
+      providers: typeof Providers
+      trust: MaybeToken<TrustApi>
+      host: typeof Host
+    }>,
+  ) {
     this.deleting = kernel.hooks.guard('deleting')
     this.#sources = new AgentSources(kernel)
+    this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
     this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
   }
 
@@ -100,7 +112,18 @@ export class AgentsService implements AgentsApi {
 
   async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
+    await checkTrusted(definition, workspace, this.#trust())
     return planOf(definition, this.kernel.needs.providers, this.kernel.config.get(DefaultPermissions))
+  }
+
+  async mayRunFilesOf(workspace: Workspace): Promise<boolean> {
+    return (await this.#trust()?.allows(workspace)) ?? true
+  }
+
+  /** Undefined in a kernel that has no plugin for it at all. */
+  #trust() {
+    const { trust, host } = this.kernel.needs
+    return trust.current ?? (host.plugins().some(({ provides }) => provides === Trust.id) ? nobodyTrusted : undefined)
   }
 
   /** The workspace of a query; undefined without one. */
@@ -145,7 +168,15 @@ export class AgentsService implements AgentsApi {
   }
 
   async create({ agent, scope, workspace: reference }: CreateAgentBody): Promise<Agent> {
-    return this.#create(await this.#target(scope, reference), agent)
+    const index = await this.#target(scope, reference)
+    return this.#keepingTrust(index, () => this.#create(index, agent))
+  }
+
+  /** What the operator writes into a workspace through here is no reason to trust it less. */
+  #keepingTrust<T>({ where }: FolderIndex, work: () => Promise<T>): Promise<T> {
+    const workspace = this.kernel.needs.workspaces.get(where.workspaceId ?? '')
+    const trust = this.kernel.needs.trust.current
+    return workspace && trust ? trust.keeping(workspace, work) : work()
   }
 
   async update(name: string, { agent, expected_digest, workspace }: PutAgentBody): Promise<Agent> {
@@ -156,14 +187,14 @@ export class AgentsService implements AgentsApi {
     }
     const { found, index } = await this.#writable(name, await this.workspace(workspace))
     if (!found.ok) throw invalid(found)
-    await this.#writer.replace(index.where, agent, expected_digest)
+    await this.#keepingTrust(index, () => this.#writer.replace(index.where, agent, expected_digest))
     return this.#written(index, name)
   }
 
   async remove(name: string, workspace: Workspace | undefined): Promise<DeleteAgentReply> {
     const { found, index } = await this.#writable(name, workspace)
     if (found.ok) await this.kernel.db.tx(t => this.deleting.check(t, found.definition))
-    await this.#writer.remove(index.where, name)
+    await this.#keepingTrust(index, () => this.#writer.remove(index.where, name))
     await index.read(name)
     const now = (await this.#first(name, workspace))?.found
     const { origin } = index.where
@@ -181,7 +212,8 @@ export class AgentsService implements AgentsApi {
       ...(hooks.length > 0 ? { hooks: [...hooks] } : {}),
     }
     const { prompt = definition.prompt, ...overrides } = body.overrides ?? {}
-    return this.#create(index, { ...agentToInput(definition), ...overrides, prompt, name: body.name }, kept)
+    const input = { ...agentToInput(definition), ...overrides, prompt, name: body.name }
+    return this.#keepingTrust(index, () => this.#create(index, input, kept))
   }
 
   /** Doctor: definition files that are not valid, in the home and in every workspace. */

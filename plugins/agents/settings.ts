@@ -6,6 +6,6 @@ export const DefaultPermissions: Setting<PermissionMode> = {
   path: 'permissions.mode',
   section: 'general',
   schema: PermissionMode,
-  default: 'approve-all',
+  default: 'approve-reads',
   apply: 'restart-required',
 }

@@ -1,6 +1,7 @@
 import type { Agent, AgentDiagnostic, AgentInput } from '../../schemas/agents.js'
-import { looksSecret } from '../providers/api.js'
-import type { AgentDefinition } from './api.js'
+import { looksSecret, type Provider, type ProvidersApi } from '../providers/api.js'
+import { type AgentDefinition, type PermissionMode, unheldText } from './api.js'
+import { splitCommand } from './definition/command.js'
 import type { McpServerInput } from './definition/frontmatter.js'
 import { effectiveRuntime, type Resolution } from './runtime.js'
 
@@ -8,10 +9,16 @@ import { effectiveRuntime, type Resolution } from './runtime.js'
 export class WireCache {
   readonly #made = new WeakMap<AgentDefinition, { readonly resolution: Resolution; readonly agent: Agent }>()
 
+  /** @param permissions mode of a definition that sets none */
+  constructor(
+    private readonly permissions: PermissionMode,
+    private readonly providers: Pick<ProvidersApi, 'programOf'>,
+  ) {}
+
   agent(definition: AgentDefinition, resolution: Resolution): Agent {
     const made = this.#made.get(definition)
     if (made && isSame(made.resolution, resolution)) return made.agent
-    const agent = agentToWire(definition, resolution)
+    const agent = agentToWire(definition, resolution, this.permissions, this.providers)
     this.#made.set(definition, { resolution, agent })
     return agent
   }
@@ -46,8 +53,14 @@ const withoutUndefined = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 
 /** A definition as the contract has it; values that look like secrets stay behind. */
-function agentToWire(definition: AgentDefinition, resolution: Resolution): Agent {
-  const diagnostics = diagnose(definition, resolution)
+function agentToWire(
+  definition: AgentDefinition,
+  resolution: Resolution,
+  permissions: PermissionMode,
+  providers: Pick<ProvidersApi, 'programOf'>,
+): Agent {
+  const effective = definition.permissions ?? permissions
+  const diagnostics = diagnose(definition, resolution, effective, providers)
   return {
     name: definition.name,
     prompt: definition.prompt,
@@ -61,6 +74,7 @@ function agentToWire(definition: AgentDefinition, resolution: Resolution): Agent
       ? {}
       : { reasoning_effort: definition.reasoningEffort as Agent['reasoning_effort'] }),
     ...(definition.permissions === undefined ? {} : { permissions: definition.permissions }),
+    effective_permissions: effective,
     tools: [...definition.tools],
     toolsets: [...definition.toolsets],
     deny_tools: [...definition.denyTools],
@@ -72,15 +86,32 @@ function agentToWire(definition: AgentDefinition, resolution: Resolution): Agent
   }
 }
 
-function diagnose(definition: AgentDefinition, resolution: Resolution): AgentDiagnostic[] {
+function diagnose(
+  definition: AgentDefinition,
+  resolution: Resolution,
+  permissions: PermissionMode,
+  providers: Pick<ProvidersApi, 'programOf'>,
+): AgentDiagnostic[] {
   const path = definition.path ?? ''
   const all: AgentDiagnostic[] = []
   if (!resolution.provider) all.push({ error_kind: 'provider_unresolved', message: resolution.problem, path })
-  if (definition.hooks.length > 0) {
-    const names = definition.hooks.map(hook => hook.name).join(', ')
-    all.push({ error_kind: 'hooks_not_run', message: `this daemon has no plugin that runs the hooks ${names}`, path })
+  const program = programOf(definition, resolution, providers)
+  if (program?.neverAsks && permissions !== 'approve-all') {
+    const message = unheldText(program.displayName, permissions)
+    all.push({ error_kind: 'permissions_not_held', message, path })
   }
   return all
+}
+
+/** Whose program is started for a definition, where it is one of the catalog. */
+function programOf(
+  { command }: AgentDefinition,
+  { provider }: Resolution,
+  providers: Pick<ProvidersApi, 'programOf'>,
+): Provider | undefined {
+  if (command === undefined) return provider
+  const words = splitCommand(command)
+  return 'wrong' in words ? undefined : providers.programOf(words)
 }
 
 function serverToWire({ auth, env, ...server }: McpServerInput): NonNullable<Agent['mcp_servers']>[number] {

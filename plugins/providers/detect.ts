@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
 
 /** Absolute path of an executable file: the first one in `folders`, or `command` itself when it is absolute. Starts nothing. */
 export async function findExecutable(command: string, folders: readonly string[]): Promise<string | undefined> {

@@ -39,13 +39,22 @@ export interface Places {
   readonly isolatedHome: string
 }
 
+/** What the agent of this package is told of its endpoint; the key is a slot. What the person has set otherwise stays. */
+const endpointOf = ({ baseUrl, model }: Provider, { isolatedHome }: Places): Record<string, string> => ({
+  ...(baseUrl !== undefined && { OPENAI_BASE_URL: baseUrl }),
+  ...(model !== undefined && { OPENAI_MODEL: model }),
+  SVC_AGENT_STATE: path.join(isolatedHome, 'sessions'),
+})
+
 /**
  * Environment of a provider's process: the daemon's, filtered or isolated by policy, without inherited SVC_
  * variables, with the daemon's bin directory first in PATH and variables that say how the process was started.
  */
 export function environmentOf(provider: Provider, env: Env, places: Places): Record<string, string> {
   const kept = (name: string) =>
-    !name.startsWith('SVC_') && (provider.envPolicy === 'isolated' ? ISOLATED.test(name) : !looksSecret(name))
+    !name.startsWith('SVC_') &&
+    (provider.envAllow?.includes(name) ||
+      (provider.envPolicy === 'isolated' ? ISOLATED.test(name) : !looksSecret(name)))
   const result: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) if (value !== undefined && kept(name)) result[name] = value
   if (provider.homePolicy === 'isolated') {
@@ -60,6 +69,7 @@ export function environmentOf(provider: Provider, env: Env, places: Places): Rec
   }
   return {
     ...result,
+    ...(provider.needsEndpoint && endpointOf(provider, places)),
     PATH: searchPath(env).join(path.delimiter),
     ...(env.SVC_BIN_DIR ? { SVC_BIN: path.join(env.SVC_BIN_DIR, 'svc') } : {}),
     SVC_HOME: places.root,

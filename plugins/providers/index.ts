@@ -1,11 +1,12 @@
-import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
-import { ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
+import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Processes } from '../processes/api.js'
+import { Vault } from '../vault/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
 import { ProviderErrors, Providers, ProviderUsers } from './api.js'
 import type { ProvidersService } from './service.js'
-import { DefaultProvider } from './settings.js'
+import { DefaultProvider, ProviderEntries } from './settings.js'
 
 const route = routeOf<ProvidersService>()
 const { contribute } = surfaceOf<ProvidersService>()
@@ -14,7 +15,7 @@ const area = 'Models and providers'
 const provider = { name: 'provider_id', summary: 'name of a provider' }
 const columns = [
   { header: 'Name', path: 'name' },
-  { header: 'Called', path: 'display_name' },
+  { header: 'Title', path: 'display_name' },
   { header: 'State', path: 'auth_status.state' },
   { header: 'Version', path: 'version' },
   { header: 'Command', path: 'command' },
@@ -24,29 +25,41 @@ const columns = [
 export default definePlugin({
   name: 'providers',
   version: '0.1.0',
-  requires: { daemon: Daemon, processes: Processes },
+  requires: { daemon: Daemon, processes: Processes, vault: maybe(Vault) },
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
   declares: [ProviderUsers],
-  settings: [DefaultProvider],
+  settings: [DefaultProvider, ProviderEntries],
   errors: [ProviderErrors],
   routes: [
     route({
       method: 'GET',
       path: '/api/providers',
       area,
-      summary: 'Programs that can run agents, and whether they are installed',
+      summary: 'List programs that can run agents, and whether they are installed',
+      query: ListProvidersQuery,
       replies: { 200: ListProvidersReply },
       errors: [500],
-      cli: { path: 'provider list', view: { rows: 'providers', columns } },
-      handle: async self => ok({ providers: await self.wireList() }),
+      cli: {
+        path: 'provider list',
+        environment: { search_path: 'PATH' },
+        view: {
+          rows: 'providers',
+          // The note of one that is missing says how to install it.
+          columns: [
+            ...columns.filter(({ path }) => path !== 'install_command'),
+            { header: 'Note', path: 'auth_status.message', below: true },
+          ],
+        },
+      },
+      handle: async (self, { query }) => ok({ providers: await self.wireList(query.search_path) }),
     }),
     route({
       method: 'GET',
       path: '/api/providers/{provider_id}',
       area,
-      summary: 'One provider',
+      summary: 'Show a provider',
       replies: { 200: Provider },
       errors: [404, 500],
       cli: {

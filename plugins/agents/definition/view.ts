@@ -1,5 +1,5 @@
-import { mapInTurns } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
+import { mapInTurns } from '../turns.js'
 import type { AgentFolder, Found } from './files.js'
 
 /** Somewhere definitions come from: a folder, the records of a scope, the daemon itself. */

@@ -162,7 +162,7 @@ test('links stay inside the root in which they are found', async () => {
   await rm(outside, { recursive: true })
 })
 
-test('what is shown: effective runtime with sources, no secrets, what is not run here', async () => {
+test('what is shown: effective runtime with sources, no secrets', async () => {
   const b = await bench()
   const folder = own(b.root)
   await mkdir(path.join(folder, 'reviewer'), { recursive: true })
@@ -176,10 +176,7 @@ test('what is shown: effective runtime with sources, no secrets, what is not run
   })
   assert.equal(agent.mcp_servers[0].env, { GIT_TOKEN: '[redacted]', MODE: 'fast' })
   assert.equal(agent.mcp_servers[0].auth, { type: 'oauth', client_secret_configured: true })
-  assert.equal(
-    agent.diagnostics.map((d: { error_kind: string }) => d.error_kind),
-    ['hooks_not_run'],
-  )
+  assert.equal(agent.diagnostics, undefined)
   await b.write(folder, 'lost', ['provider: nobody'])
   const lost = (await b.request('GET', '/api/agents/lost?workspace=w')).body.agent
   assert.is(lost.effective_runtime, null)
@@ -223,6 +220,10 @@ test('general: with no provider installed 422 that names an install command; wit
   assert.equal([plan.provider, plan.argv], ['claude', ['claude-agent-acp']])
   const after = (await b.request('GET', '/api/agents/general')).body.agent
   assert.equal([after.effective_runtime.provider, after.effective_runtime.sources.provider], ['claude', 'detected'])
+  // One that says that it is not logged in comes last.
+  await writeFile(path.join(bin, 'claude-agent-acp'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  await b.request('POST', '/api/providers/claude/auth/probe')
+  assert.is((await b.agents.plan('general')).provider, 'codex')
   await b.end()
   await rm(bin, { recursive: true })
 })

@@ -1,0 +1,88 @@
+import { commonForm, streamOfWhole } from './dialects.js'
+import { EndpointFailure } from './failures.js'
+
+/** Bytes of one answer; a stream that goes on beyond them is cut. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+/** Bytes of an answer that comes whole, where a stream was asked for, and of a refusal, which is a message. */
+const MAX_WHOLE = 4 * 1024 * 1024
+const MAX_REFUSAL = 64 * 1024
+const STREAM = { 'content-type': 'text/event-stream' }
+
+/** What one call has seen of its answer. */
+export interface Seen {
+  bytes: number
+}
+
+/**
+ * `fetch` for one call of the endpoint: an answer that is no stream, one without an end, and one that stops without a word
+ * become failures in words. Redirects are refused, for the key would follow them.
+ */
+export function guardedFetch(baseUrl: string, silenceMs: number, seen: Seen): typeof fetch {
+  return async (input, init) => {
+    const silence = new AbortController()
+    const say = () =>
+      silence.abort(
+        new EndpointFailure('silent', `the endpoint ${baseUrl} has said nothing for ${Math.round(silenceMs / 1000)} s`),
+      )
+    let timer = setTimeout(say, silenceMs)
+    const signal = init?.signal ? AbortSignal.any([init.signal, silence.signal]) : silence.signal
+    try {
+      const reply = await fetch(input, { ...init, signal, redirect: 'error' })
+      if (!reply.ok || reply.body === null) return await bounded(reply, MAX_REFUSAL).finally(() => clearTimeout(timer))
+      const type = reply.headers.get('content-type') ?? ''
+      if (!/^text\/event-stream\b/i.test(type)) {
+        const stream =
+          /^application\/json\b/i.test(type) && streamOfWhole(await (await bounded(reply, MAX_WHOLE)).text())
+        if (stream) {
+          seen.bytes += stream.length
+          clearTimeout(timer)
+          return new Response(new Blob([stream]).stream().pipeThrough(commonForm()), { headers: STREAM })
+        }
+        if (!reply.bodyUsed) await reply.body.cancel()
+        const what = type === '' ? 'without a content type' : `with ${type.split(';')[0]}`
+        throw new EndpointFailure(
+          'half_protocol',
+          `the endpoint ${baseUrl} answers ${what} where a stream was asked for; does its URL end with /v1?`,
+        )
+      }
+      const counted = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          clearTimeout(timer)
+          timer = setTimeout(say, silenceMs)
+          seen.bytes += chunk.byteLength
+          if (seen.bytes > MAX_ANSWER_BYTES) {
+            const text = `the endpoint ${baseUrl} sent more than ${MAX_ANSWER_BYTES / 1024 / 1024} MB in one answer; it was cut`
+            controller.error(new EndpointFailure('too_much', text))
+            return
+          }
+          controller.enqueue(chunk)
+        },
+        flush() {
+          clearTimeout(timer)
+        },
+      })
+      const body = reply.body.pipeThrough(counted).pipeThrough(commonForm())
+      const stop = () => clearTimeout(timer)
+      signal.addEventListener('abort', stop, { once: true })
+      timer.unref()
+      return new Response(body, { status: reply.status, headers: reply.headers })
+    } catch (error) {
+      clearTimeout(timer)
+      throw error
+    }
+  }
+}
+
+/** The beginning of a body, of at most so many bytes. */
+async function bounded(reply: Response, max: number): Promise<Response> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  if (reply.body) {
+    for await (const part of reply.body) {
+      parts.push(part)
+      bytes += part.byteLength
+      if (bytes > max) break
+    }
+  }
+  return new Response(Buffer.concat(parts), { status: reply.status, headers: reply.headers })
+}

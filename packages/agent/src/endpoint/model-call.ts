@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ModelMessage, streamText, type ToolSet } from 'ai'
+import type { Endpoint } from './endpoint.js'
+import { EndpointFailure, failureOf, MAX_WAIT_MS, PASSING } from './failures.js'
+import type { Seen } from './guarded-fetch.js'
+
+/** Characters of one answer that are taken; what goes on beyond them is cut off. */
+const MAX_TEXT = 400_000
+const MAX_THOUGHTS = 400_000
+const MAX_ARGUMENTS = 2_000_000
+const MAX_CALLS = 64
+const MAX_TRIES = 3
+const FIRST_PAUSE_MS = 500
+
+/** A tool that the model wants to use. */
+export interface WantedCall {
+  readonly id: string
+  readonly name: string
+  /** Parsed arguments; with `problem` whatever could be made of them. */
+  readonly input: unknown
+  /** Why it cannot be carried out: an unknown tool, arguments that are no JSON. For the model. */
+  readonly problem?: string
+}
+
+/** One answer of the model, as far as it came. */
+export interface Answer {
+  readonly text: string
+  readonly calls: readonly WantedCall[]
+  readonly finish: 'stop' | 'tools' | 'length' | 'filtered'
+  /** Tokens of the request and the answer, where the endpoint counts them. */
+  readonly tokens: number | undefined
+}
+
+/** The answer broke off, or was cancelled; what came of it is worth keeping. */
+export class BrokenAnswer extends Error {
+  override readonly name = 'BrokenAnswer'
+  constructor(
+    /** An {@link EndpointFailure}, or the reason of the signal. */
+    readonly failure: Error,
+    readonly text: string,
+  ) {
+    super(failure.message)
+  }
+}
+
+export interface CallRequest {
+  readonly endpoint: Endpoint
+  readonly model: string
+  readonly system: string
+  readonly messages: readonly ModelMessage[]
+  readonly tools: ToolSet
+  readonly maxTokens?: number
+  readonly signal: AbortSignal
+  text(delta: string): Promise<void>
+  thought(delta: string): Promise<void>
+  /** A pause before another try, in words. */
+  waits(text: string): Promise<void>
+}
+
+/**
+ * One answer of the model, streamed. Tries again where that may help and nothing was shown yet. Throws {@link EndpointFailure},
+ * {@link BrokenAnswer} when text had come before, or the reason of the signal.
+ */
+export async function callModel(request: CallRequest): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await callOnce(request)
+    } catch (error) {
+      if (!(error instanceof EndpointFailure)) throw error
+      request.signal.throwIfAborted()
+      const pause = error.waitMs ?? FIRST_PAUSE_MS * 4 ** (tries - 1)
+      if (tries >= MAX_TRIES || !PASSING.has(error.problem) || pause > MAX_WAIT_MS) throw error
+      if (error.problem === 'rate_limited') await request.waits(`${error.message} (waiting)\n`)
+      await sleep(pause, undefined, { signal: request.signal })
+    }
+  }
+}
+
+async function callOnce(request: CallRequest): Promise<Answer> {
+  const { endpoint, model, signal } = request
+  const seen: Seen = { bytes: 0 }
+  const cut = new AbortController()
+  let text = ''
+  let thoughts = 0
+  let argumentsSeen = 0
+  const calls: WantedCall[] = []
+  let answer: Answer | undefined
+  try {
+    const { fullStream } = streamText({
+      model: endpoint.model(model, seen),
+      system: request.system,
+      messages: [...request.messages],
+      tools: request.tools,
+      maxRetries: 0,
+      abortSignal: AbortSignal.any([signal, cut.signal]),
+      onError: () => {},
+      ...(request.maxTokens !== undefined && { maxOutputTokens: request.maxTokens }),
+    })
+    for await (const part of fullStream) {
+      signal.throwIfAborted()
+      switch (part.type) {
+        case 'text-delta':
+          text += part.text
+          if (text.length > MAX_TEXT) throw tooMuch(`more than ${MAX_TEXT} characters of text`)
+          await request.text(part.text)
+          break
+        case 'reasoning-delta':
+          thoughts += part.text.length
+          if (thoughts > MAX_THOUGHTS) throw tooMuch(`more than ${MAX_THOUGHTS} characters of thoughts`)
+          await request.thought(part.text)
+          break
+        case 'tool-input-delta':
+          argumentsSeen += part.delta.length
+          if (argumentsSeen > MAX_ARGUMENTS) throw tooMuch(`more than ${MAX_ARGUMENTS} characters of arguments`)
+          break
+        case 'tool-call':
+          if (calls.length >= MAX_CALLS) throw tooMuch(`more than ${MAX_CALLS} tool calls`)
+          calls.push(wantedOf(part, request.tools))
+          break
+        case 'error':
+          throw part.error
+        case 'abort':
+          throw signal.aborted ? signal.reason : new Error('the call was given up')
+        case 'finish-step':
+          answer = {
+            text,
+            calls,
+            ...endOf(part.rawFinishReason, part.finishReason, calls),
+            tokens: tokensOf(part.usage),
+          }
+          // An answer that nobody ended is one that was cut on its way.
+          if (part.rawFinishReason === undefined) throw dropped(endpoint.failureContext(model).baseUrl, seen)
+          break
+      }
+    }
+    signal.throwIfAborted()
+    if (!answer) throw dropped(endpoint.failureContext(model).baseUrl, seen)
+    return answer
+  } catch (error) {
+    const context = endpoint.failureContext(model)
+    const failure = signal.aborted
+      ? (signal.reason as Error)
+      : isTerminated(error)
+        ? dropped(context.baseUrl, seen)
+        : failureOf(error, context)
+    throw text === '' && thoughts === 0 ? failure : new BrokenAnswer(failure, text)
+  } finally {
+    // Ends the stream of an answer that is read no further.
+    cut.abort()
+  }
+}
+
+type ToolCallPart = {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+  readonly invalid?: boolean | undefined
+}
+
+function wantedOf({ toolCallId, toolName, input, invalid }: ToolCallPart, tools: ToolSet): WantedCall {
+  const call = { id: toolCallId.slice(0, 200), name: toolName.slice(0, 128), input }
+  if (!Object.hasOwn(tools, toolName)) {
+    const known = Object.keys(tools).slice(0, 50).join(', ')
+    return { ...call, problem: `there is no tool ${JSON.stringify(call.name)}; there are: ${known}` }
+  }
+  if (invalid || typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return { ...call, problem: 'the arguments are no JSON object; send them again as one' }
+  }
+  return call
+}
+
+function endOf(raw: string | undefined, finish: string, calls: readonly WantedCall[]): Pick<Answer, 'finish'> {
+  if (calls.length > 0) return { finish: 'tools' }
+  if (finish === 'length' || raw === 'length') return { finish: 'length' }
+  return { finish: finish === 'content-filter' ? 'filtered' : 'stop' }
+}
+
+function tokensOf({
+  inputTokens = 0,
+  outputTokens = 0,
+}: {
+  inputTokens?: number | undefined
+  outputTokens?: number | undefined
+}) {
+  const sum = inputTokens + outputTokens
+  return Number.isFinite(sum) && sum > 0 ? sum : undefined
+}
+
+const tooMuch = (what: string) => new EndpointFailure('too_much', `the model sent ${what} in one answer; it was cut`)
+
+const dropped = (baseUrl: string, { bytes }: Seen) =>
+  new EndpointFailure(
+    'dropped',
+    bytes === 0
+      ? `the endpoint ${baseUrl} closed the connection without an answer`
+      : `the stream from ${baseUrl} was dropped before the answer was complete; send the prompt again`,
+  )
+
+/** How Node's fetch and the SDK say that an answer ended in its middle. */
+function isTerminated(error: unknown): boolean {
+  for (let at: unknown = error, deep = 0; at instanceof Error && deep < 5; at = at.cause, deep++) {
+    if (
+      /^terminated$|without a finish reason/.test(at.message) ||
+      (at as NodeJS.ErrnoException).code === 'UND_ERR_SOCKET'
+    )
+      return true
+  }
+  return false
+}

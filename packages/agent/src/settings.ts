@@ -1,0 +1,69 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+
+/** The endpoint that answers, and where conversations are kept. */
+export interface Settings {
+  /** Undefined: nobody has said which; a prompt says so in words. */
+  readonly baseUrl: string | undefined
+  readonly apiKey: string | undefined
+  /** Undefined: the first that the endpoint lists. */
+  readonly model: string | undefined
+  /** Tokens of the model's window. Undefined: what the endpoint says, else {@link DEFAULT_WINDOW}. */
+  readonly window: number | undefined
+  /** Folder of the transcripts. */
+  readonly stateFolder: string
+  /** Milliseconds without a byte of an answer after which the endpoint counts as silent. */
+  readonly silenceMs: number
+  /** Name under which the endpoint is configured, for the words of errors. */
+  readonly endpointName: string
+}
+
+/** Tokens; what small local models have at least. */
+export const DEFAULT_WINDOW = 32_768
+const MIN_WINDOW = 1024
+const MAX_WINDOW = 16_777_216
+const SILENCE_MS = 300_000
+
+/** Variables that hold what no command of the model may see. */
+export const SECRET_VARIABLES: readonly string[] = ['OPENAI_API_KEY']
+
+/** Reads the settings from the environment. Throws with words for a person when one of them cannot be used. */
+export function settingsOf(env: NodeJS.ProcessEnv): Settings {
+  const text = (name: string) => env[name]?.trim() || undefined
+  return {
+    baseUrl: checkedUrl(text('OPENAI_BASE_URL')),
+    apiKey: text('OPENAI_API_KEY'),
+    model: text('SVC_MODEL') ?? text('OPENAI_MODEL'),
+    window: whole('OPENAI_CONTEXT_WINDOW', text('OPENAI_CONTEXT_WINDOW'), MIN_WINDOW, MAX_WINDOW),
+    stateFolder: stateFolder(env),
+    silenceMs: whole('SVC_AGENT_SILENCE_MS', text('SVC_AGENT_SILENCE_MS'), 100, 3_600_000) ?? SILENCE_MS,
+    endpointName: text('SVC_PROVIDER') ?? 'svc',
+  }
+}
+
+function checkedUrl(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new Error('OPENAI_BASE_URL is no http or https URL; it looks like http://127.0.0.1:11434/v1')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Error('OPENAI_BASE_URL has a password in it; give it as OPENAI_API_KEY')
+  }
+  return value.replace(/\/+$/, '')
+}
+
+function whole(name: string, value: string | undefined, min: number, max: number): number | undefined {
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (Number.isInteger(number) && number >= min && number <= max) return number
+  throw new Error(`${name} is no whole number from ${min} to ${max}`)
+}
+
+/** The folder that the caller names, else XDG's place for state. */
+function stateFolder(env: NodeJS.ProcessEnv): string {
+  const named = env.SVC_AGENT_STATE
+  if (named && isAbsolute(named)) return named
+  const base = env.XDG_STATE_HOME
+  return join(base && isAbsolute(base) ? base : join(homedir(), '.local', 'state'), 'svc-agent')
+}

@@ -1,0 +1,131 @@
+import type { McpServer } from '@agentclientprotocol/sdk/unstable'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { headAndTail, reasonOf, shortened } from '../text.js'
+import { Refused } from '../workspace/places.js'
+import type { Tool } from './tool.js'
+
+const CONNECT_MS = 20_000
+const CALL_MS = 120_000
+const MAX_SERVERS = 16
+const MAX_TOOLS_EACH = 64
+const MAX_TOOLS = 128
+const MAX_PAGES = 10
+const MAX_SCHEMA = 20_000
+const MAX_DESCRIPTION = 1000
+
+/** The MCP servers of one session: connected while the session opens, and waited for by its first turn. */
+export class McpServers {
+  readonly #clients: Client[] = []
+  readonly #opened: Promise<{ readonly tools: readonly Tool[]; readonly missing: readonly string[] }>
+  #isClosed = false
+
+  constructor(
+    servers: readonly McpServer[],
+    private readonly cwd: string,
+  ) {
+    this.#opened = this.#open(servers)
+  }
+
+  /** Tools of the servers that answer, and words for those that do not. Never rejects. */
+  opened() {
+    return this.#opened
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#clients.map(client => client.close()))
+  }
+
+  async #open(servers: readonly McpServer[]) {
+    const results = await Promise.all(
+      servers.slice(0, MAX_SERVERS).map(async server => {
+        try {
+          return { tools: await this.#connect(server), missing: [] }
+        } catch (error) {
+          return { tools: [], missing: [`the MCP server ${shortened(server.name, 64)} (${reasonOf(error)})`] }
+        }
+      }),
+    )
+    const many =
+      servers.length > MAX_SERVERS ? [`${servers.length - MAX_SERVERS} MCP servers beyond ${MAX_SERVERS}`] : []
+    const tools = new Map(results.flatMap(result => result.tools.map(tool => [tool.name, tool] as const)))
+    return {
+      tools: [...tools.values()].slice(0, MAX_TOOLS),
+      missing: [...results.flatMap(({ missing }) => missing), ...many],
+    }
+  }
+
+  async #connect(server: McpServer): Promise<Tool[]> {
+    // Loaded when there is a server: most sessions have none.
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const client = new Client({ name: 'svc-agent', version: '1.0.0' })
+    const limit = { timeout: CONNECT_MS }
+    try {
+      await client.connect(await this.#transport(server), limit)
+      this.#clients.push(client)
+      if (this.#isClosed) throw new Error('the session was closed')
+      const tools: Tool[] = []
+      let cursor: string | undefined
+      for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS_EACH; page++) {
+        const list = await client.listTools(cursor === undefined ? {} : { cursor }, limit)
+        for (const tool of list.tools) {
+          if (JSON.stringify(tool.inputSchema).length <= MAX_SCHEMA) tools.push(toolOf(server.name, client, tool))
+        }
+        cursor = list.nextCursor
+        if (cursor === undefined) break
+      }
+      return tools.slice(0, MAX_TOOLS_EACH)
+    } catch (error) {
+      await client.close().catch(() => {})
+      throw error
+    }
+  }
+
+  async #transport(server: McpServer) {
+    if ('type' in server) {
+      if (server.type === 'acp') throw new Error('it is of type acp; stdio, http and sse are spoken')
+      const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]))
+      const options = { requestInit: { headers } }
+      if (server.type === 'sse') {
+        const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js')
+        return new SSEClientTransport(new URL(server.url), options)
+      }
+      const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+      return new StreamableHTTPClientTransport(new URL(server.url), options)
+    }
+    const { getDefaultEnvironment, StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
+    return new StdioClientTransport({
+      command: server.command,
+      args: [...server.args],
+      // Not the whole of this process: the key of the endpoint is in it.
+      env: { ...getDefaultEnvironment(), ...Object.fromEntries(server.env.map(({ name, value }) => [name, value])) },
+      cwd: this.cwd,
+      stderr: 'ignore',
+    })
+  }
+}
+
+type ListedTool = Awaited<ReturnType<Client['listTools']>>['tools'][number]
+
+function toolOf(server: string, client: Client, { name, description = '', inputSchema }: ListedTool): Tool {
+  const own = (text: string) => text.replace(/[^\w-]/g, '_')
+  return {
+    name: `mcp__${own(server).slice(0, 20)}__${own(name)}`.slice(0, 64),
+    description: shortened(description, MAX_DESCRIPTION) || name,
+    kind: 'other',
+    parameters: inputSchema,
+    title: () => `${shortened(server, 64)}: ${shortened(name, 64)}`,
+    async run(input, { allowed, signal, maxOutput }) {
+      // What a server says of itself, that it only reads for one, is no promise: it is asked for each.
+      await allowed(`mcp ${server} ${name}`)
+      const options = { signal, timeout: CALL_MS }
+      const result = await client.callTool({ name, arguments: { ...input } }, undefined, options).catch(error => {
+        signal.throwIfAborted()
+        throw new Refused(`${server} failed: ${reasonOf(error)}`)
+      })
+      const parts = Array.isArray(result.content) ? (result.content as readonly { type: string; text?: unknown }[]) : []
+      const said = parts.map(part => (part.type === 'text' ? String(part.text) : `[${part.type}]`)).join('\n')
+      return { text: headAndTail(said, maxOutput) || '[nothing]', failed: result.isError === true }
+    },
+  }
+}

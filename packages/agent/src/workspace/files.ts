@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import { lstat } from 'node:fs/promises'
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  methods,
+  type ReadTextFileRequest,
+} from '@agentclientprotocol/sdk/unstable'
+import { reasonOf } from '../text.js'
+import { Refused, resolveInside, shownPath } from './places.js'
+import { readPlain, writePlain } from './plain-file.js'
+
+/** Bytes of a file that is read or written. */
+export const MAX_FILE = 4 * 1024 * 1024
+
+/** What the model has read, as it was then: only that may be edited. By canonical path; a process forgets it. */
+export type ReadFiles = Map<string, string>
+
+/** The files of a session, through the client where it has the method, else directly. Never outside of the roots. */
+export class Files {
+  constructor(
+    private readonly client: AgentContext,
+    private readonly capabilities: ClientCapabilities,
+    private readonly sessionId: string,
+    readonly roots: readonly string[],
+    private readonly read: ReadFiles,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  get clientReads(): boolean {
+    return this.capabilities.fs?.readTextFile === true
+  }
+
+  /** Canonical path inside of the workspace. Throws {@link Refused}. */
+  place(wanted: unknown): Promise<string> {
+    return resolveInside(this.roots, wanted)
+  }
+
+  shown(canonical: string): string {
+    return shownPath(this.roots, canonical)
+  }
+
+  /** The whole text of a file, noted as read. Throws {@link Refused} for what is no text file, or too large. */
+  async text(canonical: string): Promise<string> {
+    const text = await this.#get(canonical)
+    this.read.set(canonical, digest(text))
+    return text
+  }
+
+  /** The text of a file that the model has read and that is still the same. Throws {@link Refused}. */
+  async unchanged(canonical: string): Promise<string> {
+    const shown = this.shown(canonical)
+    const known = this.read.get(canonical)
+    if (known === undefined) throw new Refused(`${shown} was not read yet; read it first, then edit it`)
+    const text = await this.#get(canonical)
+    if (digest(text) !== known) throw new Refused(`${shown} has changed since it was read; read it again, then edit it`)
+    return text
+  }
+
+  /** Is something at this place. */
+  async exists(canonical: string): Promise<boolean> {
+    return (await lstat(canonical).catch(() => undefined)) !== undefined
+  }
+
+  /** Replaces a file whole, and notes it as read. Throws {@link Refused}. */
+  async write(canonical: string, text: string): Promise<void> {
+    this.signal.throwIfAborted()
+    if (Buffer.byteLength(text) > MAX_FILE) throw new Refused(`a file has at most ${MAX_FILE} bytes`)
+    if (this.capabilities.fs?.writeTextFile === true) {
+      const params = { sessionId: this.sessionId, path: canonical, content: text }
+      await this.#asked(() => this.client.request(methods.client.fs.writeTextFile, params, this.#cancellable()))
+    } else {
+      // The folders may have become links since the path was judged.
+      if ((await this.place(canonical)) !== canonical) throw new Refused(`${this.shown(canonical)} has moved`)
+      await writePlain(canonical, text)
+    }
+    this.read.set(canonical, digest(text))
+  }
+
+  /** May files be read: the client's word on one of them, where it has the method. Throws {@link Refused}. */
+  async mayRead(canonical: string): Promise<void> {
+    if (!this.clientReads) return
+    const params = { sessionId: this.sessionId, path: canonical, line: 1, limit: 1 }
+    await this.#asked(() => this.client.request(methods.client.fs.readTextFile, params, this.#cancellable()))
+  }
+
+  async #get(canonical: string): Promise<string> {
+    this.signal.throwIfAborted()
+    const shown = this.shown(canonical)
+    const stats = await lstat(canonical).catch(() => undefined)
+    if (!stats) throw new Refused(`${shown} does not exist`)
+    if (!stats.isFile()) throw new Refused(`${shown} is ${stats.isDirectory() ? 'a folder' : 'no regular file'}`)
+    if (stats.size > MAX_FILE)
+      throw new Refused(`${shown} has ${stats.size} bytes; ${MAX_FILE} can be read. Search it instead`)
+    let text: string
+    if (this.clientReads) {
+      const params: ReadTextFileRequest = { sessionId: this.sessionId, path: canonical }
+      const { content } = await this.#asked(() =>
+        this.client.request(methods.client.fs.readTextFile, params, this.#cancellable()),
+      )
+      text = content
+    } else {
+      text = (await readPlain(canonical, MAX_FILE)).toString()
+    }
+    if (text.includes('\0') || text.includes('\uFFFD')) throw new Refused(`${shown} is no UTF-8 text`)
+    return text
+  }
+
+  async #asked<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      this.signal.throwIfAborted()
+      throw new Refused(`the client refuses: ${reasonOf(error)}`)
+    }
+  }
+
+  #cancellable() {
+    return { cancellationSignal: this.signal, stopWaitingOnCancel: true }
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest('base64')

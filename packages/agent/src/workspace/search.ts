@@ -1,0 +1,127 @@
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createContext, Script } from 'node:vm'
+import { Refused } from './places.js'
+import { readPlain } from './plain-file.js'
+
+/** Folders that hold nothing that anybody wrote here. */
+const PASSED_OVER = new Set(['.git', '.hg', '.svn', 'node_modules', '__pycache__', '.venv'])
+const MAX_ENTRIES = 20_000
+const MAX_DEPTH = 40
+const MAX_SEARCHED_BYTES = 1024 * 1024
+const MAX_LINE = 2000
+const MAX_PATTERN = 500
+/** Milliseconds for a pattern over one file and over all: some patterns never come to an end. */
+const FILE_MS = 500
+const ALL_MS = 15_000
+
+export interface Found {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+/** Regular files below a folder, in order of their names; symlinks are not followed. */
+export async function filesBelow(
+  folder: string,
+  signal: AbortSignal,
+): Promise<{ readonly files: readonly string[]; readonly isCut: boolean }> {
+  const files: string[] = []
+  let entries = 0
+  const walk = async (at: string, depth: number): Promise<void> => {
+    const here = []
+    for await (const entry of await opendir(at).catch(() => [])) {
+      signal.throwIfAborted()
+      if (++entries > MAX_ENTRIES) break
+      here.push(entry)
+    }
+    here.sort((a, b) => (a.name < b.name ? -1 : 1))
+    for (const entry of here) {
+      if (entry.isFile()) files.push(join(at, entry.name))
+      else if (entry.isDirectory() && !PASSED_OVER.has(entry.name) && depth < MAX_DEPTH && entries <= MAX_ENTRIES) {
+        await walk(join(at, entry.name), depth + 1)
+      }
+    }
+  }
+  await walk(folder, 0)
+  return { files, isCut: entries > MAX_ENTRIES }
+}
+
+/** A regular expression for whole relative paths out of a glob: `*`, `?`, `**` and `{a,b}`. Throws {@link Refused}. */
+export function globSource(glob: string): string {
+  if (glob.length === 0 || glob.length > MAX_PATTERN) throw new Refused(`a glob has 1 to ${MAX_PATTERN} characters`)
+  // A name alone is looked for everywhere.
+  const whole = glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`
+  let open = 0
+  const source = whole.replace(/\*\*\/|\*+|\?|[{},]|[\\^$+.()|[\]]/g, token => {
+    if (token === '**/') return '(?:[^/]+/)*'
+    if (token === '?') return '[^/]'
+    if (token[0] === '*') return token.length > 1 ? '.*' : '[^/]*'
+    if (token === '{') return open++ >= 0 ? '(?:' : ''
+    if (token === '}') return open-- > 0 ? ')' : '\\}'
+    if (token === ',') return open > 0 ? '|' : ','
+    return `\\${token}`
+  })
+  if (open !== 0) throw new Refused('the braces of the glob do not match')
+  return `^${source}$`
+}
+
+/** Judges texts by a regular expression that gets only so long. */
+export class Matcher {
+  readonly #script = new Script(
+    'const found = []; for (let i = 0; i < lines.length; i++) if (pattern.test(lines[i])) found.push(i); found',
+  )
+  readonly #source: string
+  readonly #flags: string
+  #left = ALL_MS
+
+  /** Throws {@link Refused} for what is no regular expression. */
+  constructor(source: string, isCaseBlind = false) {
+    if (source.length === 0 || source.length > MAX_PATTERN) {
+      throw new Refused(`a pattern has 1 to ${MAX_PATTERN} characters`)
+    }
+    this.#source = source
+    this.#flags = isCaseBlind ? 'iu' : 'u'
+    try {
+      new RegExp(source, this.#flags)
+    } catch {
+      this.#flags = isCaseBlind ? 'i' : ''
+      try {
+        new RegExp(source, this.#flags)
+      } catch (error) {
+        throw new Refused(`the pattern is no regular expression: ${(error as Error).message}`)
+      }
+    }
+  }
+
+  /** Indexes of the lines that match. Throws {@link Refused} when it takes too long. */
+  async indexes(lines: readonly string[]): Promise<readonly number[]> {
+    await turn()
+    const begun = performance.now()
+    const context = createContext({ lines, pattern: new RegExp(this.#source, this.#flags) })
+    try {
+      if (this.#left <= 0) throw tooSlow()
+      // The array comes from another realm: it is copied into one of this.
+      return Array.from(this.#script.runInContext(context, { timeout: FILE_MS }) as number[], Number)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw tooSlow()
+      throw error
+    } finally {
+      this.#left -= performance.now() - begun
+    }
+  }
+}
+
+/** Lines of a text file that match; none for one that is too large or no text. */
+export async function linesMatching(file: string, matcher: Matcher): Promise<readonly Omit<Found, 'path'>[]> {
+  const bytes = await readPlain(file, MAX_SEARCHED_BYTES).catch(() => undefined)
+  if (!bytes || bytes.subarray(0, 8192).includes(0)) return []
+  const lines = bytes
+    .toString()
+    .split('\n')
+    .map(line => line.slice(0, MAX_LINE))
+  return (await matcher.indexes(lines)).map(at => ({ line: at + 1, text: lines[at] ?? '' }))
+}
+
+const tooSlow = () => new Refused('the pattern takes too long; use a simpler one, or a smaller folder')

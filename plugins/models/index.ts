@@ -1,0 +1,173 @@
+import { definePlugin, maybe, ok, Requests, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import {
+  CurateModelBody,
+  CurateModelReply,
+  ListModelSourcesReply,
+  ListModelsQuery,
+  ListModelsReply,
+  ListOpenAiModelsQuery,
+  ListOpenAiModelsReply,
+  ListProviderModelsQuery,
+  OpenAiErrorBody,
+  RefreshModelsBody,
+  RefreshModelsReply,
+} from '../../schemas/providers.js'
+import { Extensions } from '../extensions/api.js'
+import { Processes } from '../processes/api.js'
+import { Providers } from '../providers/api.js'
+import { NativeTools } from '../tools/api.js'
+import { ModelErrors, Models } from './api.js'
+import { nativeTools } from './native-tools.js'
+import type { ModelsService } from './service.js'
+import { modelTables } from './table.js'
+
+const route = routeOf<ModelsService>()
+const area = 'Models and providers'
+const READ = [400, 403, 404, 500, 503]
+const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
+const columns = [
+  { header: 'Provider', path: 'provider_id' },
+  { header: 'Model', path: 'model_id' },
+  { header: 'Name', path: 'display_name' },
+  { header: 'State', path: 'availability_state' },
+  { header: 'Context', path: 'context_window' },
+  { header: 'Effort', path: 'default_reasoning_effort' },
+  { header: 'Featured', path: 'featured' },
+  { header: 'Hidden', path: 'hidden' },
+] as const
+
+export default definePlugin({
+  name: 'models',
+  version: '0.1.0',
+  requires: { providers: Providers, processes: Processes, request: Requests, extensions: maybe(Extensions) },
+  provides: Models,
+  service: () => import('./service.js').then(module => module.ModelsService),
+}).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
+  errors: [ModelErrors],
+  tables: [{ id: '001-models', sql: modelTables }],
+  commands: [
+    {
+      path: 'provider models refresh',
+      summary: 'Ask agents, endpoints and extensions which models they offer',
+      args: [provider],
+      options: [
+        { name: 'source', type: 'text', summary: 'only this source of svc provider models status' },
+        { name: 'force', type: 'boolean', summary: 'also what was asked within the last minute' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runRefresh })),
+    },
+    {
+      path: 'provider models status',
+      summary: 'Show where models are learnt from, and how fresh that is',
+      args: [provider],
+      load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/models',
+      area,
+      summary: 'List the models of providers',
+      query: ListModelsQuery,
+      replies: { 200: ListModelsReply },
+      errors: READ,
+      cli: {
+        path: 'provider models list',
+        args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
+        view: {
+          rows: 'models',
+          columns,
+          empty: 'no models are known; ask for them: svc provider models refresh',
+        },
+      },
+      handle: async (self, { query }) => ok({ models: await self.show(query) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/models/refresh',
+      area,
+      summary: 'Read all sources of models anew',
+      body: RefreshModelsBody,
+      bodyOptional: true,
+      replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
+      errors: [400, 403, 500],
+      handle: (self, { body }) => self.refresh(undefined, body ?? {}),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/providers/{provider_id}/models',
+      area,
+      summary: 'List the models of one provider',
+      query: ListProviderModelsQuery,
+      replies: { 200: ListModelsReply },
+      errors: READ,
+      handle: async (self, { params, query }) => ok({ models: await self.show({ ...query, ...params }) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/providers/{provider_id}/models/curate',
+      area,
+      summary: 'Feature, hide or deprecate a model, or set its default effort',
+      body: CurateModelBody,
+      privileged: true,
+      replies: { 200: CurateModelReply },
+      errors: [400, 404, 422, 500, 503],
+      cli: {
+        path: 'provider models set',
+        args: [
+          { name: 'provider_id', summary: 'name of a provider' },
+          { name: 'model_id', in: 'body', summary: 'a model of svc provider models list' },
+        ],
+        view: { item: 'model', fields: columns },
+      },
+      handle: async (self, { params, body, actor }) => ok(await self.curate(params.provider_id, body, actor)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/providers/{provider_id}/models/refresh',
+      area,
+      summary: 'Read the sources of models of one provider anew',
+      body: RefreshModelsBody,
+      bodyOptional: true,
+      replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
+      errors: [400, 403, 404, 500],
+      handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/providers/{provider_id}/models/status',
+      area,
+      summary: 'Show how fresh the models of one provider are',
+      replies: { 200: ListModelSourcesReply },
+      errors: READ,
+      handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/sources/status',
+      area,
+      summary: 'Show how fresh all sources of models are',
+      replies: { 200: ListModelSourcesReply },
+      errors: READ,
+      handle: async self => ok({ sources: self.status() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/openai/v1/models',
+      area,
+      summary: 'List models in the common chat-API shape',
+      query: ListOpenAiModelsQuery,
+      replies: { 200: ListOpenAiModelsReply },
+      errors: [400, 401, 403, 500, 503],
+      faults: {
+        reply: OpenAiErrorBody,
+        body: ({ message, code, status }) => ({
+          error: { message, code, param: null, type: status < 500 ? 'invalid_request_error' : 'server_error' },
+        }),
+      },
+      handle: async (self, { query }) => ok({ object: 'list', data: await self.openAi(query.provider_id) }),
+    }),
+  ],
+})

@@ -1,0 +1,215 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type AgentWorld, openAgent } from '../../fixtures/agent-world.js'
+
+let world: AgentWorld
+let answer: 'allow_once' | 'allow_always' | 'reject_once' | 'cancelled'
+
+test.before(async () => {
+  world = await openAgent(
+    {
+      'src/sum.js': 'export const sum = (a, b) => a - b\n',
+      'src/twice.js': 'x\nx\n',
+      'src/dos.txt': 'one\r\ntwo\r\n',
+      'notes.md': 'a needle here\n',
+      'node_modules/pkg/index.js': 'needle\n',
+    },
+    { answer: () => answer },
+  )
+  writeFileSync(path.join(path.dirname(world.root), 'outside.txt'), 'secret outside\n')
+  symlinkSync(path.join(path.dirname(world.root), 'outside.txt'), path.join(world.root, 'link.txt'))
+  writeFileSync(path.join(world.root, 'picture.bin'), Buffer.from([1, 0, 2, 255]))
+  mkdirSync(path.join(world.root, '.git'))
+})
+test.before.each(() => {
+  world.clear()
+  answer = 'allow_once'
+})
+test.after(() => world.close())
+
+/** Has the model make calls one after another; returns the results that it was given. */
+async function calls(...wanted: readonly (readonly [string, unknown])[]): Promise<readonly string[]> {
+  world.model.script([...wanted.map(([name, input]) => ({ calls: [{ name, input }] })), { text: 'done' }])
+  await world.prompt('go')
+  return world.model.results().slice(-wanted.length)
+}
+const call = async (name: string, input: unknown) => (await calls([name, input]))[0] ?? ''
+
+test('a file that was read is edited after a question that shows the change', async () => {
+  const edit = { path: 'src/sum.js', old_text: 'a - b', new_text: 'a + b' }
+  const [, said] = await calls(['read', { path: 'src/sum.js' }], ['edit', edit])
+  assert.is(said, 'replaced it in src/sum.js')
+  assert.is(world.file('src/sum.js'), 'export const sum = (a, b) => a + b\n')
+  const [question] = world.questions
+  assert.is(question.toolCall.kind, 'edit')
+  const place = path.join(world.root, 'src/sum.js')
+  assert.equal(question.toolCall.locations, [{ path: place }])
+  const diff = {
+    type: 'diff',
+    path: place,
+    oldText: 'export const sum = (a, b) => a - b\n',
+    newText: 'export const sum = (a, b) => a + b\n',
+  }
+  assert.equal(question.toolCall.content, [diff])
+  assert.equal(world.call().content, [diff])
+  assert.is(world.call().status, 'completed')
+})
+
+test('an edit that the person rejects changes nothing, and the model is told so', async () => {
+  answer = 'reject_once'
+  await call('read', { path: 'notes.md' })
+  const [rejected] = await calls(['edit', { path: 'notes.md', old_text: 'needle', new_text: 'pin' }])
+  assert.match(rejected ?? '', /^not done: the person refuses it/)
+  assert.is(world.file('notes.md'), 'a needle here\n')
+  assert.is(world.call().status, 'failed')
+})
+
+test('what was not read, has changed since, or is outside of the workspace is not edited', async () => {
+  writeFileSync(path.join(world.root, 'unread.txt'), 'text\n')
+  const unread = { path: 'unread.txt', old_text: 'text', new_text: 'x' }
+  assert.match(await call('edit', unread), 'was not read yet; read it first')
+  await call('read', { path: 'unread.txt' })
+  writeFileSync(path.join(world.root, 'unread.txt'), 'text by somebody else\n')
+  assert.match(await call('edit', unread), 'has changed since it was read')
+  assert.match(await call('write', { path: 'unread.txt', content: 'x' }), 'has changed since it was read')
+  for (const place of ['../outside.txt', 'link.txt', '/etc/passwd', '/etc/new-file']) {
+    assert.match(await call('edit', { path: place, old_text: 'a', new_text: 'b' }), 'is outside of the workspace')
+    assert.match(await call('write', { path: place, content: 'b' }), 'is outside of the workspace')
+    assert.match(await call('read', { path: place }), 'is outside of the workspace')
+  }
+  assert.match(
+    await call('write', { path: '.git/hooks/pre-commit', content: 'b' }),
+    'files of git itself are not written',
+  )
+  assert.is(world.questions.length, 0)
+})
+
+test('old_text has to be there exactly once', async () => {
+  await call('read', { path: 'src/twice.js' })
+  const edit = (more: object) => call('edit', { path: 'src/twice.js', old_text: 'x', new_text: 'y', ...more })
+  assert.match(await edit({ old_text: 'z' }), 'old_text is not in src/twice.js as it is written')
+  assert.match(await edit({}), 'old_text is in src/twice.js 2 times')
+  assert.match(await edit({ old_text: '' }), 'old_text is empty')
+  assert.match(await edit({ new_text: 'x' }), 'nothing would change')
+  assert.match(await edit({ old_text: 7 }), 'old_text has to be a text')
+  assert.is(await edit({ replace_all: true }), 'replaced it 2 times in src/twice.js')
+  assert.is(world.file('src/twice.js'), 'y\ny\n')
+})
+
+test('a passage that the model writes with other line ends is found, and the ends of the file stay', async () => {
+  await call('read', { path: 'src/dos.txt' })
+  await call('edit', { path: 'src/dos.txt', old_text: 'one\ntwo', new_text: 'three\nfour' })
+  assert.is(readFileSync(path.join(world.root, 'src/dos.txt'), 'utf8'), 'three\r\nfour\r\n')
+})
+
+test('a new file is written with its folders; one that is there only after it was read', async () => {
+  assert.is(
+    await call('write', { path: 'new/deep/file.txt', content: 'fresh\n' }),
+    'wrote 6 bytes to new/deep/file.txt',
+  )
+  assert.is(world.file('new/deep/file.txt'), 'fresh\n')
+  assert.is(world.questions[0].toolCall.content[0].oldText ?? null, null)
+  assert.match(await call('write', { path: 'new/deep/file.txt', content: 'fresh\n' }), 'has exactly this text already')
+  writeFileSync(path.join(world.root, 'there.txt'), 'mine\n')
+  assert.match(await call('write', { path: 'there.txt', content: 'x' }), 'was not read yet')
+})
+
+test('files that are no text, no file, or not there are not read', async () => {
+  assert.match(await call('read', { path: 'picture.bin' }), 'is no UTF-8 text')
+  assert.match(await call('read', { path: 'src' }), 'is a folder')
+  assert.match(await call('read', { path: 'nowhere.txt' }), 'does not exist')
+  assert.match(await call('read', { path: '' }), 'path has to be a text')
+  assert.match(await call('read', {}), 'path has to be a text')
+})
+
+test('a long file is read in parts, and one of 10 MB is refused in words', async () => {
+  writeFileSync(path.join(world.root, 'long.txt'), Array.from({ length: 5000 }, (_, at) => `line ${at + 1}\n`).join(''))
+  const first = await call('read', { path: 'long.txt' })
+  assert.match(first, /\[lines 1 to 2000 of 5000; go on with offset 2001\]$/)
+  assert.match(
+    await call('read', { path: 'long.txt', offset: 4999, limit: 5 }),
+    /^line 4999\nline 5000\n\[lines 4999 to 5000/,
+  )
+  assert.match(await call('read', { path: 'long.txt', offset: 9000 }), 'has only 5000 lines')
+  assert.match(await call('read', { path: 'long.txt', offset: 'x' }), 'offset has to be a whole number')
+  writeFileSync(path.join(world.root, 'huge.txt'), 'x'.repeat(10_000_000))
+  assert.match(await call('read', { path: 'huge.txt' }), 'has 10000000 bytes; 4194304 can be read')
+})
+
+test('files are searched by what they say and by their path', async () => {
+  assert.is(await call('grep', { pattern: 'NEEDLE', ignore_case: true }), 'notes.md:1: a needle here')
+  assert.is(await call('grep', { pattern: 'needle', glob: '*.js' }), 'nothing matches')
+  assert.is(await call('grep', { pattern: 'needle', path: 'notes.md' }), 'notes.md:1: a needle here')
+  assert.is(await call('glob', { pattern: 'src/*.js' }), 'src/sum.js\nsrc/twice.js')
+  assert.is(await call('glob', { pattern: '*.{md,js}' }), 'notes.md\nsrc/sum.js\nsrc/twice.js')
+  assert.is(await call('glob', { pattern: 'x.y' }), 'no file matches')
+  assert.match(await call('grep', { pattern: '(' }), 'the pattern is no regular expression')
+  assert.match(await call('grep', { pattern: 'a', path: '..' }), 'is outside of the workspace')
+  assert.match(await call('glob', { pattern: '{a' }), 'the braces of the glob do not match')
+})
+
+test('a pattern that never comes to an end is given up', async () => {
+  writeFileSync(path.join(world.root, 'as.txt'), `${'a'.repeat(60)}!\n`)
+  assert.match(await call('grep', { pattern: '^(a+)+$' }), 'the pattern takes too long')
+})
+
+test('a command runs after a question, in a terminal of the client, and does not see the key', async () => {
+  const said = await call('run', { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
+  assert.is(said, `key=\n${world.root}\n[exit code 0]`)
+  assert.equal(world.questions[0].toolCall.rawInput, { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
+  assert.ok(world.updates.some(update => update.content?.[0]?.type === 'terminal'))
+  assert.is(world.call().status, 'completed')
+})
+
+test('a command that fails, or that takes too long, is told as such', async () => {
+  assert.is(await call('run', { command: 'echo no; exit 3' }), 'no\n[exit code 3]')
+  assert.is(world.call().status, 'failed')
+  assert.is(
+    await call('run', { command: 'echo begun; sleep 30', timeout_seconds: 1 }),
+    'begun\n[ended after 1 s, its time]',
+  )
+  const long = await call('run', { command: 'head -c 200000 /dev/zero | tr "\\0" x' })
+  assert.ok(long.length < 60_000 && long.includes('characters left out'), `${long.length}`)
+  assert.match(await call('run', { command: ' ' }), 'a command has 1 to')
+})
+
+test('a command that the person rejects does not run', async () => {
+  answer = 'reject_once'
+  assert.match(await call('run', { command: 'touch ran' }), 'the person refuses it')
+  assert.not(existsSync(path.join(world.root, 'ran')))
+})
+
+test('an answer for always counts for the same command, and for nothing else', async () => {
+  answer = 'allow_always'
+  await calls(['run', { command: 'true' }], ['run', { command: 'true' }], ['run', { command: ':' }])
+  assert.equal(
+    world.questions.map(({ toolCall }) => toolCall.title),
+    ['true', ':'],
+  )
+})
+
+test('a turn whose question is answered with cancelled ends as cancelled', async () => {
+  answer = 'cancelled'
+  world.model.script([{ calls: [{ name: 'run', input: { command: 'touch ran' } }] }])
+  assert.equal(await world.prompt('go'), { stopReason: 'cancelled' })
+  assert.not(existsSync(path.join(world.root, 'ran')))
+})
+
+test('a plan is shown', async () => {
+  const entries = [
+    { content: 'look', status: 'completed' },
+    { content: 'mend', status: 'in_progress' },
+  ]
+  assert.is(await call('plan', { entries }), 'the plan has 2 steps')
+  const plan = world.updates.find(({ sessionUpdate }) => sessionUpdate === 'plan')
+  assert.equal(
+    plan.entries.map(({ content, status }: { content: string; status: string }) => ({ content, status })),
+    entries,
+  )
+  assert.match(await call('plan', { entries: [] }), 'entries has to be a list')
+  assert.match(await call('plan', { entries: [{ content: 'x', status: 'soon' }] }), 'each entry has content')
+})
+
+test.run()
