@@ -1,12 +1,14 @@
 import { shown } from '../../kernel/kit/text.js'
-import { type Actor, iso, type PluginKernel, type Tx } from '../../kernel/plugin.js'
-import type { FireLimit } from '../../schemas/automation.js'
-import { durationMs } from '../../schemas/duration.js'
+import type { Actor, Clock, PluginKernel, Tx } from '../../kernel/plugin.js'
 import { AutomationErrors } from './api.js'
 import type { CursorStore } from './cursors.js'
+import type { DefinitionRecord } from './definitions.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
-import type { RunRow, RunStore } from './runs.js'
-import { decide, Occurrences, occurrenceIds } from './schedule.js'
+import { planOccurrence } from './jobs/plan.js'
+import { type Limits, limitOf, type Skip, skipOf } from './runs/room.js'
+import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
+import type { RunStore } from './runs/runs.js'
+import { decodeTrigger, TriggerKind, type TriggerRecord } from './triggers/trigger-kind.js'
 
 /** What came of claiming a job that looked due. */
 export type Claim =
@@ -19,11 +21,20 @@ export type Claim =
   /** A backlog is run one after the other, and a run of it is going on. */
   | { readonly outcome: 'waiting' }
 
-/** Limits that are the same for all jobs. */
-export interface ClaimLimits {
-  readonly timezone: string
-  readonly maxConcurrent: number
-  readonly fireLimit: FireLimit
+/** One fire of a trigger; its id is made of what fired it, so that it can be claimed only once. */
+export interface TriggerFire {
+  readonly id: string
+  readonly prompt: string
+  readonly cause?: string | undefined
+  readonly actor?: Actor | undefined
+  readonly depth: number
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** It must not run, whatever room there is. */
+  readonly skip?: Skip | undefined
+}
+
+/** The limits of a daemon. */
+export interface ClaimLimits extends Limits {
   /** Epoch milliseconds: what was due before was missed. */
   readonly startedAt: () => number
 }
@@ -45,51 +56,32 @@ export class Claims {
   #due(t: Tx, id: string): Claim {
     const now = this.kernel.clock.now()
     const cursor = this.cursors.get(id)
-    const planned = cursor?.next_run_at
-    if (!cursor || planned === null || planned === undefined || planned > now) return { outcome: 'idle' }
+    if (!cursor || cursor.next_run_at === null || cursor.next_run_at > now) return { outcome: 'idle' }
     // The record decides, not what was projected from it: it may have changed a moment ago.
     const job = decodeJob(this.kernel.records.get(JobKind.name, id))
-    const schedule = job?.spec.schedule
-    if (!job || !schedule || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
+    if (!job || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
       return { outcome: 'idle' }
     }
-    const occurrences = new Occurrences(schedule, this.limits.timezone)
-    const due = occurrences.corrected(planned, cursor.last_scheduled_at ?? undefined, now)
-    if (due === undefined || due > now) {
-      this.cursors.update(t, id, { next_run_at: due ?? null })
-      return { outcome: 'passed' }
-    }
-    const decision = decide(schedule, this.limits.timezone, due, now, due < this.limits.startedAt())
-    const open = this.runs.open(id)
-    if (decision.backlog && open.length > 0) return { outcome: 'waiting' }
-
-    const ids = occurrenceIds(id, decision.at)
-    const misfire = decision.misfire ? { misfire_count: cursor.misfire_count + 1, last_misfire_at: now } : {}
-    const advance = { next_run_at: decision.next ?? null, ...misfire }
-    if (this.runs.get(ids.run)) {
+    const { limits } = this
+    const plan = planOccurrence(job, cursor, { now, missedBefore: limits.startedAt() }, limits, this.runs)
+    if (plan.outcome === 'idle' || plan.outcome === 'waiting') return plan
+    const misfire =
+      plan.outcome !== 'moved' && plan.misfire
+        ? { misfire_count: cursor.misfire_count + 1, last_misfire_at: now }
+        : undefined
+    const advance = { next_run_at: plan.next ?? null, ...misfire }
+    if (plan.outcome !== 'run') {
       this.cursors.update(t, id, advance)
       return { outcome: 'passed' }
     }
-    const limit = this.fireLimit(job, now)
-    const skip = this.#skip(decision.skip, open.length > 0, limit)
-    const resumes = skip?.reason === 'fire_limit' && limit.freeAt !== undefined ? limit.freeAt : undefined
-    const next =
-      resumes === undefined || decision.next === undefined || decision.next >= resumes
-        ? decision.next
-        : occurrences.after(decision.at, resumes - 1)
-    // What has no run of its own is named by the run that stands for it.
-    const metadata = {
-      ...(skip ? { reason: skip.reason } : {}),
-      ...(decision.at > due ? { missed_since: iso(due) } : {}),
-      ...(next !== undefined && next !== decision.next ? { resumes_at: iso(next) } : {}),
-    }
+    const { at, skip, metadata } = plan
     const run = this.runs.insert(t, {
-      id: ids.run,
+      id: plan.run,
       jobId: id,
       status: skip ? 'canceled' : 'scheduled',
       attempt: 1,
-      fireId: ids.fire,
-      scheduledAt: decision.at,
+      fireId: plan.fire,
+      scheduledAt: at,
       scope: job.scope.id,
       cause: cursor.event ?? undefined,
       ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
@@ -97,50 +89,82 @@ export class Claims {
     })
     this.cursors.update(t, id, {
       ...advance,
-      next_run_at: next ?? null,
-      last_scheduled_at: decision.at,
-      last_fire_id: ids.fire,
+      last_scheduled_at: at,
+      last_fire_id: plan.fire,
       ...(skip ? {} : { last_run_at: now }),
     })
     return skip ? { outcome: 'passed' } : { outcome: 'claimed', run, job }
-  }
-
-  #skip(
-    skip: 'misfire_grace_exceeded' | undefined,
-    overlaps: boolean,
-    limit: { readonly freeAt?: number | undefined },
-  ): { readonly reason: string; readonly text: string } | undefined {
-    if (skip) return { reason: skip, text: 'it was due while the daemon was not running' }
-    if (overlaps) return { reason: 'self_overlap', text: 'another run of this job is going on' }
-    if (limit.freeAt !== undefined) return { reason: 'fire_limit', text: 'too many runs of this job lately' }
-    if (this.full()) return { reason: 'concurrency_limit', text: 'automation.max_concurrent_jobs runs are going on' }
-    return undefined
   }
 
   /**
    * Reserves another attempt after a run that failed. One for which there is no room is recorded as `canceled`, and the last;
    * undefined also when the job is gone.
    */
-  retry(t: Tx, failed: RunRow): { readonly run: RunRow; readonly job: JobRecord } | undefined {
-    const job = decodeJob(this.kernel.records.get(JobKind.name, failed.job_id))
-    if (!job) return undefined
-    const limit = this.fireLimit(job, this.kernel.clock.now())
-    const skip = this.#skip(undefined, this.runs.open(job.id).length > 0, limit)
+  retry(t: Tx, failed: RunRow): { readonly run: RunRow; readonly definition: DefinitionRecord } | undefined {
+    const of = runOf(failed)
+    const definition = this.definition(of)
+    if (!definition) return undefined
+    const skip = this.#skip(definition, of)
     const run = this.runs.insert(t, {
+      ...of,
       id: this.kernel.ids.id('run'),
-      jobId: job.id,
       status: skip ? 'canceled' : 'scheduled',
       attempt: failed.attempt + 1,
       fireId: failed.fire_id ?? undefined,
       scheduledAt: failed.scheduled_at ?? undefined,
-      scope: job.scope.id,
+      scope: definition.scope.id,
       cause: this.runs.get(failed.id)?.event,
+      prompt: failed.prompt ?? undefined,
+      depth: failed.depth,
       metadata: { retry_of: failed.id, ...(skip ? { reason: skip.reason } : {}) },
       ...(skip ? { error: `${skip.reason}: ${skip.text}` } : {}),
     })
     if (skip) return undefined
     this.#ran(t, run)
-    return { run, job }
+    return { run, definition }
+  }
+
+  /** The definition of a run as it is now; undefined for one that is gone or damaged. */
+  definition(of: RunOf): DefinitionRecord | undefined {
+    return 'jobId' in of
+      ? decodeJob(this.kernel.records.get(JobKind.name, of.jobId))
+      : decodeTrigger(this.kernel.records.get(TriggerKind.name, of.triggerId))
+  }
+
+  /**
+   * Claims a fire of a trigger under the id that it is given. One for which there is no room is recorded as `canceled`;
+   * undefined when it was claimed before.
+   */
+  fired(t: Tx, trigger: TriggerRecord, fire: TriggerFire): RunRow | undefined {
+    if (this.runs.get(fire.id)) return undefined
+    const of = { triggerId: trigger.id }
+    const skip = fire.skip ?? this.#skip(trigger, of)
+    return this.runs.insert(t, {
+      ...of,
+      id: fire.id,
+      fireId: fire.id.replace(/^run_/, 'fire_'),
+      status: skip ? 'canceled' : 'scheduled',
+      attempt: 1,
+      scope: trigger.scope.id,
+      cause: fire.cause,
+      actor: fire.actor,
+      prompt: fire.prompt,
+      depth: fire.depth,
+      metadata: { ...fire.metadata, ...(skip ? { reason: skip.reason } : {}) },
+      ...(skip ? { error: `${skip.reason}: ${skip.text}` } : {}),
+    })
+  }
+
+  /** Is there room for a run? Throws 409 `concurrency_limit`, 409 `fire_limit`. */
+  room(definition: DefinitionRecord, of: RunOf): void {
+    if (this.runs.openCount() >= this.limits.maxConcurrent) throw AutomationErrors.concurrency_limit()
+    const now = this.kernel.clock.now()
+    const limit = limitOf(definition.spec, of, now, this.limits, this.runs)
+    if (limit.freeAt === undefined) return
+    throw AutomationErrors.fire_limit(
+      `${'jobId' in of ? 'job' : 'trigger'} ${definition.spec.name} ran ${limit.max} times within ${limit.window}; wait, or raise its fire_limit`,
+      { retryAfter: Math.max(1, Math.ceil((limit.freeAt - now) / 1000)) },
+    )
   }
 
   #ran(t: Tx, { job_id: job, started_at: at }: RunRow): void {
@@ -158,14 +182,7 @@ export class Claims {
     const job = decodeJob(record)
     if (!job || jobProblem(job.spec, job.scope))
       throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)
-    if (this.full()) throw AutomationErrors.concurrency_limit()
-    const limit = this.fireLimit(job, this.kernel.clock.now())
-    if (limit.freeAt !== undefined) {
-      throw AutomationErrors.fire_limit(
-        `job ${job.spec.name} ran ${limit.max} times within ${limit.window}; wait, or raise its fire_limit`,
-        { retryAfter: Math.max(1, Math.ceil((limit.freeAt - this.kernel.clock.now()) / 1000)) },
-      )
-    }
+    this.room(job, { jobId: id })
     const what = { id: this.kernel.ids.id('run'), jobId: id, status: 'scheduled', attempt: 1 } as const
     const run = this.runs.insert(t, { ...what, scope: job.scope.id, ...more })
     this.#ran(t, run)
@@ -177,16 +194,16 @@ export class Claims {
     this.cursors.resumed(t, job, true)
   }
 
-  /** Are all slots taken? */
-  full(): boolean {
-    return this.runs.openCount() >= this.limits.maxConcurrent
+  /** Why there is no room for a run of a definition now; of a job also while another one goes on. */
+  #skip({ spec }: DefinitionRecord, of: RunOf): Skip | undefined {
+    const { limits, runs } = this
+    const limit = limitOf(spec, of, this.kernel.clock.now(), limits, runs)
+    return skipOf('jobId' in of && runs.openOf(of.jobId) > 0, limit, limits, runs)
   }
+}
 
-  /** The limit in force for a job, and when the next run may start if it is reached. */
-  fireLimit(job: JobRecord, now: number): FireLimit & { readonly freeAt?: number | undefined } {
-    const limit = job.spec.fire_limit ?? this.limits.fireLimit
-    const window = durationMs(limit.window) ?? 0
-    const { count, oldest } = this.runs.counted(job.id, window, now)
-    return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
-  }
+/** When the daemon started by the present wall clock; by that of then, if it was set forward since. Epoch milliseconds. */
+export function startOf(clock: Clock): () => number {
+  const [wall, monotonic] = [clock.now(), clock.monotonic()]
+  return () => Math.min(wall, clock.now() - (clock.monotonic() - monotonic))
 }

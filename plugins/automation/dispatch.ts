@@ -1,23 +1,34 @@
-import { Fault, type Gate, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
-import { durationMs } from '../../schemas/duration.js'
+import {
+  Fault,
+  type Gate,
+  type MaybeToken,
+  messageOf,
+  type Pipeline,
+  type PluginKernel,
+  within,
+} from '../../kernel/plugin.js'
 import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
+import type { TasksApi } from '../tasks/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { AutomationErrors, type Fire } from './api.js'
+import { AutomationErrors, type Fire, type FirePrompt } from './api.js'
 import type { Claims } from './claim.js'
-import { isLoop, type JobRecord } from './job-kind.js'
+import type { DefinitionRecord } from './definitions.js'
+import { isLoop } from './job-kind.js'
 import type { Pace } from './pace.js'
-import { isFinal, type RunRow, type RunStore } from './runs.js'
+import { delegate } from './runs/delegate.js'
+import { type Ending, unsupported } from './runs/ending.js'
+import { retryDelay } from './runs/room.js'
+import { isFinal, type RunRow } from './runs/run-row.js'
+import type { RunStore } from './runs/runs.js'
 
 /** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
 
-type Kernel = PluginKernel<{ workspaces: typeof Workspaces; sessions: typeof Sessions }>
-
-/** How a run ended. */
-interface Ending {
-  readonly status: 'completed' | 'failed' | 'canceled'
-  readonly error?: string | undefined
-}
+type Kernel = PluginKernel<{
+  workspaces: typeof Workspaces
+  sessions: typeof Sessions
+  tasks: MaybeToken<TasksApi>
+}>
 
 /** A dispatch that goes on, with the session of its present attempt. */
 interface Active {
@@ -34,18 +45,18 @@ export class Dispatcher {
     private readonly kernel: Kernel,
     private readonly runs: RunStore,
     private readonly claims: Claims,
-    private readonly preFire: Gate<[Fire]>,
+    private readonly points: { readonly preFire: Gate<[Fire]>; readonly prompting: Pipeline<FirePrompt, [Fire]> },
     private readonly pace: Pace,
     private readonly ended: (job: string) => void,
   ) {}
 
   /** Starts the work of a run that is durably `scheduled`; returns at once. */
-  start(run: RunRow, job: JobRecord): void {
+  start(run: RunRow, definition: DefinitionRecord): void {
     const active: Active = {}
-    const done = this.#run(run, job, active).catch(error => {
-      this.kernel.log.error(`run ${run.id} of job ${job.id} was lost: ${messageOf(error)}`, {
+    const done = this.#run(run, definition, active).catch(error => {
+      this.kernel.log.error(`run ${run.id} of ${definition.kind} ${definition.id} was lost: ${messageOf(error)}`, {
         run: run.id,
-        job: job.id,
+        definition: definition.id,
       })
     })
     this.#active.set(
@@ -65,20 +76,18 @@ export class Dispatcher {
     await Promise.all(this.#active.values())
   }
 
-  /** One run and, where the job wants that, further attempts. */
-  async #run(first: RunRow, firstJob: JobRecord, active: Active): Promise<void> {
-    let [run, job] = [first, firstJob]
+  /** One run and, where its definition wants that, further attempts. */
+  async #run(first: RunRow, firstDefinition: DefinitionRecord, active: Active): Promise<void> {
+    let [run, definition] = [first, firstDefinition]
     for (;;) {
-      const { status } = await this.#attempt(run, job, active)
-      this.ended(job.id)
-      const retry = job.spec.retry
-      if (status !== 'failed' || retry?.strategy !== 'backoff' || run.attempt > retry.max_retries) return
-      const delay = (durationMs(retry.base_delay) ?? 0) * 2 ** (run.attempt - 1)
-      if (!(await this.#pause(delay))) return
+      const { status } = await this.#attempt(run, definition, active)
+      if (run.trigger_id === null) this.ended(run.job_id)
+      const delay = status === 'failed' ? retryDelay(definition.spec, run.attempt) : undefined
+      if (delay === undefined || !(await this.#pause(delay))) return
       const again = await this.#again(run)
       if (!again) return
       run = again.run
-      job = again.job
+      definition = again.definition
     }
   }
 
@@ -88,8 +97,8 @@ export class Dispatcher {
     return !signal.aborted
   }
 
-  /** Reserves the next attempt; limits or a job that is gone end the tries. */
-  async #again(run: RunRow): Promise<{ run: RunRow; job: JobRecord } | undefined> {
+  /** Reserves the next attempt; limits or a definition that is gone end the tries. */
+  async #again(run: RunRow): Promise<{ run: RunRow; definition: DefinitionRecord } | undefined> {
     try {
       return await this.kernel.db.tx(t => this.claims.retry(t, run))
     } catch (error) {
@@ -98,51 +107,59 @@ export class Dispatcher {
     }
   }
 
-  async #attempt(run: RunRow, job: JobRecord, active: Active): Promise<Ending> {
+  async #attempt(run: RunRow, definition: DefinitionRecord, active: Active): Promise<Ending> {
     let ending: Ending
     await this.pace.pass()
     try {
-      ending = await this.#session(run, job, active)
+      ending = await this.#session(run, definition, active)
     } catch (error) {
       ending = this.#closing.signal.aborted ? shutdown : { status: 'failed', error: describe(error) }
     }
     await this.pace.pass()
     await this.kernel.db.tx(t => {
-      // Whoever deletes a job does not end its runs, so the row is there; a run that is over stays as it is.
+      // Whoever deletes a definition does not end its runs, so the row is there; a run that is over stays as it is.
       const now = this.runs.get(run.id)
       if (!now || isFinal(now.status)) return
-      this.runs.move(t, run.id, ending.status, { error: ending.error })
-      if (ending.status === 'completed') this.claims.completed(t, run.job_id)
+      const { task } = ending
+      this.runs.move(t, run.id, ending.status, { error: ending.error, ...(task ? { task } : {}) })
+      if ((ending.status === 'completed' || ending.status === 'delegated') && run.trigger_id === null)
+        this.claims.completed(t, run.job_id)
     })
     return ending
   }
 
-  async #session(run: RunRow, job: JobRecord, active: Active): Promise<Ending> {
+  async #session(run: RunRow, definition: DefinitionRecord, active: Active): Promise<Ending> {
     const { sessions } = this.kernel.needs
-    const agentName = job.spec.agent_name ?? ''
-    if (isLoop(job.spec)) return unsupported('loops_unavailable: loop targets need the loops plugin')
-    if (job.spec.task) return unsupported('tasks_unavailable: task-backed jobs need the tasks plugin')
-    const veto = await this.preFire.ask({
+    const { spec } = definition
+    const agentName = spec.agent_name ?? ''
+    if (isLoop(spec)) return unsupported('loops_unavailable: loop targets need the loops plugin')
+    const fire: Fire = {
       runId: run.id,
-      jobId: job.id,
-      jobName: job.spec.name,
+      ...(run.trigger_id === null
+        ? { jobId: run.job_id, jobName: spec.name }
+        : { triggerId: run.trigger_id, triggerName: spec.name }),
       agentName,
       attempt: run.attempt,
       scheduledAt: run.scheduled_at ?? undefined,
-    })
+    }
+    const veto = await this.points.preFire.ask(fire)
     if (veto) return { status: 'canceled', error: describe(veto) }
+    const { prompt, deny } = await this.points.prompting.run({ prompt: run.prompt ?? spec.prompt ?? '' }, fire)
+    if (deny !== undefined) return { status: 'canceled', error: coded('hook_denied', deny) }
     if (this.#closing.signal.aborted) return shutdown
+    if ('task' in spec && spec.task) return delegate(this.kernel, run, definition, spec.task)
     const session = await sessions.create({
-      workspaceId: this.#workspace(job),
+      workspaceId: this.#workspace(definition),
       agentName,
-      name: job.spec.name,
+      name: spec.name,
+      unattended: true,
       actor: this.kernel.actor,
       cause: run.event,
     })
     active.session = session.id
     await this.pace.pass()
     const started = await this.kernel.db.tx(t => this.runs.move(t, run.id, 'running', { sessionId: session.id }))
-    const outcome = await this.#turn(session.id, job.spec.prompt ?? '', started.event)
+    const outcome = await this.#turn(session.id, prompt, started.event)
     const ending =
       this.#closing.signal.aborted && outcome.status !== 'completed' ? shutdown : this.#ending(session.id, outcome)
     const stopped = await this.#stop(session.id, ending, started.event)
@@ -160,7 +177,7 @@ export class Dispatcher {
   }
 
   #ending(session: string, outcome: TurnOutcome): Ending {
-    if (outcome.status === 'completed') return { status: 'completed' }
+    if (outcome.status === 'completed') return { status: 'completed', error: expiredText(outcome.expired ?? 0) }
     if (outcome.status === 'canceled') return { status: 'canceled', error: 'user_canceled: the turn was canceled' }
     const crashed = this.kernel.needs.sessions.get(session)?.stopReason === 'agent_crashed'
     return {
@@ -171,7 +188,12 @@ export class Dispatcher {
 
   /** Stops the session of a run; says what is wrong when that does not work in time. */
   async #stop(session: string, ending: Ending, cause: string): Promise<string | undefined> {
-    const reasons = { completed: 'completed', failed: 'error', canceled: 'user_canceled' } as const
+    const reasons = {
+      completed: 'completed',
+      delegated: 'completed',
+      failed: 'error',
+      canceled: 'user_canceled',
+    } as const
     const reason: StopReason = this.#closing.signal.aborted ? 'shutdown' : reasons[ending.status]
     try {
       const how = { reason, cause, ...(ending.error === undefined ? {} : { detail: ending.error }) }
@@ -184,9 +206,9 @@ export class Dispatcher {
     }
   }
 
-  /** The workspace of the job's scope; for jobs of all workspaces the one that was registered first. */
-  #workspace(job: JobRecord): string {
-    if (job.scope.id !== undefined) return job.scope.id
+  /** The workspace of the definition's scope; for those of all workspaces the one that was registered first. */
+  #workspace({ scope }: DefinitionRecord): string {
+    if (scope.id !== undefined) return scope.id
     const [first] = this.kernel.needs.workspaces
       .list()
       .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
@@ -197,14 +219,15 @@ export class Dispatcher {
 
 const shutdown: Ending = { status: 'canceled', error: 'shutdown: the daemon was stopped during this run' }
 
-const unsupported = (text: string): Ending => ({
-  status: 'failed',
-  error: `${text}, which this daemon does not have; give the job an agent_name and a prompt instead`,
-})
-
 const coded = (code: string, text: string) => (text.startsWith(`${code}:`) ? text : `${code}: ${text}`)
 
 /** An error as it stands in a run: the stable code first. */
 function describe(error: unknown): string {
   return error instanceof Fault ? coded(error.code, error.message) : messageOf(error)
+}
+
+/** What a completed run says of questions that nobody answered; undefined without one. */
+function expiredText(count: number): string | undefined {
+  if (count === 0) return undefined
+  return `requests_expired: ${count === 1 ? '1 request' : `${count} requests`} expired, nobody answered`
 }

@@ -124,8 +124,10 @@ export const sourceFilters: Readonly<Record<AutomationSource, RecordFilter>> = {
 }
 
 /** A record that may have been stored before its codec was there: decoded, or undefined when it does not match the schema. */
-export function decodeJob(record: StoredRecord | undefined): JobRecord | undefined {
+export function decodeAs<S>(schema: v.GenericSchema<unknown, S>, record: StoredRecord | undefined) {
   if (!record) return undefined
-  const decoded = v.safeParse(JobSpec, record.spec)
+  const decoded = v.safeParse(schema, record.spec)
   return decoded.success ? { ...record, spec: decoded.output } : undefined
 }
+
+export const decodeJob = (record: StoredRecord | undefined): JobRecord | undefined => decodeAs(JobSpec, record)

@@ -7,6 +7,9 @@ import { durationMs } from '../../schemas/duration.js'
 /** Epoch milliseconds: a clock that says less has not been set yet, as on a machine that lost its battery. */
 const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
 
+/** An occurrence that is claimed so much later was not due just now. */
+const LATE_MS = 1000
+
 /** Two instants of one schedule are never in the same second, because run ids are made of seconds. */
 const SHORTEST_INTERVAL_MS = 1000
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
@@ -34,7 +37,7 @@ export function scheduleProblem(schedule: Schedule): string | undefined {
       return cronProblem(value)
     case 'every': {
       const interval = durationMs(value)
-      if (interval === undefined) return 'schedule.interval: a duration like 30s, 5m or 1h30m'
+      if (interval === undefined) return 'schedule.interval: a duration like 30s, 1h30m or 7d'
       return interval < SHORTEST_INTERVAL_MS ? 'schedule.interval: at least 1s' : undefined
     }
     case 'at':
@@ -60,7 +63,20 @@ function cronProblem(expr: string): string | undefined {
   }
 }
 
-const cronOf = (expr: string, timezone: string) => new Cron(expr.trim(), { mode: '5-part', timezone })
+/** Parsed expressions, the oldest first: parsing costs ten times what the next instant does. */
+const parsed = new Map<string, Cron>()
+const PARSED = 2000
+
+function cronOf(expr: string, timezone: string): Cron {
+  const key = `${timezone} ${expr}`
+  const known = parsed.get(key)
+  if (known) return known
+  const cron = new Cron(expr.trim(), { mode: '5-part', timezone })
+  const [oldest] = parsed.keys()
+  if (parsed.size >= PARSED && oldest !== undefined) parsed.delete(oldest)
+  parsed.set(key, cron)
+  return cron
+}
 
 /** Is it a time zone that this system knows, by its IANA name? */
 export function isTimezone(name: string): boolean {
@@ -164,7 +180,11 @@ export function decide(schedule: Schedule, timezone: string, due: number, now: n
   const occurrences = new Occurrences(schedule, timezone)
   const following = occurrences.after(due, due)
   const overtaken = following !== undefined && following <= now
-  if (!missed && !overtaken) return { at: due, next: following, misfire: false, backlog: false }
+  if (!missed && !overtaken) {
+    // The last of a backlog waits for the one before it, as those did.
+    const backlog = schedule.catch_up_policy === 'replay' && now - due >= LATE_MS
+    return { at: due, next: following, misfire: false, backlog }
+  }
   if (schedule.catch_up_policy === 'replay') return { at: due, next: following, misfire: true, backlog: true }
   const latest = occurrences.latest(due, now)
   const next = occurrences.after(due, now)

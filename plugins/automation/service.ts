@@ -1,29 +1,57 @@
-import { shown } from '../../kernel/kit/text.js'
-import { type Actor, type Batch, type Clock, type Gate, iso, type PluginKernel } from '../../kernel/plugin.js'
-import type { ListJobsQuery, ListJobsReply, ListRunsQuery, Run } from '../../schemas/automation.js'
+import {
+  type Actor,
+  type Batch,
+  type Consumer,
+  type DiskSpace,
+  type Gate,
+  iso,
+  type MaybeToken,
+  type Pipeline,
+  type PluginKernel,
+} from '../../kernel/plugin.js'
+import type {
+  ListJobsQuery,
+  ListJobsReply,
+  ListTriggersQuery,
+  ListTriggersReply,
+  Run,
+} from '../../schemas/automation.js'
 import type { StatusAutomation } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
-import { type Daemon, finding } from '../daemon/api.js'
+import type { AgentsApi } from '../agents/api.js'
+import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
+import type { TasksApi } from '../tasks/api.js'
+import type { VaultApi } from '../vault/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { type AutomationApi, AutomationErrors, type Fire } from './api.js'
-import { Claims } from './claim.js'
+import { type AutomationApi, AutomationErrors, type Fire, type FirePrompt } from './api.js'
+import { Claims, startOf } from './claim.js'
 import { CursorStore, cursorToWire } from './cursors.js'
+import { pageDefinitions } from './definition-list.js'
 import { Dispatcher } from './dispatch.js'
+import { findings } from './doctor.js'
+import { ConfiguredDefinitions } from './from-config.js'
 import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
-import { pageJobs } from './job-list.js'
-import { Jobs } from './jobs.js'
+import { Jobs } from './jobs/jobs.js'
 import { Pace } from './pace.js'
-import { repairRuns } from './repair.js'
-import { type RunRow, RunStore, runToWire } from './runs.js'
+import { repairRuns } from './runs/repair.js'
+import { type RunRow, runToWire } from './runs/run-row.js'
+import { RunViews } from './runs/run-views.js'
+import { RunStore } from './runs/runs.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
-import { TriggerKind } from './trigger-kind.js'
+import { Simulator } from './simulate/simulator.js'
+import { Suggestions } from './suggestions/suggestions.js'
+import { EmittedEvents } from './triggers/emitted.js'
+import { TriggerFires } from './triggers/fires.js'
+import { Observed } from './triggers/observed.js'
+import { decodeTrigger, TriggerKind } from './triggers/trigger-kind.js'
+import { Triggers } from './triggers/triggers.js'
+import { WebhookIds } from './webhooks/webhook-ids.js'
+import { Webhooks } from './webhooks/webhooks.js'
 
-const DEFAULT_RUNS = 100
-const MAX_RUNS = 1000
 /** Jobs that are planned anew in one transaction. */
 const REPLANNED_AT_ONCE = 200
 /** Steps of runs in one turn of the event loop: each is a transaction of some tenths of a millisecond. */
@@ -32,17 +60,31 @@ const STEPS_A_TURN = 16
 const SHOWN_JOBS = 50
 
 type Needs = {
+  disk: typeof DiskSpace
   daemon: typeof Daemon
   events: typeof Events
   reconcile: typeof Reconcile
   sessions: typeof Sessions
   workspaces: typeof Workspaces
+  agents: MaybeToken<AgentsApi>
+  vault: MaybeToken<VaultApi>
+  tasks: MaybeToken<TasksApi>
 }
 
-/** Jobs, their schedules and their runs. */
-export class AutomationService implements AutomationApi {
+/** Jobs with their schedules, triggers with what fires them, and the runs of both. */
+export class AutomationService {
   readonly preFire: Gate<[Fire]>
+  readonly prompting: Pipeline<FirePrompt, [Fire]>
   readonly jobs: Jobs
+  readonly triggers: Triggers
+  readonly fires: TriggerFires
+  readonly simulator: Simulator
+  readonly suggestions: Suggestions
+  readonly emitted: EmittedEvents
+  readonly runs: RunViews
+  readonly webhooks: Webhooks
+  readonly configured: ConfiguredDefinitions
+  #isConfigured = false
   readonly #runs: RunStore
   readonly #cursors: CursorStore
   readonly #claims: Claims
@@ -50,27 +92,30 @@ export class AutomationService implements AutomationApi {
   readonly #dispatcher: Dispatcher
   readonly #enabled: boolean
   readonly #stopping = new AbortController()
+  /** Runs of triggers that an earlier daemon claimed and had not begun. */
+  #waiting: readonly RunRow[] = []
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
+    this.configured = new ConfiguredDefinitions(kernel)
     const timezone = kernel.config.get(AutomationSettings.timezone)
     const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
     this.#enabled = kernel.config.get(AutomationSettings.enabled)
-    this.preFire = kernel.hooks.gate('preFire')
+    this.preFire = kernel.hooks.gate('preFire', { deadlineMs: 600_000 })
+    this.prompting = kernel.hooks.pipeline('prompting', { deadlineMs: 600_000 })
     this.#runs = new RunStore(kernel)
     this.#cursors = new CursorStore(kernel, timezone)
-    this.#claims = new Claims(kernel, this.#runs, this.#cursors, {
+    const limits = {
       timezone,
       fireLimit,
       maxConcurrent: kernel.config.get(AutomationSettings.maxConcurrentJobs),
       startedAt: startOf(kernel.clock),
-    })
+    }
+    this.#claims = new Claims(kernel, this.#runs, this.#cursors, limits)
     const pace = new Pace(STEPS_A_TURN)
-    this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this.preFire, pace, job =>
-      this.#scheduler.refresh(job),
-    )
+    this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this, pace, job => this.#scheduler.refresh(job))
     this.#scheduler = new Scheduler(kernel, {
       claim: async job => {
-        const full = await kernel.disk.refusal()
+        const full = await kernel.needs.disk.refusal()
         if (full) throw full
         await pace.pass()
         return this.#claims.due(job)
@@ -80,14 +125,40 @@ export class AutomationService implements AutomationApi {
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
+    const ids = new WebhookIds(kernel)
+    this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
+    const observed = new Observed(kernel, this.triggers, this.#runs)
+    const { triggers } = this
+    this.simulator = new Simulator(kernel, { cursors: this.#cursors, runs: this.#runs, triggers, observed, limits })
+    this.suggestions = new Suggestions(kernel, this.jobs, triggers)
+    this.emitted = new EmittedEvents(kernel)
+    this.runs = new RunViews(this.#runs, this.jobs, triggers)
+    const work = {
+      triggers,
+      observed,
+      claims: this.#claims,
+      enabled: this.#enabled,
+      dispatch: this.#dispatcher.start.bind(this.#dispatcher),
+    }
+    this.fires = new TriggerFires(kernel, work)
+    this.webhooks = new Webhooks(kernel, ids, work)
   }
 
   async start(): Promise<void> {
-    await this.kernel.db.tx(t => this.#cursors.removeOrphans(t))
+    await this.kernel.db.tx(t => {
+      this.#cursors.overlays.removeOrphans(t)
+      this.triggers.removeOrphans(t)
+    })
     await this.#replan()
     for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)
-    const left = await repairRuns(this.kernel, this.#runs, this.#cursors)
-    if (left > 0) this.kernel.log.warn(`${left} runs that an earlier daemon left were ended`)
+    this.#waiting = await repairRuns(this.kernel, this.#runs, this.#cursors)
+  }
+
+  /** At the first change of plugins that this one runs in: workspaces, kinds and guards are there. */
+  async configure(): Promise<void> {
+    if (this.#isConfigured) return
+    this.#isConfigured = true
+    await this.configured.sync()
   }
 
   /** Plans anew what was planned by a clock that was ahead of the present one. */
@@ -104,15 +175,44 @@ export class AutomationService implements AutomationApi {
     return ahead
   }
 
+  for({ name }: Consumer): AutomationApi {
+    const self = this
+    return {
+      get running() {
+        return self.running
+      },
+      preFire: this.preFire,
+      prompting: this.prompting,
+      suggest: (actor, workspace, wish) => this.suggestions.propose(actor, workspace, wish),
+      emit: (t, event) => this.emitted.emit(t, name, event),
+      hookCompleted: (t, run) => this.emitted.completed(t, run),
+    }
+  }
+
   get running(): boolean {
     return this.#scheduler.running
   }
 
-  /** The scheduler's loop. */
+  /** The scheduler's loop, after what an earlier daemon left to be begun. */
   async schedule(signal: AbortSignal): Promise<void> {
+    await this.#resume()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
     // A loop that returns would be taken for one that failed.
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  /** Begins the runs of triggers that were claimed and not begun; without their trigger they end. */
+  async #resume(): Promise<void> {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const run of waiting) {
+      const trigger = decodeTrigger(this.kernel.records.get(TriggerKind.name, run.trigger_id ?? ''))
+      const error = this.#enabled
+        ? 'trigger_not_found: the trigger is gone'
+        : 'automation_disabled: automation is switched off'
+      if (trigger && this.#enabled) this.#dispatcher.start(run, trigger)
+      else await this.kernel.db.tx(t => this.#runs.move(t, run.id, 'canceled', { error }))
+    }
   }
 
   async quiesce(): Promise<void> {
@@ -130,7 +230,7 @@ export class AutomationService implements AutomationApi {
     const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
     await this.kernel.db.tx(t => {
       for (const id of batch.removed) this.#cursors.remove(t, id)
-      const overlays = this.#cursors.overlays()
+      const overlays = this.#cursors.overlays.all()
       for (const record of batch.records) {
         try {
           due.set(record.id, this.#cursors.project(t, record, overlays))
@@ -144,8 +244,18 @@ export class AutomationService implements AutomationApi {
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
-  listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
-    return pageJobs(this.kernel.records, actor, query, this.jobs.reader())
+  async listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
+    const { records } = this.kernel
+    const of = { kind: JobKind.name, records, next: 'svc automation jobs list' }
+    const { definitions: jobs, page } = await pageDefinitions(of, actor, query, this.jobs.reader())
+    return { jobs, page }
+  }
+
+  async listTriggers(actor: Actor, query: ListTriggersQuery): Promise<ListTriggersReply> {
+    const { records } = this.kernel
+    const of = { kind: TriggerKind.name, records, next: 'svc automation triggers list' }
+    const { definitions: triggers, page } = await pageDefinitions(of, actor, query, this.triggers.reader())
+    return { triggers, page }
   }
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
@@ -158,34 +268,13 @@ export class AutomationService implements AutomationApi {
     return runToWire(run)
   }
 
-  run(id: string): Run {
-    const row = this.#runs.get(id)
-    if (!row) throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
-    return runToWire(row)
-  }
-
-  listRuns({ job_id: jobId, trigger_id: trigger, status, since, until, limit }: ListRunsQuery): Run[] {
-    // Nothing here was set off by a trigger.
-    if (trigger) return []
-    const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
-    const filter = { jobId, status, since: time(since), until: time(until) }
-    return this.#runs.list({ ...filter, limit: Math.min(limit || DEFAULT_RUNS, MAX_RUNS) }).map(runToWire)
-  }
-
-  /** Runs of a job that is there, or that was. Throws `job_not_found`. */
-  history(id: string, query: Omit<ListRunsQuery, 'job_id' | 'trigger_id'>): Run[] {
-    const runs = this.listRuns({ ...query, job_id: id })
-    if (runs.length === 0) this.jobs.stored(id)
-    return runs
-  }
-
   /** Member `automation` of the status. */
   status(): StatusAutomation {
     const next = this.running ? this.#scheduler.nextDue : undefined
     return {
       enabled: this.#enabled,
       jobs: this.#cursors.totals(),
-      triggers: this.#triggerTotals(),
+      triggers: this.triggers.totals(),
       next_fire: next === undefined ? null : iso(next),
       scheduler_running: this.running,
       scheduled_jobs: this.#cursors.upcoming(SHOWN_JOBS).map(cursorToWire),
@@ -193,57 +282,10 @@ export class AutomationService implements AutomationApi {
     }
   }
 
-  #triggerTotals(): StatusAutomation['triggers'] {
-    const { records } = this.kernel
-    const enabled = records.count({ kind: TriggerKind, members: { enabled: true } })
-    return { total: records.count({ kind: TriggerKind }), enabled }
-  }
-
-  /** Doctor: the scheduler, and jobs whose latest run failed. */
+  /** Doctor: the scheduler, and jobs and triggers whose latest run failed or had questions that nobody answered. */
   check(): DiagnosticItem[] {
-    const scheduler = this.running
-      ? {
-          code: 'scheduler_ready',
-          severity: 'info',
-          title: 'the scheduler runs',
-          message: `${this.#cursors.totals().enabled} jobs are enabled`,
-        }
-      : this.#enabled
-        ? {
-            code: 'scheduler_paused',
-            severity: 'error',
-            title: 'the scheduler does not run',
-            message: 'nothing is fired; restart the daemon',
-          }
-        : {
-            code: 'scheduler_paused',
-            severity: 'warning',
-            title: 'automation is switched off',
-            message: 'automation.enabled is false in config.json; nothing is fired',
-          }
-    const failed = this.#runs.latestFailures(20)
-    return [
-      finding({ id: 'scheduler', category: 'automation', ...scheduler }),
-      ...failed.map(run => this.#failure(run)),
-    ]
+    const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
+    const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
+    return [...findings(scheduler, this.#runs, isTrigger), ...this.configured.items()]
   }
-
-  #failure(run: RunRow): DiagnosticItem {
-    return finding({
-      id: `scheduler:${run.job_id}`,
-      code: 'automation_run_failed',
-      category: 'automation',
-      severity: 'warning',
-      title: `the latest run of job ${run.job_id} failed`,
-      message: run.error ?? 'it says nothing about why',
-      suggested_command: `svc automation jobs history ${run.job_id}`,
-      evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
-    })
-  }
-}
-
-/** When the daemon started by the present wall clock; by that of then, if it was set forward since. Epoch milliseconds. */
-function startOf(clock: Clock): () => number {
-  const [wall, monotonic] = [clock.now(), clock.monotonic()]
-  return () => Math.min(wall, clock.now() - (clock.monotonic() - monotonic))
 }

@@ -143,6 +143,10 @@ export const Run = v.object({
 })
 export type Run = v.InferOutput<typeof Run>
 
+/** How deliveries to a webhook are signed: the daemon's own headers, those of Standard Webhooks, or those of GitHub. */
+export const WebhookScheme = v.picklist(['service', 'standard', 'github'])
+export type WebhookScheme = v.InferOutput<typeof WebhookScheme>
+
 /** A prompt for an agent, started by an event. */
 export const Trigger = v.object({
   id: v.string(),
@@ -159,7 +163,11 @@ export const Trigger = v.object({
   scope: AutomationScope,
   source: AutomationSource,
   target_kind: v.string(),
+  /** Path that deliveries are posted to. */
+  webhook_endpoint: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
+  webhook_scheme: v.optional(WebhookScheme),
+  webhook_secret_ref: v.optional(v.string()),
   webhook_secret_hash: v.optional(v.string()),
   webhook_secret_present: v.boolean(),
   workspace_id: v.optional(v.string()),
@@ -168,11 +176,13 @@ export const Trigger = v.object({
 })
 export type Trigger = v.InferOutput<typeof Trigger>
 
-/** A job that is proposed and waits for an answer. */
+/** A job or trigger that is proposed and waits for an answer. */
 export const Suggestion = v.object({
   id: v.string(),
   dedup_key: v.string(),
+  /** Of a trigger: what it has in common with a job. */
   payload: Job,
+  trigger: v.optional(Trigger),
   resolved_at: maybeTimestamp,
   source: v.string(),
   status: v.string(),

@@ -1,10 +1,11 @@
 import { cp, rm } from 'node:fs/promises'
-import { type Clock, VirtualClock } from '../../../kernel/index.js'
+import type { Clock, KernelOptions } from '../../../kernel/index.js'
 import type { Plugin } from '../../../kernel/plugin.js'
 import automation from '../../../plugins/automation/index.js'
 import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'
 import workspaces from '../../../plugins/workspaces/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { boot, type Reply, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 import { type FakeSessions, fakeSessions } from './fake-sessions.js'
 
@@ -37,6 +38,9 @@ export interface BenchOptions {
   readonly config?: unknown
   readonly plugins?: readonly Plugin[]
   readonly freeBytes?: () => Promise<number>
+  /** Doors that are open besides `request`. */
+  readonly listen?: KernelOptions['listen']
+  readonly env?: Readonly<Record<string, string>>
   /** How turns end from the start on, also those of the boot. */
   readonly answer?: FakeSessions['answer']
   readonly onCreate?: FakeSessions['onCreate']
@@ -61,6 +65,8 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
     plugins,
     clock: clock as Clock,
     ...(options.freeBytes ? { freeBytes: options.freeBytes } : {}),
+    ...(options.listen ? { listen: options.listen } : {}),
+    ...(options.env ? { env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...options.env } } : {}),
   })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
   const workspace =

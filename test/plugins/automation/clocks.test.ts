@@ -128,4 +128,21 @@ test('a clock that was never set and is put right makes nobody replay decades', 
   await b.end()
 })
 
+test('after the machine slept, replay runs every missed occurrence, the last one too', async () => {
+  const b = await bench()
+  const schedule = { mode: 'every', interval: '1h', catch_up_policy: 'replay' }
+  await b.put('demo', hourly({ schedule }))
+  b.clock.jump(3.5 * HOUR)
+  await b.clock.advance(61_000)
+  for (let n = 1; n <= 3; n++) {
+    const run = await b.until(async () => (await b.runs())[n - 1], `run ${n} was claimed`)
+    assert.equal([run.scheduled_at, run.metadata?.reason], [at(n * HOUR), undefined])
+    await b.until(async () => b.sessions.prompts.length === n, 'its turn began')
+    b.sessions.finish(b.sessions.prompts.at(-1)?.id ?? '', completed)
+  }
+  await b.until(async () => (await b.runs()).every(run => run.status === 'completed'), 'all ran')
+  assert.is((await b.job('demo')).next_run, at(4 * HOUR))
+  await b.end()
+})
+
 test.run()

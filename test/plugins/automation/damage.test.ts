@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { type Bench, bench, hourly, START } from './bench.js'
 import { completed } from './fake-sessions.js'
 

@@ -126,6 +126,24 @@ test('how a turn fails stands in the run, the code first', async () => {
   await b.end()
 })
 
+test('a run whose questions nobody answered is completed, and doctor warns of it until one is answered', async () => {
+  const b = await bench()
+  await b.put('demo', hourly())
+  const warnings = async () =>
+    (await b.request('GET', '/api/doctor')).body.items.filter((item: { code: string }) =>
+      /^automation_/.test(item.code),
+    )
+  b.sessions.answer = () => ({ ...completed, expired: 2 })
+  const run = await ended(b, (await trigger(b)).id)
+  assert.equal([run.status, run.error], ['completed', 'requests_expired: 2 requests expired, nobody answered'])
+  const [warning, ...others] = await warnings()
+  assert.equal([warning.code, warning.severity, others.length], ['automation_requests_expired', 'warning', 0])
+  b.sessions.answer = () => completed
+  await ended(b, (await trigger(b)).id)
+  assert.equal(await warnings(), [])
+  await b.end()
+})
+
 test('a session that does not stop within ten seconds fails its run', async () => {
   const b = await bench()
   await b.put('demo', hourly())

@@ -1,7 +1,10 @@
 import { definePlugin, type Fault, type PluginKernel } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import {
   type CreateSession,
+  SessionCreated,
   type SessionInfo,
+  SessionStopped,
   Sessions,
   type SessionsApi,
   type StopReason,
@@ -84,15 +87,23 @@ export function fakeSessions() {
   }
 
   class Service implements SessionsApi {
+    declare readonly points: SessionsApi['points']
+    declare readonly uses: SessionsApi['uses']
+    interrupt = async () => {}
+    agentFor = () => 'general'
     readonly stopped
     readonly permission
     readonly prepare
+    readonly creating
+    readonly launching
     readonly healthUpdated
 
-    constructor(private readonly kernel: PluginKernel) {
+    constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
       this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+      this.creating = kernel.hooks.gate<never>('creating') as never
+      this.launching = kernel.hooks.gate<never>('launching') as never
       this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
     }
 
@@ -118,18 +129,23 @@ export function fakeSessions() {
         state: row.state as SessionInfo['state'],
         ...(row.reason ? { stopReason: row.reason as StopReason } : {}),
         ...(row.detail ? { stopDetail: row.detail } : {}),
+        provider: 'local',
         createdAt: row.at,
         updatedAt: row.at,
       }
     }
 
     resumable = () => []
+    worktrees = {} as never
     whileIdle = () => Promise.reject(new Error('not used here'))
 
+    ask = () => undefined
     unstopped(): SessionInfo[] {
       const rows = this.kernel.db.all<Row>("SELECT * FROM sessions_fake WHERE state <> 'stopped'")
       return rows.map(row => this.get(row.id) as SessionInfo)
     }
+
+    noteHookRun(): void {}
 
     healthOf(): undefined {
       return undefined
@@ -144,7 +160,7 @@ export function fakeSessions() {
       fake.onCreate?.(request)
       await hold()
       const id = this.kernel.ids.id('ses')
-      await this.kernel.db.tx(t =>
+      await this.kernel.db.tx(t => {
         t.run('INSERT INTO sessions_fake (id, name, agent, workspace, state, at) VALUES (?, ?, ?, ?, ?, ?)', [
           id,
           request.name ?? '',
@@ -152,8 +168,11 @@ export function fakeSessions() {
           request.workspaceId,
           'active',
           this.kernel.clock.now(),
-        ]),
-      )
+        ])
+        const payload = { id, agent_name: request.agentName ?? '', workspace_id: request.workspaceId }
+        const about = { cause: request.cause, scope: request.workspaceId, subject: id }
+        this.kernel.needs.events.emit(t, SessionCreated, payload, about)
+      })
       fake.created.push({ ...request, id })
       return this.get(id) as SessionInfo
     }
@@ -165,30 +184,40 @@ export function fakeSessions() {
       return new Promise(resolve => waiting.set(id, resolve))
     }
 
-    async stop(id: string, how: { readonly reason: StopReason; readonly detail?: string }): Promise<void> {
+    async stop(
+      id: string,
+      how: { readonly reason: StopReason; readonly detail?: string; readonly cause?: string | undefined },
+    ): Promise<void> {
       if (fake.stopError) throw fake.stopError
       await hold()
       fake.stops.push({ id, ...how })
-      await this.#end(id, how.reason, how.detail ?? '')
+      await this.#end(id, how.reason, how.detail ?? '', how.cause)
       waiting.get(id)?.({ status: 'canceled', turnId: 'trn_1' })
     }
 
-    async #end(id: string, reason: StopReason, detail: string): Promise<void> {
-      await this.kernel.db.tx(t =>
+    async #end(id: string, reason: StopReason, detail: string, cause?: string): Promise<void> {
+      await this.kernel.db.tx(t => {
+        const before = this.get(id)
         t.run(
           "UPDATE sessions_fake SET state = 'stopped', reason = ?, detail = ? WHERE id = ? AND state <> 'stopped'",
           [reason, detail, id],
-        ),
-      )
+        )
+        if (!before || before.state === 'stopped') return
+        const { agentName: agent_name, workspaceId: workspace_id } = before
+        const payload = { id, agent_name, workspace_id, stop_reason: reason, stop_detail: detail }
+        this.kernel.needs.events.emit(t, SessionStopped, payload, { cause, scope: workspace_id, subject: id })
+      })
     }
   }
 
   const plugin = definePlugin({
     name: 'sessions',
     version: '0.0.1',
+    requires: { events: Events },
     provides: Sessions,
     service: async () => Service,
   }).surface({
+    events: [SessionCreated, SessionStopped],
     tables: [
       {
         id: '001',

@@ -1,7 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import { JobKind } from '../../../plugins/automation/api.js'
+import { inTree } from '../../../plugins/index.js'
+import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { bench, hourly } from './bench.js'
 import { completed } from './fake-sessions.js'
 
@@ -57,6 +62,31 @@ test('the door of jobs writes records: create, read, change, delete', async () =
   await b.end()
 })
 
+test('a job that names no agent has that of a session that names none', async () => {
+  const b = await bench()
+  const { agent_name: _, ...unnamed } = base
+  const made = await b.request('POST', '/api/automation/jobs', unnamed)
+  assert.equal([made.status, made.body.job.agent_name], [201, 'general'])
+  await b.close()
+})
+
+test('an agent that is not there is refused, and one that a workspace has is taken in that workspace alone', async () => {
+  const own = await boot({ plugins: inTree })
+  const root = await temporaryFolder('workspace')
+  mkdirSync(path.join(root, '.svc/agents/tester'), { recursive: true })
+  writeFileSync(path.join(root, '.svc/agents/tester/AGENT.md'), '---\nname: tester\ncommand: "true"\n---\nTest.\n')
+  const { workspace } = (await own.request('POST', '/api/workspaces', { root_dir: root })).body
+  const create = (name: string, more: object) => own.request('POST', '/api/automation/jobs', { ...base, name, ...more })
+  const refused = await create('a', { agent_name: 'tester' })
+  assert.equal([refused.status, refused.body.code], [400, 'job_invalid'])
+  assert.match(refused.body.error, /there is no agent "tester"/)
+  const scope = { scope: 'workspace', workspace_id: workspace.id }
+  const { status, body } = await create('b', { agent_name: 'tester', ...scope })
+  assert.is(status, 201, body.error)
+  await own.close()
+  await rm(root, { recursive: true })
+})
+
 const WRONG: readonly [what: string, body: Record<string, unknown>, status: number, says: RegExp][] = [
   ['no such mode', { schedule: { mode: 'often' } }, 400, /mode/],
   ['two fields', { schedule: { mode: 'cron', expr: '* * * * *', interval: '1h' } }, 400, /schedule.interval/],
@@ -70,6 +100,7 @@ const WRONG: readonly [what: string, body: Record<string, unknown>, status: numb
   ['nothing as interval', { schedule: { mode: 'every', interval: '0s' } }, 400, /interval/],
   ['an interval below the second', { schedule: { mode: 'every', interval: '10ms' } }, 400, /at least 1s/],
   ['no time', { schedule: { mode: 'at', time: 'tomorrow' } }, 400, /time/],
+  ['a time that is over', { schedule: { mode: 'at', time: '2020-01-01T00:00:00Z' } }, 400, /is over/],
   [
     'a policy with at',
     { schedule: { mode: 'at', time: '2031-01-01T00:00:00Z', catch_up_policy: 'replay' } },
@@ -159,7 +190,7 @@ test('names are unique in a scope, at both doors, and free again when their job 
   await b.end()
 })
 
-/** Writes a job as the configuration or an activation would. */
+/** Writes a job as an activation would. */
 const definer = definePlugin({
   name: 'definer',
   version: '1.0.0',
@@ -168,20 +199,14 @@ const definer = definePlugin({
       constructor(private readonly kernel: PluginKernel) {}
       async start() {
         const { kernel } = this
-        const system = { kind: 'daemon', id: 'config' }
-        const config = { ...kernel.actor, source: system, owner: system }
         const bundle = { kind: 'bundle.activation', id: 'act_1' }
-        const write = (id: string) => ({
+        const job = {
           kind: JobKind,
-          id,
+          id: 'packaged',
           scope: { kind: 'global' as const },
-          spec: hourly({ name: id }),
-          quiet: true,
-        })
-        await kernel.db.tx(t => {
-          kernel.records.put(t, config, write('configured'))
-          kernel.records.put(t, kernel.actor, { ...write('packaged'), owner: bundle })
-        })
+          spec: hourly({ name: 'packaged' }),
+        }
+        await kernel.db.tx(t => kernel.records.put(t, kernel.actor, { ...job, quiet: true, owner: bundle }))
       }
     },
 }).surface({})
@@ -189,11 +214,14 @@ const definer = definePlugin({
 test('jobs of the configuration and of packages: only enabled can be changed, as an overlay', async () => {
   // It writes jobs, so it has to come after the plugin that knows them.
   const after = { ...definer, requires: { automation: { id: 'automation@1' } } }
-  const b = await bench({ plugins: [after] })
-  for (const [id, source] of [
+  const { name: _, ...configured } = hourly()
+  const b = await bench({ plugins: [after], config: { automation: { jobs: { configured } } } })
+  const { jobs } = (await b.request('GET', '/api/automation/jobs')).body
+  for (const [name, source] of [
     ['configured', 'config'],
     ['packaged', 'package'],
   ] as const) {
+    const { id } = jobs.find((job: { name: string }) => job.name === name)
     const job = await b.job(id)
     assert.equal([job.source, job.enabled], [source, true])
     for (const body of [{ prompt: 'x' }, { enabled: false, prompt: 'x' }]) {

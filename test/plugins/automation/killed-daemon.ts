@@ -1,7 +1,7 @@
 // A daemon that a test kills: node --import tsx killed-daemon.ts HOME START LEDGER. It lets an hour pass again and again;
 // agents end, fail or go on by turns. Before a session is made its cause goes into the ledger, outside of the home.
 import { appendFileSync } from 'node:fs'
-import { VirtualClock } from '../../../kernel/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { bench, hourly } from './bench.js'
 import { completed, failed } from './fake-sessions.js'
 

@@ -5,7 +5,15 @@ import type { RunStatus } from '../../../plugins/automation/api.js'
 import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/api.js'
 import { lifecycleCommand } from '../../../plugins/automation/lifecycle-command.js'
 import { Pace } from '../../../plugins/automation/pace.js'
-import { deliveryColumns, isFinal, RUN_TRANSITIONS, RunStore, runTable } from '../../../plugins/automation/runs.js'
+import {
+  deliveryColumns,
+  isFinal,
+  RUN_TRANSITIONS,
+  runTable,
+  taskColumns,
+  triggerColumns,
+} from '../../../plugins/automation/runs/run-row.js'
+import { RunStore } from '../../../plugins/automation/runs/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
 import { Events } from '../../../plugins/events/api.js'
 import { boot } from '../../harness/kernel.js'
@@ -207,6 +215,8 @@ test('runs move as their table says, and no other way', async () => {
     tables: [
       { id: '002-run', sql: runTable },
       { id: '003-delivery', sql: deliveryColumns },
+      { id: '006-triggers', sql: triggerColumns },
+      { id: '009-tasks', sql: taskColumns },
     ],
     events: [RunCreated, RunStarted, RunEnded],
   })

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { boot } from '../../harness/kernel.js'
 import { type Bench, bench, hourly, START } from './bench.js'
 import { completed } from './fake-sessions.js'

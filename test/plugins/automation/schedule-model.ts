@@ -1,4 +1,4 @@
-import { strict as assert } from 'node:assert'
+import * as assert from 'uvu/assert'
 import type { Reply } from '../../harness/kernel.js'
 
 const MINUTE = 60_000
@@ -75,15 +75,15 @@ export function checkAccounts(job: string, plan: Plan, all: ReadonlyMap<string, 
     if (instant <= plan.from && instant > plan.reached) continue
     const n = times.get(instant) ?? 0
     if (n === 0) assert.ok(plan.repeated && earlier.has(instant), `${at(instant)}: lost`)
-    else if (!plan.repeated) assert.equal(n, 1, `${at(instant)}: accounted for ${n} times`)
+    else if (!plan.repeated) assert.is(n, 1, `${at(instant)}: accounted for ${n} times`)
   }
 }
 
 function checkReason(run: Reply, plan: Plan, what: string): void {
   const since = run.metadata?.missed_since
-  if (since !== undefined) assert.notEqual(plan.policy, 'replay', `${what}: replay leaves nothing out`)
+  if (since !== undefined) assert.is.not(plan.policy, 'replay', `${what}: replay leaves nothing out`)
   if (run.metadata?.reason === 'misfire_grace_exceeded') {
-    assert.equal(plan.policy, 'skip_missed', what)
+    assert.is(plan.policy, 'skip_missed', what)
     assert.ok(Date.parse(run.started_at) - Date.parse(run.scheduled_at) > plan.graceMs, `${what}: within its grace`)
   } else if (since !== undefined && plan.policy === 'skip_missed') {
     assert.ok(Date.parse(run.started_at) - Date.parse(run.scheduled_at) <= plan.graceMs, `${what}: beyond its grace`)

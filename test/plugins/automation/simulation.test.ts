@@ -1,9 +1,11 @@
 // proof, timeout: 180s: months of jobs against a model
-import { strict as assert } from 'node:assert'
+
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
-import { seededIds, VirtualClock } from '../../../kernel/index.js'
+import * as assert from 'uvu/assert'
 import { firstSeed } from '../../../scripts/seed.js'
+import { seededIds } from '../../../testing/seeded-ids.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Bench, bench, hourly, START } from './bench.js'
 import { completed } from './fake-sessions.js'
@@ -165,7 +167,7 @@ class Simulation {
     const ending = how === 'kill' ? ['failed', 'agent_crashed'] : ['canceled', 'shutdown']
     for (const id of open) {
       const { run } = (await this.b.request('GET', `/api/automation/runs/${id}`)).body
-      assert.deepEqual([run.status, run.error.split(':')[0]], ending, id)
+      assert.equal([run.status, run.error.split(':')[0]], ending, id)
     }
   }
 
@@ -222,14 +224,10 @@ class Simulation {
   async end(): Promise<void> {
     await this.#book()
     this.#ledger()
-    assert.equal(new Set(this.dispatched).size, this.dispatched.length, 'a run was dispatched twice')
+    assert.is(new Set(this.dispatched).size, this.dispatched.length, 'a run was dispatched twice')
     for (const [id, plans] of this.#plans) {
       const own = new Map([...this.runs].filter(([, run]) => run.job_id === id))
-      assert.equal(
-        new Set([...own.values()].map(run => run.scheduled_at)).size,
-        own.size,
-        `${id}: an instant fired twice`,
-      )
+      assert.is(new Set([...own.values()].map(run => run.scheduled_at)).size, own.size, `${id}: an instant fired twice`)
       for (const plan of plans) checkAccounts(id, plan, own)
     }
     await this.b.end()

@@ -67,7 +67,7 @@ test('triggers (7.1 to 7.4) are stored, checked and listed; unknown members are 
   const put = (id: string, spec: unknown) =>
     b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
   for (const [n, spec] of VALID.entries()) {
-    const { status, body } = await put(`t${n}`, { ...spec, colour: 'red' })
+    const { status, body } = await put(`t${n}`, { ...spec, name: `${spec.name} ${n}`, colour: 'red' })
     assert.is(status, 201, JSON.stringify(body))
     assert.equal([body.record.spec.enabled, body.record.spec.colour], [true, undefined])
   }

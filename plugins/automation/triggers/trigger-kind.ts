@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { secretRef } from '../../kernel/kit/secret-ref.js'
-import { shown, text } from '../../kernel/kit/text.js'
-import { kind, type RecordScope } from '../../kernel/plugin.js'
-import { FireLimit, LoopTarget, Retry } from '../../schemas/automation.js'
-import { identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from './job-kind.js'
+import { secretRef } from '../../../kernel/kit/secret-ref.js'
+import { shown, text } from '../../../kernel/kit/text.js'
+import { kind, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
+import { FireLimit, LoopTarget, Retry, WebhookScheme } from '../../../schemas/automation.js'
+import { decodeAs, identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from '../job-kind.js'
 import { templateProblem } from './prompt-template.js'
 
 /** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped. */
@@ -24,12 +24,17 @@ export const TriggerSpec = v.object({
   endpoint_slug: v.optional(text(128, 0)),
   webhook_id: v.optional(text(128, 0)),
   webhook_secret_ref: v.optional(text(512, 0)),
+  /** How its deliveries are signed; default `service`. */
+  webhook_scheme: v.optional(WebhookScheme),
 })
 export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
 
+/** A stored trigger. */
+export type TriggerRecord = StoredRecord<TriggerSpec>
+
 /** Events that fire a trigger. */
 const EVENT =
-  /^(?:session\.(?:created|stopped)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
+  /^(?:session\.(?:created|stopped)|automation\.run\.(?:completed|failed)|memory\.consolidated|webhook|hook\.[^.\s][^\s]*\.completed|ext\.[^.\s][^\s]*)$/
 const FILTER_KEY = /^(?:kind|scope|workspace_id|source|data(?:\.[^.\s]+)+)$/
 const Reference = secretRef({ env: '', vault: 'automation/' })
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
@@ -40,7 +45,7 @@ export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProble
     limitsProblem(spec) ??
     (EVENT.test(spec.event)
       ? undefined
-      : 'event: session.created, session.stopped, memory.consolidated, hook.<name>.completed, webhook or ext.<name>') ??
+      : 'event: session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, webhook or ext.<name>') ??
     webhookProblem(spec) ??
     filterProblem(spec.filter ?? {})
   if (text !== undefined) return { of: 'job', text }
@@ -52,9 +57,17 @@ export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProble
   return wrong === undefined ? undefined : { of: 'job', text: `prompt: ${wrong}` }
 }
 
-function webhookProblem({ event, endpoint_slug, webhook_id, webhook_secret_ref }: TriggerSpec): string | undefined {
+function webhookProblem({
+  event,
+  endpoint_slug,
+  webhook_id,
+  webhook_secret_ref,
+  webhook_scheme,
+}: TriggerSpec): string | undefined {
   if (event !== 'webhook') {
-    const own = Object.entries({ endpoint_slug, webhook_id, webhook_secret_ref }).find(([, value]) => value)
+    const own = Object.entries({ endpoint_slug, webhook_id, webhook_secret_ref, webhook_scheme }).find(
+      ([, value]) => value,
+    )
     return own && `${own[0]}: triggers of event webhook alone have it`
   }
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
@@ -80,3 +93,6 @@ export const TriggerKind = kind<TriggerSpec>({
   maxBytes: 256 * 1024,
   check: ({ id, scope, spec }) => identityProblem(id, scope, spec) ?? triggerProblem(spec, scope)?.text,
 })
+
+export const decodeTrigger = (record: StoredRecord | undefined): TriggerRecord | undefined =>
+  decodeAs(TriggerSpec, record)

@@ -1,0 +1,90 @@
+import { type Actor, type Fault, iso, type RecordChange, type StoredRecord } from '../../../kernel/plugin.js'
+import type { CreateJobBody, FireLimit, Job } from '../../../schemas/automation.js'
+import { AutomationErrors } from '../api.js'
+import { type CursorStore, cursorToWire } from '../cursors.js'
+import type { DefinitionReader } from '../definition-list.js'
+import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
+import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
+import { lastRunToWire } from '../runs/run-row.js'
+import type { RunStore } from '../runs/runs.js'
+
+/** The jobs API: reads and writes the jobs' records. */
+export class Jobs extends Definitions<JobSpec, Job> {
+  constructor(
+    kernel: DefinitionKernel,
+    private readonly cursors: CursorStore,
+    private readonly runs: RunStore,
+    fireLimit: FireLimit,
+  ) {
+    const disable = (id: string) => `svc automation jobs update ${id} --no-enabled`
+    const family = { noun: 'job' as const, disable, kind: JobKind, schema: JobSpec, problem: jobProblem }
+    super(kernel, cursors.overlays, family, fireLimit)
+  }
+
+  create(actor: Actor, body: CreateJobBody, id = this.kernel.ids.id('job')): Promise<Job> {
+    return this.insert(actor, id, body, this.#specOf(body))
+  }
+
+  /** Throws what a request for such a job is refused with. */
+  async judge(body: CreateJobBody): Promise<void> {
+    await this.checked(body, this.#specOf(body))
+  }
+
+  #specOf({ scope, workspace_id, ...rest }: CreateJobBody): object {
+    // A loop has no agent of its own.
+    const agent = rest.loop_target ? '' : this.kernel.needs.sessions.agentFor(workspace_id || undefined)
+    return { ...rest, agent_name: rest.agent_name || agent, enabled: rest.enabled ?? true }
+  }
+
+  /** For one list. */
+  reader(): DefinitionReader<ReturnType<typeof jobFacts>, Job> {
+    const overlays = this.overlays.all()
+    return {
+      facts: stored => {
+        const record = this.decode(stored)
+        return record && jobFacts(record, this.cursors.enabled(record, overlays))
+      },
+      wire: id => {
+        const record = this.decode(this.kernel.records.get(JobKind.name, id))
+        return record && this.toWire(record)
+      },
+      searched: ({ schedule }) =>
+        Object.values({ mode: '', expr: '', interval: '', time: '', ...schedule }).map(String),
+    }
+  }
+
+  /** A job as the contract has it: from its record and its cursor. */
+  toWire(record: JobRecord): Job {
+    const { spec } = record
+    const cursor = this.cursors.get(record.id)
+    const [last] = this.runs.list({ jobId: record.id, limit: 1 })
+    return {
+      ...jobFacts(record, this.cursors.enabled(record)),
+      ...this.common(record),
+      ...(spec.task ? { task: spec.task } : {}),
+      last_run: last ? lastRunToWire(last) : null,
+      next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
+      scheduler: cursor ? cursorToWire(cursor) : null,
+    }
+  }
+
+  /** Refuses also a name that is taken: whatever the door, jobs are named by it. */
+  override guard(change: RecordChange): Fault | undefined {
+    return super.guard(change) ?? (change.verb === 'put' ? this.nameTaken(change.after) : undefined)
+  }
+
+  protected named(key: string): readonly string[] {
+    return this.cursors.named(key)
+  }
+
+  /** A person who gives a time that is over made a mistake; stored jobs whose time passes are not judged by this. */
+  protected override refuse({ schedule }: JobSpec): void {
+    if (schedule?.mode === 'at' && Date.parse(schedule.time ?? '') <= this.kernel.clock.now())
+      throw AutomationErrors.job_invalid(`schedule.time: ${schedule.time} is over, and the job would never run`)
+  }
+}
+
+const jobFacts = (record: StoredRecord<JobSpec>, enabled: boolean) => ({
+  ...factsOf(record, enabled),
+  schedule: record.spec.schedule ?? null,
+})

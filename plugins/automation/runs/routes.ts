@@ -1,0 +1,61 @@
+import { type CliColumn, ok, routeOf } from '../../../kernel/plugin.js'
+import { ListRunsQuery, ListRunsReply, RunReply } from '../../../schemas/automation.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>()
+const area = 'Automation'
+
+const runColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'id' },
+  { header: 'STATUS', path: 'status' },
+  { header: 'JOB', path: 'job_id' },
+  { header: 'TRIGGER', path: 'trigger_id' },
+  { header: 'STARTED', path: 'started_at', as: 'ago' },
+  { header: 'ENDED', path: 'ended_at', as: 'ago' },
+  { header: 'SESSION', path: 'session_id', below: true },
+  { header: 'ERROR', path: 'error' },
+]
+
+export const runFields: readonly CliColumn[] = [
+  { header: 'Run', path: 'id' },
+  { header: 'Status', path: 'status' },
+  { header: 'Job', path: 'job_id' },
+  { header: 'Trigger', path: 'trigger_id' },
+  { header: 'Session', path: 'session_id' },
+  { header: 'Attempt', path: 'attempt' },
+  { header: 'Scheduled for', path: 'scheduled_at', as: 'time' },
+  { header: 'Started', path: 'started_at', as: 'time' },
+  { header: 'Ended', path: 'ended_at', as: 'time' },
+  { header: 'Error', path: 'error' },
+]
+
+/** How lists of runs are shown. */
+export const runRows = {
+  rows: 'runs',
+  columns: runColumns,
+  empty: 'no runs; start one: svc automation jobs trigger <id>',
+} as const
+
+export const runRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/automation/runs',
+    area,
+    summary: 'List runs of all jobs and triggers, the newest first',
+    query: ListRunsQuery,
+    replies: { 200: ListRunsReply },
+    errors: [400, 500, 503],
+    cli: { path: 'automation runs list', view: runRows },
+    handle: (self, { query }) => ok({ runs: self.runs.list(query) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/automation/runs/{id}',
+    area,
+    summary: 'Show a run',
+    replies: { 200: RunReply },
+    errors: [404, 500, 503],
+    cli: { path: 'automation runs get', view: { item: 'run', fields: runFields } },
+    handle: (self, { params }) => ok({ run: self.runs.get(params.id) }),
+  }),
+]

@@ -1,0 +1,109 @@
+import { iso } from '../../../kernel/plugin.js'
+import type { LastRun, Run } from '../../../schemas/automation.js'
+import type { RunStatus } from '../api.js'
+
+/** The transitions of a run. States without successors are final. */
+export const RUN_TRANSITIONS = {
+  scheduled: ['running', 'delegated', 'failed', 'canceled'],
+  running: ['completed', 'failed', 'canceled'],
+  delegated: [],
+  completed: [],
+  failed: [],
+  canceled: [],
+} as const satisfies Readonly<Record<RunStatus, readonly RunStatus[]>>
+
+/** Does nothing follow this state? */
+export const isFinal = (status: RunStatus) => RUN_TRANSITIONS[status].length === 0
+
+/** A run as it is stored; times in epoch milliseconds. */
+export interface RunRow {
+  readonly seq: number
+  readonly id: string
+  /** Empty in a run of a trigger. */
+  readonly job_id: string
+  readonly trigger_id: string | null
+  readonly status: RunStatus
+  readonly attempt: number
+  readonly fire_id: string | null
+  readonly scheduled_at: number | null
+  /** When it was claimed. */
+  readonly started_at: number
+  readonly ended_at: number | null
+  readonly session_id: string | null
+  /** Of one that was delegated: the task that goes on with it, and its first run. */
+  readonly task_id: string | null
+  readonly task_run_id: string | null
+  readonly error: string | null
+  readonly metadata: string | null
+  /** Why it never got going, where it was claimed by schedule; then `error` says the same. */
+  readonly delivery_error: string | null
+  readonly delivery_error_at: number | null
+  /** Workspace of the job, for events. */
+  readonly scope: string | null
+  /** The newest event about it: the cause of the next. */
+  readonly event: string
+  /** Of a trigger, until the run is over: the prompt as it was rendered when it was fired. */
+  readonly prompt: string | null
+  /** How many runs of triggers led to it, one by the other; 0: none. */
+  readonly depth: number
+}
+
+/** The definition that a run is of. */
+export type RunOf = { readonly jobId: string } | { readonly triggerId: string }
+
+/** The definition of a stored run. */
+export const runOf = ({ job_id: jobId, trigger_id: triggerId }: Pick<RunRow, 'job_id' | 'trigger_id'>): RunOf =>
+  triggerId === null ? { jobId } : { triggerId }
+
+/** The column of a definition and its id. */
+export const columnOf = (of: RunOf): ['job_id' | 'trigger_id', string] =>
+  'jobId' in of ? ['job_id', of.jobId] : ['trigger_id', of.triggerId]
+
+export const runTable = `CREATE TABLE automation_run (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, job_id TEXT NOT NULL, status TEXT NOT NULL,
+    attempt INTEGER NOT NULL, fire_id TEXT, scheduled_at INTEGER, started_at INTEGER NOT NULL, ended_at INTEGER,
+    session_id TEXT, error TEXT, metadata TEXT, scope TEXT, event TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX automation_run_job ON automation_run (job_id, seq);
+  CREATE INDEX automation_run_time ON automation_run (job_id, started_at);
+  CREATE INDEX automation_run_open ON automation_run (job_id) WHERE status IN ('scheduled', 'running');`
+
+export const deliveryColumns = `ALTER TABLE automation_run ADD COLUMN delivery_error TEXT;
+  ALTER TABLE automation_run ADD COLUMN delivery_error_at INTEGER;`
+
+/** Runs of triggers: `job_id` of them is empty. */
+export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id TEXT;
+  ALTER TABLE automation_run ADD COLUMN prompt TEXT;
+  ALTER TABLE automation_run ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX automation_run_trigger ON automation_run (trigger_id, seq) WHERE trigger_id IS NOT NULL;
+  CREATE INDEX automation_run_trigger_time ON automation_run (trigger_id, started_at) WHERE trigger_id IS NOT NULL;
+  CREATE INDEX automation_run_session ON automation_run (session_id) WHERE session_id IS NOT NULL;`
+
+export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
+  ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
+
+/** What a job says of its newest run. */
+export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
+  return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }
+}
+
+/** A run as the contract has it. */
+export function runToWire(row: RunRow): Run {
+  return {
+    id: row.id,
+    ...(row.trigger_id === null ? { job_id: row.job_id } : { trigger_id: row.trigger_id }),
+    status: row.status,
+    attempt: row.attempt,
+    started_at: iso(row.started_at),
+    ended_at: row.ended_at === null ? null : iso(row.ended_at),
+    scheduled_at: row.scheduled_at === null ? null : iso(row.scheduled_at),
+    ...(row.fire_id === null ? {} : { fire_id: row.fire_id }),
+    ...(row.session_id === null ? {} : { session_id: row.session_id }),
+    ...(row.task_id === null ? {} : { task_id: row.task_id }),
+    ...(row.task_run_id === null ? {} : { task_run_id: row.task_run_id }),
+    ...(row.error === null ? {} : { error: row.error }),
+    ...(row.delivery_error === null ? {} : { delivery_error: row.delivery_error }),
+    delivery_error_at: row.delivery_error_at === null ? null : iso(row.delivery_error_at),
+    ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
+  }
+}

@@ -1,0 +1,282 @@
+import { History } from '../../../kernel/kit/history.js'
+import type { EventType, PluginKernel, SqlValue, Tx } from '../../../kernel/plugin.js'
+import type { EmitOptions, Events, StoredEvent } from '../../events/api.js'
+import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
+import type { RunBook } from './room.js'
+import { columnOf, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf } from './run-row.js'
+
+/** Runs of one job that are kept: the newest so many, and of the older ones those that ran less than a week ago. */
+const KEPT_RUNS = 1000
+const KEPT_MS = 7 * 24 * 60 * 60_000
+/** What never ran is not kept for its age, and what is not over is kept in any case. */
+const KEPT_TIME =
+  "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
+
+/** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
+export type NewRun = RunOf & {
+  readonly id: string
+  readonly status: 'scheduled' | 'canceled'
+  readonly attempt: number
+  readonly fireId?: string | undefined
+  readonly scheduledAt?: number | undefined
+  readonly error?: string | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly scope?: string | undefined
+  /** Id of what led to it. */
+  readonly cause?: string | undefined
+  readonly actor?: EmitOptions['actor']
+  readonly prompt?: string | undefined
+  readonly depth?: number | undefined
+}
+
+/** Which runs a list shows. */
+export interface RunFilter {
+  readonly jobId?: string | undefined
+  readonly triggerId?: string | undefined
+  readonly status?: RunStatus | undefined
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+  readonly limit: number
+}
+
+/** Runs that doctor looks through for requests that expired. */
+const NOTED_AMONG = 500
+
+/** The runs of all jobs and triggers. Every change is one row and one event in the caller's transaction. */
+export class RunStore implements RunBook {
+  readonly #history: History<RunRow>
+
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
+    this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
+  }
+
+  get(id: string): RunRow | undefined {
+    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
+  }
+
+  /** Newest first. */
+  list({ jobId, triggerId, status, since, until, limit }: RunFilter): RunRow[] {
+    const conditions: [string, SqlValue | undefined][] = [
+      ['job_id = ?', jobId],
+      ['trigger_id = ?', triggerId],
+      ['status = ?', status],
+      ['started_at >= ?', since],
+      ['started_at <= ?', until],
+    ]
+    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
+    const params = [...given.map(([, value]) => value), limit]
+    return this.kernel.db.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
+  }
+
+  /** Runs that are claimed or going on, of one job or of all. */
+  open(jobId?: string): RunRow[] {
+    const sql = "SELECT * FROM automation_run WHERE status IN ('scheduled', 'running')"
+    return jobId === undefined
+      ? this.kernel.db.all<RunRow>(`${sql} ORDER BY seq`)
+      : this.kernel.db.all<RunRow>(`${sql} AND job_id = ? ORDER BY seq`, [jobId])
+  }
+
+  has(run: string): boolean {
+    return this.get(run) !== undefined
+  }
+
+  openOf(job: string): number {
+    return this.open(job).length
+  }
+
+  openCount(): number {
+    const sql = "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running')"
+    return Number(this.kernel.db.row(sql)?.[0] ?? 0)
+  }
+
+  /** The newest run that this session worked for. */
+  ofSession(session: string): RunRow | undefined {
+    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE session_id = ? ORDER BY seq DESC LIMIT 1', [
+      session,
+    ])
+  }
+
+  /** For the fire limit. */
+  counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {
+    const [column, id] = columnOf(of)
+    // Later ones are there when the clock was set back; they must not block the definition until their time comes again.
+    const row = this.kernel.db.row(
+      `SELECT count(*), min(started_at) FROM automation_run
+       WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled'`,
+      [id, now - window, now],
+    )
+    return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
+  }
+
+  /** When the runs that {@link counted} counts were claimed, ascending. */
+  started(of: RunOf, window: number, now: number): number[] {
+    const [column, id] = columnOf(of)
+    const sql = `SELECT started_at FROM automation_run
+      WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' ORDER BY started_at`
+    return this.kernel.db.rows(sql, [id, now - window, now]).map(([at]) => Number(at))
+  }
+
+  /** Ids of runs of occurrences that are yet to come: they were claimed, and then the clock was set back. */
+  scheduledAfter(now: number): string[] {
+    return this.kernel.db.rows('SELECT id FROM automation_run WHERE scheduled_at > ?', [now]).map(([id]) => String(id))
+  }
+
+  /** How long its runs take, in milliseconds: the median of the latest that completed. */
+  usualMs(of: RunOf): number | undefined {
+    const [column, id] = columnOf(of)
+    const sql = `SELECT ended_at - started_at FROM automation_run WHERE ${column} = ? AND status = 'completed'
+      AND ended_at >= started_at ORDER BY seq DESC LIMIT 20`
+    const took = this.kernel.db.rows(sql, [id]).map(([ms]) => Number(ms))
+    return took.toSorted((a, b) => a - b)[took.length >> 1]
+  }
+
+  /** Runs that failed and are the latest of their job, of jobs that are there; newest first. */
+  latestFailures(limit: number): RunRow[] {
+    return this.kernel.db.all<RunRow>(
+      `SELECT r.* FROM automation_run r WHERE r.status = 'failed'
+         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
+         AND NOT EXISTS
+           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
+       ORDER BY r.seq DESC LIMIT +?`,
+      [limit],
+    )
+  }
+
+  /** The same of triggers, also of those that are gone. */
+  latestTriggerFailures(limit: number): RunRow[] {
+    return this.kernel.db.all<RunRow>(
+      `SELECT r.* FROM automation_run r WHERE r.status = 'failed' AND r.trigger_id IS NOT NULL
+         AND NOT EXISTS
+           (SELECT 1 FROM automation_run WHERE trigger_id = r.trigger_id AND seq > r.seq AND status <> 'canceled')
+       ORDER BY r.seq DESC LIMIT +?`,
+      [limit],
+    )
+  }
+
+  /**
+   * Runs that completed with something to say, questions that nobody answered say, and are the latest of their job; newest
+   * first. Looked for among the newest {@link NOTED_AMONG}: there is no index of them.
+   */
+  latestNoted(limit: number): RunRow[] {
+    return this.kernel.db.all<RunRow>(
+      `SELECT r.* FROM automation_run r WHERE r.status = 'completed' AND r.error IS NOT NULL
+         AND r.seq > (SELECT max(seq) FROM automation_run) - ${NOTED_AMONG}
+         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
+         AND NOT EXISTS
+           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
+       ORDER BY r.seq DESC LIMIT +?`,
+      [limit],
+    )
+  }
+
+  /** Writes a new run and its event. */
+  insert(t: Tx, run: NewRun): RunRow {
+    const now = this.kernel.clock.now()
+    const ended = run.status === 'canceled'
+    const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
+    t.run(
+      `INSERT INTO automation_run (id, job_id, trigger_id, status, attempt, fire_id, scheduled_at, started_at, ended_at,
+         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      [
+        run.id,
+        'jobId' in run ? run.jobId : '',
+        'triggerId' in run ? run.triggerId : null,
+        run.status,
+        run.attempt,
+        run.fireId ?? null,
+        run.scheduledAt ?? null,
+        now,
+        ended ? now : null,
+        run.error ?? null,
+        run.metadata ? JSON.stringify(run.metadata) : null,
+        run.scope ?? null,
+        ended ? this.#emit(t, RunEnded, run.id, run, run.status, run, event) : event,
+        ended ? null : (run.prompt ?? null),
+        run.depth ?? 0,
+      ],
+    )
+    if (ended) this.#prune(t, run)
+    return this.get(run.id) as RunRow
+  }
+
+  /** Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it. */
+  move(
+    t: Tx,
+    id: string,
+    to: RunStatus,
+    more: {
+      readonly sessionId?: string
+      readonly error?: string | undefined
+      readonly task?: { readonly id: string; readonly run: string }
+    } = {},
+  ): RunRow {
+    const before = this.get(id)
+    if (!before || !(RUN_TRANSITIONS[before.status] as readonly RunStatus[]).includes(to)) {
+      throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'gone'}`)
+    }
+    const sessionId = more.sessionId ?? before.session_id ?? undefined
+    const type = isFinal(to) ? RunEnded : RunStarted
+    const what = { sessionId, error: more.error, scope: before.scope ?? undefined }
+    const event = this.#emit(t, type, id, runOf(before), to, what, before.event)
+    const now = this.kernel.clock.now()
+    const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
+    t.run(
+      `UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ?, delivery_error = ?,
+         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?`,
+      [
+        to,
+        sessionId ?? null,
+        more.error ?? null,
+        isFinal(to) ? now : null,
+        event,
+        undelivered ? (more.error ?? null) : null,
+        undelivered ? now : null,
+        isFinal(to) ? null : before.prompt,
+        more.task?.id ?? null,
+        more.task?.run ?? null,
+        id,
+      ],
+    )
+    if (isFinal(to)) this.#prune(t, runOf(before))
+    return this.get(id) as RunRow
+  }
+
+  #emit(
+    t: Tx,
+    type: EventType<{
+      id: string
+      job_id?: string | undefined
+      trigger_id?: string | undefined
+      status: string
+      session_id?: string | undefined
+      error?: string | undefined
+    }>,
+    id: string,
+    of: RunOf,
+    status: RunStatus,
+    what: { sessionId?: string | undefined; error?: string | undefined; scope?: string | undefined },
+    cause: StoredEvent['cause'],
+    actor?: NewRun['actor'],
+  ): string {
+    const payload = {
+      id,
+      ...('jobId' in of ? { job_id: of.jobId } : { trigger_id: of.triggerId }),
+      status,
+      ...(what.sessionId === undefined ? {} : { session_id: what.sessionId }),
+      ...(what.error === undefined ? {} : { error: what.error }),
+    }
+    return this.kernel.needs.events.emit(t, type, payload, {
+      cause,
+      scope: what.scope,
+      subject: id,
+      ...(actor ? { actor } : {}),
+    }).id
+  }
+
+  #prune(t: Tx, of: RunOf): void {
+    const [column, id] = columnOf(of)
+    const since = this.kernel.clock.now() - KEPT_MS
+    this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
+  }
+}

@@ -1,0 +1,19 @@
+import { ok, routeOf } from '../../../kernel/plugin.js'
+import { SimulationQuery, SimulationReply } from '../../../schemas/automation/simulation.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>()
+
+export const simulationRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/automation/simulation',
+    area: 'Automation',
+    summary:
+      'Simulate jobs over days to come, and triggers over the recorded events of past ones; nothing is run or written',
+    query: SimulationQuery,
+    replies: { 200: SimulationReply },
+    errors: [400, 429, 500, 503],
+    handle: async (self, { query, signal }) => ok({ simulation: await self.simulator.simulate(query, signal) }),
+  }),
+]

@@ -1,0 +1,161 @@
+import { iso } from '../../../kernel/plugin.js'
+import { type Limited, type Limits, limitOf, type RunBook, retryDelay, type Skip, skipOf } from '../runs/room.js'
+import { columnOf, type RunOf } from '../runs/run-row.js'
+import type { SimulatedClock } from './simulated-clock.js'
+
+/** A definition as a simulation knows it. */
+export interface Player {
+  readonly of: RunOf
+  readonly name: string
+  readonly spec: Limited
+  /** How long each of its runs takes, in milliseconds. */
+  readonly runMs: number
+  /** Its runs fail. */
+  readonly fails: boolean
+}
+
+/** One line of a timeline; times in epoch milliseconds. */
+export interface Occasion {
+  /** When it is decided. */
+  readonly at: number
+  readonly of: RunOf
+  readonly name: string
+  readonly attempt: number
+  readonly skip?: Skip | undefined
+  /** Of a job: the occurrence. */
+  readonly scheduledAt?: number | undefined
+  readonly run?: string
+  /** Of a trigger. */
+  readonly event?: { readonly name: string; readonly seq: number } | undefined
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** What further attempts have of the first one. */
+type Attempted = Pick<Occasion, 'attempt' | 'scheduledAt' | 'event'>
+
+interface Going {
+  readonly player: Player
+  readonly startedAt: number
+}
+
+const keyOf = (of: RunOf) => columnOf(of).join(' ')
+
+/** The books of a simulation: what runs, and what ran; nothing of it is written anywhere. */
+export class SimulatedRuns implements RunBook {
+  readonly #going = new Set<Going>()
+  readonly #open = new Map<string, number>()
+  /** Starts that count for a fire limit, ascending. */
+  readonly #started = new Map<string, number[]>()
+  readonly #known: ReadonlySet<string>
+
+  /**
+   * @param told called with everything that happens, in order
+   * @param ended called when a run of a job is over
+   */
+  constructor(
+    private readonly clock: SimulatedClock,
+    private readonly limits: Limits,
+    private readonly told: (occasion: Occasion) => void,
+    private readonly ended: (job: string) => void = () => {},
+    known: Iterable<string> = [],
+  ) {
+    this.#known = new Set(known)
+  }
+
+  has(run: string): boolean {
+    return this.#known.has(run)
+  }
+
+  openOf(job: string): number {
+    return this.#open.get(keyOf({ jobId: job })) ?? 0
+  }
+
+  openCount(): number {
+    return this.#going.size
+  }
+
+  counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {
+    const times = this.#started.get(keyOf(of)) ?? []
+    const first = times.findIndex(at => at > now - window)
+    if (first < 0) return { count: 0, oldest: 0 }
+    times.splice(0, first)
+    return { count: times.length, oldest: times[0] as number }
+  }
+
+  /** A run that was claimed before the simulation begins. */
+  recall(of: RunOf, startedAt: number): void {
+    this.#count(of, startedAt)
+  }
+
+  /** Why there is no room for a run of it now. */
+  skip({ of, spec }: Player): Skip | undefined {
+    const limit = limitOf(spec, of, this.clock.now(), this.limits, this)
+    return skipOf('jobId' in of && this.openOf(of.jobId) > 0, limit, this.limits, this)
+  }
+
+  /** A run begins, and ends when its time is over; then further attempts follow as the definition has them. */
+  begin(player: Player, { attempt, scheduledAt, event }: Attempted, leftMs = player.runMs): void {
+    const going = { player, startedAt: this.clock.now() }
+    const key = keyOf(player.of)
+    this.#going.add(going)
+    this.#open.set(key, (this.#open.get(key) ?? 0) + 1)
+    this.clock.timeout(leftMs, () => {
+      this.#end(going)
+      const delay = player.fails ? retryDelay(player.spec, attempt) : undefined
+      const again = { attempt: attempt + 1, scheduledAt, event }
+      if (delay !== undefined)
+        this.clock.timeout(delay, () => this.claim(player, { ...again, skip: this.skip(player) }))
+    })
+  }
+
+  /** Tells of a claim, and begins the run unless it is skipped. */
+  claim(player: Player, occasion: Omit<Occasion, 'at' | 'of' | 'name'>): void {
+    const at = this.clock.now()
+    this.told({ at, of: player.of, name: player.name, ...occasion })
+    if (occasion.skip) return
+    this.#count(player.of, at)
+    this.begin(player, occasion)
+  }
+
+  /** The daemon ends: what runs is canceled, and what was canceled does not count. */
+  shutDown(): void {
+    for (const { player, startedAt } of this.#going) {
+      const times = this.#started.get(keyOf(player.of))
+      const place = times?.lastIndexOf(startedAt) ?? -1
+      if (place >= 0) times?.splice(place, 1)
+    }
+    this.#going.clear()
+    this.#open.clear()
+    this.clock.clear()
+  }
+
+  #end(going: Going): void {
+    const { of } = going.player
+    const key = keyOf(of)
+    this.#going.delete(going)
+    this.#open.set(key, (this.#open.get(key) ?? 1) - 1)
+    if ('jobId' in of) this.ended(of.jobId)
+  }
+
+  #count(of: RunOf, at: number): void {
+    const key = keyOf(of)
+    const times = this.#started.get(key)
+    if (times) times.push(at)
+    else this.#started.set(key, [at])
+  }
+}
+
+/** An occasion as it goes over the wire. */
+export const occasionToWire = ({ at, of, name, attempt, skip, scheduledAt, run, event, metadata }: Occasion) => ({
+  at: iso(at),
+  ...('jobId' in of ? { job_id: of.jobId } : { trigger_id: of.triggerId }),
+  name,
+  outcome: skip ? ('skips' as const) : ('fires' as const),
+  attempt,
+  ...(skip ? { reason: skip.reason, text: skip.text } : {}),
+  ...(scheduledAt === undefined ? {} : { scheduled_at: iso(scheduledAt) }),
+  ...(run === undefined ? {} : { run_id: run }),
+  ...(event ? { event: event.name, event_seq: event.seq } : {}),
+  ...(metadata?.missed_since === undefined ? {} : { missed_since: metadata.missed_since }),
+  ...(metadata?.resumes_at === undefined ? {} : { resumes_at: metadata.resumes_at }),
+})

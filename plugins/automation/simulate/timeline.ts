@@ -1,0 +1,75 @@
+import { iso } from '../../../kernel/plugin.js'
+import type { Timeline } from '../../../schemas/automation/simulation.js'
+import { columnOf, type RunOf } from '../runs/run-row.js'
+import { type Occasion, occasionToWire } from './simulated-runs.js'
+
+/** What happens in one simulation, at most: more take longer than anybody waits. */
+const MAX_OCCASIONS = 200_000
+/** Definitions that do nothing and are named. */
+const MAX_SILENT = 100
+
+/** What is left out of a list, and how long it is. */
+export interface Listed {
+  /** Id or name. */
+  readonly only?: string | undefined
+  readonly limit: number
+}
+
+type Silence = Timeline['silent'][number]['why']
+
+/** Collects what happens in one part of a simulation. */
+export class TimelineBook {
+  readonly #occasions: Occasion[] = []
+  readonly #skipped: Record<string, number> = {}
+  readonly #heard = new Set<string>()
+  #listable = 0
+  #fires = 0
+  #skips = 0
+  #last = 0
+
+  constructor(private readonly listed: Listed) {}
+
+  /** Is it enough? */
+  get isFull(): boolean {
+    return this.#fires + this.#skips >= MAX_OCCASIONS
+  }
+
+  tell(occasion: Occasion): void {
+    const id = idOf(occasion.of)
+    this.#last = occasion.at
+    this.#heard.add(id)
+    if (occasion.skip) {
+      this.#skips++
+      this.#skipped[occasion.skip.reason] = (this.#skipped[occasion.skip.reason] ?? 0) + 1
+    } else this.#fires++
+    const { only, limit } = this.listed
+    if (only !== undefined && only !== id && only !== occasion.name) return
+    this.#listable++
+    if (this.#occasions.length < limit) this.#occasions.push(occasion)
+  }
+
+  toWire(
+    span: { readonly from: number; readonly to: number },
+    definitions: readonly { readonly of: RunOf; readonly name: string; readonly why: Silence }[],
+  ): Timeline {
+    const silent = definitions.filter(({ of }) => !this.#heard.has(idOf(of))).slice(0, MAX_SILENT)
+    return {
+      from: iso(span.from),
+      to: iso(span.to),
+      definitions: definitions.length,
+      fires: this.#fires,
+      skips: this.#skips,
+      skipped: this.#skipped,
+      occasions: this.#occasions.map(occasionToWire),
+      unlisted: this.#listable - this.#occasions.length,
+      silent: silent.map(({ of, name, why }) => ({
+        ...('jobId' in of ? { job_id: of.jobId } : { trigger_id: of.triggerId }),
+        name,
+        why,
+      })),
+      ...(this.isFull ? { ended_early: iso(this.#last) } : {}),
+    }
+  }
+}
+
+const idOf = (of: RunOf) => columnOf(of)[1]

@@ -1,0 +1,136 @@
+import { type CliColumn, created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  CreateTriggerBody,
+  EmitEventBody,
+  EmitEventReply,
+  ListJobRunsQuery,
+  ListRunsReply,
+  ListTriggersQuery,
+  ListTriggersReply,
+  PatchTriggerBody,
+  TriggerReply,
+} from '../../../schemas/automation.js'
+import { runRows } from '../runs/routes.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>()
+const area = 'Automation'
+
+const triggerFields: readonly CliColumn[] = [
+  { header: 'Id', path: 'id' },
+  { header: 'Name', path: 'name' },
+  { header: 'Enabled', path: 'enabled' },
+  { header: 'Event', path: 'event' },
+  { header: 'Filter', path: 'filter' },
+  { header: 'Agent', path: 'agent_name' },
+  { header: 'Prompt', path: 'prompt' },
+  { header: 'Scope', path: 'scope' },
+  { header: 'Workspace', path: 'workspace_id' },
+  { header: 'Source', path: 'source' },
+  { header: 'Endpoint', path: 'webhook_endpoint' },
+  { header: 'Scheme', path: 'webhook_scheme' },
+  { header: 'Secret', path: 'webhook_secret_ref' },
+]
+const triggerItem = { item: 'trigger', fields: triggerFields } as const
+
+export const triggerRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/automation/triggers',
+    area,
+    summary: 'List triggers, the newest first, filtered and in pages',
+    query: ListTriggersQuery,
+    replies: { 200: ListTriggersReply },
+    errors: [400, 500, 503],
+    cli: {
+      path: 'automation triggers list',
+      view: {
+        rows: 'triggers',
+        columns: [
+          { header: 'ID', path: 'id' },
+          { header: 'NAME', path: 'name' },
+          { header: 'ENABLED', path: 'enabled' },
+          { header: 'EVENT', path: 'event' },
+          { header: 'AGENT', path: 'agent_name' },
+          { header: 'ENDPOINT', path: 'webhook_endpoint', below: true },
+        ],
+        empty: 'no triggers; make one: svc automation triggers create --help',
+      },
+    },
+    handle: async (self, { actor, query }) => ok(await self.listTriggers(actor, query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/automation/triggers',
+    area,
+    summary: 'Create a trigger',
+    body: CreateTriggerBody,
+    replies: { 201: TriggerReply },
+    errors: [400, 409, 422, 500, 503],
+    cli: {
+      path: 'automation triggers create',
+      args: [{ name: 'name', option: true }],
+      options: { agent_name: 'agent', workspace_id: 'workspace' },
+      scoped: { scope: 'scope', workspace: 'workspace_id' },
+      view: triggerItem,
+    },
+    handle: async (self, { actor, body }) => created({ trigger: await self.triggers.create(actor, body) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/automation/triggers/{id}',
+    area,
+    summary: 'Show a trigger',
+    replies: { 200: TriggerReply },
+    errors: [404, 500, 503],
+    cli: { path: 'automation triggers get', view: triggerItem },
+    handle: (self, { params }) => ok({ trigger: self.triggers.toWire(self.triggers.find(params.id)) }),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/automation/triggers/{id}',
+    area,
+    summary: 'Update a trigger; members that are absent or null stay',
+    body: PatchTriggerBody,
+    replies: { 200: TriggerReply },
+    errors: [400, 404, 409, 422, 500, 503],
+    cli: { path: 'automation triggers update', view: triggerItem },
+    handle: async (self, { actor, params, body }) => ok({ trigger: await self.triggers.patch(actor, params.id, body) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/automation/triggers/{id}',
+    area,
+    summary: 'Delete a trigger; its history stays',
+    essential: true,
+    replies: { 204: null },
+    errors: [400, 404, 409, 500, 503],
+    cli: { path: 'automation triggers delete', done: 'deleted trigger {id}' },
+    handle: async (self, { actor, params }) => {
+      await self.triggers.remove(actor, params.id)
+      return noContent()
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/automation/triggers/{id}/runs',
+    area,
+    summary: 'List runs of a trigger, the newest first',
+    query: ListJobRunsQuery,
+    replies: { 200: ListRunsReply },
+    errors: [400, 404, 500, 503],
+    cli: { path: 'automation triggers history', view: { ...runRows, empty: 'nothing has fired it yet' } },
+    handle: (self, { params, query }) => ok({ runs: self.runs.ofTrigger(params.id, query) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/automation/events',
+    area,
+    summary: 'Tell triggers of an event that an extension declares; extensions alone',
+    body: EmitEventBody,
+    bodyLimit: 80 * 1024,
+    replies: { 201: EmitEventReply },
+    errors: [400, 403, 404, 413, 429, 500, 503, 507],
+    handle: async (self, { actor, body }) => created({ event_id: (await self.emitted.request(actor, body)).id }),
+  }),
+]

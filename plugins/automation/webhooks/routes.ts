@@ -1,0 +1,46 @@
+import { ok, routeOf } from '../../../kernel/plugin.js'
+import { WebhookReply } from '../../../schemas/automation.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>()
+
+/** What both doors have alike. The signature of a scheme is its own proof, so nobody has to be known. */
+const delivery = {
+  method: 'POST',
+  area: 'Automation',
+  public: true,
+  listeners: 'tcp',
+  headers: {
+    'X-Service-Webhook-Timestamp': { required: false },
+    'X-Service-Webhook-Signature': { required: false },
+    'X-Service-Webhook-Delivery-Id': { required: false },
+    'Webhook-Id': { required: false },
+    'Webhook-Timestamp': { required: false },
+    'Webhook-Signature': { required: false },
+    'X-Hub-Signature-256': { required: false },
+    'X-GitHub-Event': { required: false },
+  },
+  body: { as: 'raw', types: ['application/json'] },
+  bodyLimit: 1024 * 1024,
+  replies: { 200: WebhookReply },
+  errors: [400, 401, 404, 409, 413, 429, 500, 503],
+} as const
+
+export const webhookRoutes = [
+  route({
+    ...delivery,
+    path: '/api/webhooks/global/{endpoint}',
+    summary: 'Take a signed delivery for a trigger of no workspace',
+    handle: async (self, { params, headers, body, actor, id }) =>
+      ok({ result: await self.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }) }),
+  }),
+  route({
+    ...delivery,
+    path: '/api/webhooks/workspaces/{workspace_id}/{endpoint}',
+    summary: 'Take a signed delivery for a trigger of a workspace',
+    handle: async (self, { params, headers, body, actor, id }) => {
+      const { workspace_id: workspaceId, endpoint } = params
+      return ok({ result: await self.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id }) })
+    },
+  }),
+]

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { History } from '../../../kernel/kit/history.js'
+import { TokenBucket } from '../../../kernel/kit/rate.js'
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import type { WebhookReply } from '../../../schemas/automation.js'
+import type { Daemon } from '../../daemon/api.js'
+import { AutomationErrors } from '../api.js'
+import { runToWire } from '../runs/run-row.js'
+import { type Envelope, placeOf } from '../triggers/envelope.js'
+import { type FireWork, promptOf, runId } from '../triggers/fires.js'
+import { matches } from '../triggers/match.js'
+import { decodeTrigger, TriggerKind, type TriggerRecord } from '../triggers/trigger-kind.js'
+import { FRESH_MS, type Headers, isSigned, schemes } from './schemes.js'
+import type { WebhookIds } from './webhook-ids.js'
+
+/** Deliveries that a webhook takes, right or wrong. */
+const DELIVERIES = { burst: 60, perSecond: 10 }
+/** Endpoints that are not there and whose rate is kept nevertheless: they must not be told apart by it. */
+const UNKNOWN_ENDPOINTS = 1000
+/** Keys that are remembered of one webhook, two a delivery: more do not come while their signatures are good. */
+const REMEMBERED = 20_000
+
+export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, trigger_id TEXT NOT NULL, key TEXT NOT NULL, until INTEGER NOT NULL,
+    UNIQUE (trigger_id, key)
+  ) STRICT;
+  CREATE INDEX automation_webhook_delivery_until ON automation_webhook_delivery (until);
+  CREATE INDEX automation_webhook_delivery_trigger ON automation_webhook_delivery (trigger_id, seq);`
+
+type DeliveryRow = { readonly seq: number; readonly trigger_id: string; readonly key: string; readonly until: number }
+type Kernel = PluginKernel<{ disk: typeof DiskSpace; daemon: typeof Daemon }>
+
+/** A delivery as it came. */
+export interface Delivery {
+  readonly workspaceId?: string
+  /** `<slug>--<webhook id>`, or the id alone. */
+  readonly endpoint: string
+  readonly headers: Headers
+  readonly body: Buffer
+  readonly actor: Actor
+  /** Id of the request. */
+  readonly cause: string
+}
+
+/** Takes signed deliveries: each one is a fire of its trigger, once. */
+export class Webhooks {
+  readonly #known = new Map<string, TokenBucket>()
+  readonly #unknown = new Map<string, TokenBucket>()
+  readonly #history: History<DeliveryRow>
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly ids: WebhookIds,
+    private readonly work: FireWork,
+  ) {
+    this.#history = new History(kernel.db, { table: 'automation_webhook_delivery' })
+  }
+
+  /**
+   * Resolves when the run is durable. Throws 404 for whatever is not a webhook now, 429 before anything is reckoned, 400, 401
+   * for what is not signed, 409 for what was taken before or finds no room: then it may be sent again.
+   */
+  async deliver(delivery: Delivery): Promise<WebhookReply['result']> {
+    const trigger = this.#find(delivery)
+    this.#pass(trigger, delivery)
+    if (!trigger) throw AutomationErrors.webhook_not_found()
+    const now = this.kernel.clock.now()
+    const signed = schemes[trigger.spec.webhook_scheme ?? 'service'](delivery.headers, delivery.body, now)
+    if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
+    if (signed.at !== undefined && Math.abs(now - signed.at) > FRESH_MS) throw AutomationErrors.webhook_stale()
+    if (!this.work.enabled) throw AutomationErrors.automation_disabled()
+    const refusal = await this.kernel.needs.disk.refusal()
+    if (refusal) throw refusal
+    await this.kernel.needs.daemon.admit('automation run')
+    const envelope: Envelope = {
+      kind: 'webhook',
+      source: 'webhook',
+      ...placeOf(trigger.scope.id),
+      data: this.#data(trigger, delivery, signed.data, signed.at ?? now),
+    }
+    const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
+    const run = await this.kernel.db.tx(t => {
+      this.#once(t, trigger.id, keys, signed.until)
+      if (!matches(trigger, envelope)) return undefined
+      this.work.claims.room(trigger, { triggerId: trigger.id })
+      const { prompt, skip } = promptOf(trigger, envelope, 1)
+      const { actor, cause } = delivery
+      const metadata = { activation: 'webhook' }
+      const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
+      return this.work.claims.fired(t, trigger, { id, prompt, skip, actor, cause, depth: 1, metadata })
+    })
+    if (run?.status === 'scheduled') this.work.dispatch(run, trigger)
+    return { matched: run ? 1 : 0, runs: run ? [runToWire(run)] : [] }
+  }
+
+  /** The trigger that a delivery is for; undefined also for one that is switched off, or named by other words. */
+  #find({ endpoint, workspaceId }: Delivery): TriggerRecord | undefined {
+    const at = endpoint.lastIndexOf('--')
+    const [slug, webhookId] = at < 0 ? ['', endpoint] : [endpoint.slice(0, at), endpoint.slice(at + 2)]
+    const id = this.ids.trigger(webhookId)
+    const trigger = id === undefined ? undefined : decodeTrigger(this.kernel.records.get(TriggerKind.name, id))
+    const { spec, scope } = trigger ?? {}
+    const isIt = spec?.event === 'webhook' && (spec.endpoint_slug ?? '') === slug && scope?.id === workspaceId
+    return trigger && isIt && this.work.triggers.enabled(trigger) ? trigger : undefined
+  }
+
+  #pass(trigger: TriggerRecord | undefined, { workspaceId = '', endpoint }: Delivery): void {
+    const [buckets, key] = trigger
+      ? [this.#known, trigger.id]
+      : [this.#unknown, `${workspaceId}/${endpoint.slice(0, 300)}`]
+    const bucket = buckets.get(key) ?? new TokenBucket(DELIVERIES, this.kernel.clock)
+    buckets.delete(key)
+    buckets.set(key, bucket)
+    const [oldest] = buckets.keys()
+    if (buckets.size > UNKNOWN_ENDPOINTS && oldest !== undefined) buckets.delete(oldest)
+    if (!bucket.tryTake(1)) throw AutomationErrors.webhook_rate_limit(undefined, { retryAfter: 1 })
+  }
+
+  async #secret({ id, spec }: TriggerRecord): Promise<string> {
+    try {
+      return await resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      // Who sends deliveries learns nothing of where the secret should be.
+      this.kernel.log.warn(`a delivery to trigger ${id} was refused: ${error.message}`, { trigger: id })
+      throw AutomationErrors.webhook_secret_missing()
+    }
+  }
+
+  /** Remembers a delivery. Throws 409 `webhook_replayed`. */
+  #once(t: Tx, trigger: string, keys: readonly string[], until: number): void {
+    t.run('DELETE FROM automation_webhook_delivery WHERE until < ?', [this.kernel.clock.now()])
+    for (const key of keys) {
+      const known = 'SELECT 1 FROM automation_webhook_delivery WHERE trigger_id = ? AND key = ?'
+      if (this.kernel.db.row(known, [trigger, key])) throw AutomationErrors.webhook_replayed()
+      this.#history.append(t, { trigger_id: trigger, key, until })
+    }
+    this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
+  }
+
+  #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, more: Readonly<Record<string, string>>, at: number) {
+    const text = body.toString()
+    return {
+      payload: text,
+      ...objectOf(text),
+      ...more,
+      endpoint,
+      endpoint_slug: spec.endpoint_slug ?? '',
+      webhook_id: endpoint.slice(endpoint.lastIndexOf('--') < 0 ? 0 : endpoint.lastIndexOf('--') + 2),
+      timestamp: iso(at),
+    }
+  }
+}
+
+/** The members of a JSON object; nothing of any other text. */
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
