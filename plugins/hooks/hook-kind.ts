@@ -4,7 +4,9 @@ import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 import { HookEvent } from '../../schemas/hooks.js'
 import { StringMap } from '../../schemas/kernel/common.js'
-import { familyOf, matcherFields, maySync, participationFields } from './events.js'
+import { fieldsOf } from './families.js'
+import { isGlob } from './glob.js'
+import { hookEvents } from './hook-events.js'
 
 const Reference = secretRef({ env: '', vault: '' })
 const Duration = v.pipe(v.string(), v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'a duration like 5s or 1m30s'))
@@ -20,9 +22,11 @@ const executor = {
   env: v.optional(StringMap),
   secret_env: v.optional(v.record(v.string(), Reference)),
   timeout: v.optional(Duration),
+  /** The program stays and is asked line by line, instead of being started for each happening. */
+  warm: v.optional(v.boolean()),
 }
 
-const Written = v.object({
+export const Written = v.object({
   ...executor,
   name: text(128),
   event: HookEvent,
@@ -37,10 +41,10 @@ const Written = v.object({
 })
 
 /** Members that say how a hook is run. */
-const running = ['command', 'args', 'env', 'secret_env', 'timeout'] as const
+const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm'] as const
 
 /** The canonical form: the executor at the top level, and everything that follows from something else written down. */
-const HookSpec = v.pipe(
+export const HookSpec = v.pipe(
   Written,
   v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
     const { executor: nested, enabled, ...flat } = value
@@ -64,16 +68,15 @@ export function hookProblem(spec: HookSpec): string | undefined {
   if (executor_kind === 'native') return 'executor_kind: native hooks are the daemon’s own; a record names a program'
   if (spec.command === undefined) return 'command: required'
   if (spec.required && mode === 'async') return 'mode: a required hook is sync'
-  if (mode === 'sync' && !maySync(event)) return `mode: nothing waits for ${event}; its hooks are async`
+  if (mode === 'sync' && !hookEvents[event].sync) return `mode: nothing waits for ${event}; its hooks are async`
   return matcherProblem(spec)
 }
 
 function matcherProblem({ event, matcher }: HookSpec): string | undefined {
-  const isParticipation = event.startsWith('network.participation.')
-  const allowed = isParticipation ? participationFields : matcherFields[familyOf(event)]
+  const allowed = fieldsOf(event)
   for (const [name, wanted] of Object.entries(matcher)) {
     const at = `matcher.${name}`
-    if (!(allowed as readonly string[]).includes(name)) return `${at}: ${event} is matched by ${allowed.join(', ')}`
+    if (!allowed.includes(name)) return `${at}: ${event} is matched by ${allowed.join(', ')}`
     if (name === 'tool_read_only' && typeof wanted !== 'boolean') return `${at}: true or false`
     if ((name === 'autonomy') !== (typeof wanted === 'object')) return `${at}: not the right type`
     for (const glob of typeof wanted === 'object' ? Object.values(wanted) : [wanted])
@@ -81,9 +84,6 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
   }
   return undefined
 }
-
-/** Brackets open and close, and have something in them. */
-const isGlob = (glob: string) => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/.test(glob)
 
 /** Hooks that packages and programs provide, as records. */
 export const HookKind = kind<HookSpec>({

@@ -1,6 +1,19 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Settings, surfaceOf } from '../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
-import { HookKind } from './api.js'
+import { Processes } from '../processes/api.js'
+import { Sessions } from '../sessions/api.js'
+import { NativeTools } from '../tools/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { HookDeclarers, HookErrors, HookKind, Hooks, NativeHooks } from './api.js'
+import { nativeTools } from './native-tools.js'
+import { sessionTaps } from './points/sessions.js'
+import { hookRoutes } from './routes.js'
+import { RUN_TABLES } from './runs.js'
+import type { HooksService } from './service.js'
+import { ConfiguredHooks } from './settings.js'
+
+const { contribute, reconciler, tap } = surfaceOf<HooksService>()
 
 /** How extensions have their hooks read. */
 const family: ResourceFamily = {
@@ -9,11 +22,43 @@ const family: ResourceFamily = {
   load: async extension => ({ records: await (await import('./shipped.js')).readHooks(extension) }),
 }
 
-/**
- * The kind, and how extensions ship records of it: they are checked, made canonical and kept; nothing projects them yet, and
- * the status says so.
- */
-export default definePlugin({ name: 'hooks', version: '0.1.0' }).surface({
+/** Runs programs and functions when something happens, and lets them have a say in it. */
+export default definePlugin({
+  name: 'hooks',
+  version: '0.2.0',
+  requires: { settings: Settings, processes: Processes, workspaces: Workspaces, agents: Agents, sessions: Sessions },
+  provides: Hooks,
+  service: () => import('./service.js').then(module => module.HooksService),
+}).surface({
+  declares: [NativeHooks, HookDeclarers],
   kinds: [HookKind],
-  registries: [surfaceOf().contribute(ResourceFamilies, () => [family])],
+  errors: [HookErrors],
+  settings: [ConfiguredHooks],
+  tables: [{ id: '001-run', sql: RUN_TABLES }],
+  reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
+  registries: [contribute(NativeTools, () => nativeTools), contribute(ResourceFamilies, () => [family])],
+  taps: [
+    tap(
+      Settings,
+      settings => settings.of(ConfiguredHooks),
+      self => () => self.refresh(),
+    ),
+    ...sessionTaps,
+  ],
+  routes: hookRoutes,
+  commands: [
+    {
+      path: 'hooks info',
+      summary: 'Show a hook, what it hides, and which work of agents it reaches',
+      args: [{ name: 'name', summary: 'name of a hook' }],
+      options: [
+        { name: 'workspace', type: 'workspace', summary: 'as it is in force there: id, name or path' },
+        { name: 'agent', type: 'text', summary: 'with the hooks of this agent' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runInfo })),
+    },
+  ],
+  quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
+  // Plugins that come later may bring hooks of their own.
+  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nest(incoming) },
 })

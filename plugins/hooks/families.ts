@@ -32,7 +32,7 @@ const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
 const autonomy = [...place, 'autonomy'] as const
 
 /** The fields that a matcher of each event family may test. */
-export const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
+const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
   session: [...place, 'session_type'],
   input: [...place, 'input_class'],
   prompt: [...place, 'input_class'],
@@ -56,17 +56,8 @@ export const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
 }
 
 /** Participation events ask about other things than the rest of their family. */
-export const participationFields = ['workspace_id', 'channel', 'participation_mode', 'participation_source'] as const
+const participationFields = ['workspace_id', 'channel', 'participation_mode', 'participation_source'] as const
 
-/** Events that take async hooks only: they report what has already happened, or are too frequent to wait for a hook. */
-const asyncOnly: readonly RegExp[] = [
-  /^event\./,
-  /^message\.delta$/,
-  /^permission\.(resolved|denied)$/,
-  /^automation\.(\w+\.post_fire|run\.\w+)$/,
-  /^agent\.(soul\..+|heartbeat\.(policy\.resolved|wake\.after))$/,
-  /^network\.(?!participation\.pre_resolve$)/,
-  /^window_manager\./,
-]
-
-export const maySync = (event: HookEvent) => !asyncOnly.some(pattern => pattern.test(event))
+/** The fields that hooks of an event may be matched by. */
+export const fieldsOf = (event: HookEvent): readonly string[] =>
+  event.startsWith('network.participation.') ? participationFields : matcherFields[familyOf(event)]

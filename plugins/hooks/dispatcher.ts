@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type Clock, messageOf, within } from '../../kernel/plugin.js'
+import type { HookEvent } from '../../schemas/hooks.js'
+import type { Dispatched, HookPayload, Whom } from './api.js'
+import { AsyncQueue } from './async-queue.js'
+import type { DeclaredHook } from './declared.js'
+import { judge } from './patch.js'
+import type { HookOutcome, HookRun } from './runs.js'
+
+/** Hooks that run for what hooks do: so many levels, the first one included. */
+export const MAX_DEPTH = 3
+const WORKERS = 4
+const WAITING = 64
+
+/** What dispatching needs of its plugin. */
+export interface DispatchHost {
+  readonly clock: Clock
+  /** The enabled hooks of an event, in their order. */
+  hooksOf(event: HookEvent, whom: Whom): readonly DeclaredHook[]
+  /** The answer of a hook. Rejects with what is wrong with its program; the time is bounded by the caller. */
+  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown>
+  record(run: HookRun): void
+  warn(text: string, fields: Readonly<Record<string, unknown>>): void
+}
+
+/** Runs the hooks of events. */
+export class Dispatcher {
+  /** How deep what runs now is nested in hooks, those of other processes that asked for it included. */
+  readonly #depth = new AsyncLocalStorage<number>()
+  readonly #queue = new AsyncQueue(WORKERS, WAITING)
+  readonly #running = new Map<string, number>()
+
+  constructor(private readonly host: DispatchHost) {}
+
+  /** Does what the program of a hook asks the daemon for: hooks that run for it are one deeper. */
+  within<T>(depth: number, work: () => T): T {
+    return this.#depth.run(depth, work)
+  }
+
+  /** Never rejects: a hook that fails is a run that failed, and refuses where it is required. */
+  async dispatch(event: HookEvent, whom: Whom, given: HookPayload): Promise<Dispatched> {
+    const hooks = this.host.hooksOf(event, whom)
+    if (hooks.length === 0) return { payload: given }
+    const depth = (this.#depth.getStore() ?? 0) + 1
+    let payload: HookPayload = { ...given, event, dispatch_depth: depth }
+    for (const hook of hooks) {
+      if (hook.mode !== 'sync' || !hook.matches(payload)) continue
+      if (depth > MAX_DEPTH) {
+        const error = `hooks run for what hooks do, more than ${MAX_DEPTH} deep`
+        this.#record(hook, whom, depth, { outcome: 'failed', error })
+        return { payload, deny: `${hook.name}: ${error}` }
+      }
+      const { next, deny } = await this.#run(hook, whom, depth, payload)
+      payload = next
+      if (deny !== undefined) return { payload, deny }
+    }
+    for (const hook of hooks)
+      if (hook.mode === 'async' && hook.matches(payload)) this.#enqueue(hook, whom, depth, payload)
+    return { payload }
+  }
+
+  /** Runs of hooks of that name that are under way. */
+  running(name: string): number {
+    return this.#running.get(name) ?? 0
+  }
+
+  /** Takes no more async runs; resolves when those that were taken have ended. */
+  drain(): Promise<void> {
+    return this.#queue.drain()
+  }
+
+  #enqueue(hook: DeclaredHook, whom: Whom, depth: number, payload: HookPayload): void {
+    if (depth > MAX_DEPTH) {
+      this.#record(hook, whom, depth, { outcome: 'skipped', error: `nested more than ${MAX_DEPTH} deep` })
+      return
+    }
+    const taken = this.#queue.add(async () => {
+      await this.#run(hook, whom, depth, payload)
+    })
+    if (!taken) this.#record(hook, whom, depth, { outcome: 'dropped', error: `${WAITING} runs were waiting already` })
+  }
+
+  /** One run: what the payload is afterwards, and why not to go on. */
+  async #run(
+    hook: DeclaredHook,
+    whom: Whom,
+    depth: number,
+    payload: HookPayload,
+  ): Promise<{ readonly next: HookPayload; readonly deny?: string }> {
+    const { clock } = this.host
+    const began = clock.monotonic()
+    const over = new AbortController()
+    this.#running.set(hook.name, this.running(hook.name) + 1)
+    const tell = (outcome: HookOutcome, more: { error?: string; patch?: HookPayload } = {}) =>
+      this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
+    const failed = (outcome: 'failed' | 'rejected', error: string, patch?: HookPayload) => {
+      tell(outcome, { error, ...(patch && { patch }) })
+      return { next: payload, ...(hook.required && { deny: `the required hook ${hook.name} failed: ${error}` }) }
+    }
+    try {
+      const execute = () => this.host.execute(hook, payload, over.signal)
+      // Only what runs in this process can dispatch from within, and following it slows every promise of the daemon down.
+      const answer = hook.executor.kind === 'native' ? this.#depth.run(depth, execute) : execute()
+      const judged = judge(hook.event, payload, await within(clock, hook.timeoutMs, answer))
+      if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
+      const { patch } = judged
+      if (hook.mode === 'async' && patch)
+        return failed('rejected', 'nothing waits for what an async hook answers', patch)
+      tell(judged.outcome, patch && { patch })
+      if (judged.outcome === 'denied') return { next: payload, deny: `${judged.reason} (hook ${hook.name})` }
+      return { next: judged.payload }
+    } catch (error) {
+      return failed('failed', messageOf(error))
+    } finally {
+      over.abort()
+      const left = this.running(hook.name) - 1
+      if (left > 0) this.#running.set(hook.name, left)
+      else this.#running.delete(hook.name)
+    }
+  }
+
+  #record(
+    { name, event, source, mode, required }: DeclaredHook,
+    { sessionId = '', workspaceId = '' }: Whom,
+    depth: number,
+    { outcome, ms = 0, error, patch }: { outcome: HookOutcome; ms?: number; error?: string; patch?: HookPayload },
+  ): void {
+    const { clock } = this.host
+    this.host.record({
+      hook: name,
+      ...{ event, source, mode, required, sessionId, workspaceId, depth, outcome },
+      at: clock.now(),
+      micros: Math.round(ms * 1000),
+      error: error?.slice(0, 2000),
+      patch,
+    })
+    if (outcome === 'applied' || outcome === 'denied') return
+    this.host.warn(`a hook ended as ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })
+  }
+}

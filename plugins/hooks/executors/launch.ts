@@ -1,0 +1,64 @@
+import { realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import type { MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { Processes, SpawnRequest } from '../../processes/api.js'
+import { isWithheld } from '../../processes/api.js'
+import { ISOLATED, searchPath } from '../../providers/api.js'
+import type { Workspaces } from '../../workspaces/api.js'
+import type { DeclaredHook, Executor } from '../declared.js'
+
+export type LaunchKernel = PluginKernel<{ processes: typeof Processes; workspaces: typeof Workspaces }>
+export type Program = Extract<Executor, { kind: 'subprocess' }>
+export type { MaybeToken }
+
+/**
+ * How the program of a hook is started: an argument list and never a shell, with what every program needs of the daemon's
+ * environment and what the declaration names. A command with a slash is relative to the place of its declaration.
+ * @throws Fault `secret_missing` and the other faults of a reference
+ */
+export async function launchOf(
+  kernel: LaunchKernel,
+  hook: DeclaredHook,
+  program: Program,
+  workspaceId: string | undefined,
+  depth: number,
+): Promise<SpawnRequest> {
+  const { env, home, needs } = kernel
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined && !isWithheld(entry[0]),
+  )
+  const secrets: [string, string][] = []
+  for (const [name, reference] of Object.entries(program.secretEnv))
+    secrets.push([name, await resolveSecret(kernel, reference, `${name} of the hook ${hook.name}`)])
+  const base = program.base || home.root
+  const command = program.command.includes('/') ? path.resolve(base, program.command) : program.command
+  const root = workspaceId === undefined ? undefined : needs.workspaces.get(workspaceId)?.rootDir
+  return {
+    label: `hook ${hook.name}`,
+    ...(hook.owner !== '' && { onBehalfOf: hook.owner }),
+    argv: [command, ...program.args],
+    cwd: (root !== undefined && (await folder(root))) || home.root,
+    env: {
+      ...Object.fromEntries(kept),
+      PATH: searchPath(env).join(path.delimiter),
+      ...program.env,
+      ...Object.fromEntries(secrets),
+      SVC_HOOK_NAME: hook.name,
+      SVC_HOOK_EVENT: hook.event,
+      // What it asks the daemon for by `svc` carries it along.
+      SVC_HOOK_DEPTH: String(depth),
+    },
+    stdio: 'pipe',
+  }
+}
+
+/** The folder in canonical form; undefined when it is gone. */
+async function folder(root: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(root)
+    return (await stat(real)).isDirectory() ? real : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,42 @@
+import { canonicalJson } from '../../../kernel/plugin.js'
+import type { HookPayload } from '../api.js'
+import type { DeclaredHook } from '../declared.js'
+import type { LaunchKernel, Program } from './launch.js'
+import { WarmProgram } from './warm.js'
+
+/** The programs that stay, one for each declaration that has been asked. */
+export class WarmPrograms {
+  readonly #programs = new Map<string, WarmProgram>()
+
+  constructor(private readonly kernel: LaunchKernel) {}
+
+  ask(hook: DeclaredHook, program: Program, payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+    const key = keyOf(hook)
+    let running = this.#programs.get(key)
+    if (!running) {
+      running = new WarmProgram(this.kernel, hook, program)
+      this.#programs.set(key, running)
+    }
+    return running.ask(payload, signal)
+  }
+
+  /** Ends those of hooks that are not among these. */
+  keep(hooks: readonly DeclaredHook[]): void {
+    const used = new Set(hooks.map(keyOf))
+    void this.#end(key => used.has(key))
+  }
+
+  close(): Promise<void> {
+    return this.#end(() => false)
+  }
+
+  async #end(stays: (key: string) => boolean): Promise<void> {
+    const gone = [...this.#programs].filter(([key]) => !stays(key))
+    for (const [key] of gone) this.#programs.delete(key)
+    await Promise.all(gone.map(([, program]) => program.close()))
+  }
+}
+
+/** The same for two declarations that one program may serve. */
+const keyOf = ({ name, event, source, owner, workspaceId, executor }: DeclaredHook) =>
+  canonicalJson({ name, event, source, owner, workspaceId: workspaceId ?? '', ...executor, run: '' })

@@ -1,0 +1,177 @@
+import { backoff, messageOf } from '../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../processes/api.js'
+import { LineSplitter } from '../../sessions/api.js'
+import type { HookPayload } from '../api.js'
+import type { DeclaredHook } from '../declared.js'
+import { type LaunchKernel, launchOf, type Program } from './launch.js'
+
+/** Bytes of one answer, requests that may wait for theirs, bytes that it has not read, lines of nonsense in a row. */
+const LINE = 64 * 1024
+const ASKED = 64
+const UNREAD = 4 * 1024 * 1024
+const JUNK = 20
+const STOP = { graceMs: 100, termMs: 500 }
+
+type State =
+  /** Nothing runs; not before then, on the monotonic clock, is it started again. */
+  | { readonly status: 'resting'; readonly until: number; readonly why: string }
+  | { readonly status: 'starting'; readonly ready: Promise<Running> }
+  | { readonly status: 'running'; readonly running: Running }
+  | { readonly status: 'closed' }
+
+interface Running {
+  readonly handle: ProcessHandle
+  readonly waiting: Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>
+}
+
+/**
+ * The program of a hook that stays. Each request is a line `{"id":1,"event":…,"payload":{…}}`, each answer a line
+ * `{"id":1,"patch":{…}}`, in any order. It is started with the first request, and again, ever later, when it has died.
+ */
+export class WarmProgram {
+  #state: State = { status: 'resting', until: Number.NEGATIVE_INFINITY, why: '' }
+  #failures = 0
+  #nextId = 1
+
+  constructor(
+    private readonly kernel: LaunchKernel,
+    private readonly hook: DeclaredHook,
+    private readonly program: Program,
+  ) {}
+
+  /** The patch that it answers. An abort that comes before the answer ends the program: it hangs. */
+  async ask(payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+    const running = await this.#ready()
+    signal.throwIfAborted()
+    const { handle, waiting } = running
+    if (waiting.size >= ASKED) throw new Error(`${ASKED} requests wait for an answer of its program`)
+    if (handle.stdin.writableLength > UNREAD) throw new Error('its program does not read what it is asked')
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      const late = () => this.#fail(running, 'it did not answer in time')
+      const settle = () => {
+        waiting.delete(id)
+        signal.removeEventListener('abort', late)
+      }
+      waiting.set(id, {
+        resolve: answer => {
+          settle()
+          resolve(answer)
+        },
+        reject: error => {
+          settle()
+          reject(error)
+        },
+      })
+      signal.addEventListener('abort', late, { once: true })
+      handle.stdin.write(`${JSON.stringify({ id, event: this.hook.event, payload })}\n`)
+    })
+  }
+
+  /** Ends the program; nothing can be asked any more. */
+  async close(): Promise<void> {
+    const before = this.#state
+    this.#state = { status: 'closed' }
+    const running =
+      before.status === 'running'
+        ? before.running
+        : before.status === 'starting' && (await before.ready.catch(() => undefined))
+    if (running) await this.#end(running, 'the hook is gone')
+  }
+
+  #ready(): Promise<Running> | Running {
+    const state = this.#state
+    switch (state.status) {
+      case 'running':
+        return state.running
+      case 'starting':
+        return state.ready
+      case 'closed':
+        throw new Error('the hook is gone')
+      case 'resting': {
+        if (this.kernel.clock.monotonic() < state.until)
+          throw new Error(`its program rests after it failed: ${state.why}`)
+        const ready = this.#start()
+        this.#state = { status: 'starting', ready }
+        return ready
+      }
+    }
+  }
+
+  async #start(): Promise<Running> {
+    try {
+      const request = await launchOf(this.kernel, this.hook, this.program, this.hook.workspaceId, 1)
+      const running: Running = { handle: await this.kernel.needs.processes.spawn(request), waiting: new Map() }
+      this.#listen(running)
+      if (this.#state.status === 'starting') this.#state = { status: 'running', running }
+      return running
+    } catch (error) {
+      this.#rest(messageOf(error))
+      throw error
+    }
+  }
+
+  #listen(running: Running): void {
+    const { handle } = running
+    const lines = new LineSplitter(LINE)
+    let junk = 0
+    let complaint = ''
+    handle.stdin.on('error', () => {})
+    handle.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(-1000)
+    })
+    handle.stdout.on('data', (chunk: Buffer) => {
+      try {
+        for (const line of lines.push(chunk)) {
+          if (line === '') continue
+          if (this.#answered(running, line)) junk = 0
+          else if (++junk > JUNK)
+            return this.#fail(running, `it prints lines that are no answers: ${line.slice(0, 200)}`)
+        }
+      } catch (error) {
+        this.#fail(running, messageOf(error))
+      }
+    })
+    void handle.exited.then(({ code, signal }) =>
+      this.#fail(running, `it ended with ${signal ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`),
+    )
+  }
+
+  /** Whether the line is an answer that somebody waits for. */
+  #answered({ waiting }: Running, line: string): boolean {
+    let message: { readonly id?: unknown; readonly patch?: unknown; readonly error?: unknown } | null
+    try {
+      message = JSON.parse(line)
+    } catch {
+      return false
+    }
+    const asked = waiting.get(message?.id as number)
+    if (!message || !asked) return false
+    if (message.error === undefined) {
+      this.#failures = 0
+      asked.resolve(message.patch)
+    } else asked.reject(new Error(String(message.error).slice(0, 1000)))
+    return true
+  }
+
+  #fail(running: Running, why: string): void {
+    if (this.#state.status === 'running' && this.#state.running === running) this.#rest(why)
+    void this.#end(running, why)
+  }
+
+  #rest(why: string): void {
+    if (this.#state.status === 'closed') return
+    const { clock, ids } = this.kernel
+    this.#failures++
+    // The first failure may be one happening that it cannot cope with: the next one finds it again.
+    const pause = this.#failures === 1 ? 0 : backoff(this.#failures, () => ids.random())
+    this.#state = { status: 'resting', until: clock.monotonic() + pause, why }
+  }
+
+  async #end({ handle, waiting }: Running, why: string): Promise<void> {
+    for (const { reject } of [...waiting.values()]) reject(new Error(why))
+    await handle.stop(STOP).catch(error => {
+      this.kernel.log.warn('the program of a hook does not end', { hook: this.hook.name, error: messageOf(error) })
+    })
+  }
+}

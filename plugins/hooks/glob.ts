@@ -1,0 +1,45 @@
+/** Whether a text is a pattern of `*`, `?`, `[abc]` and `\` before one of these: brackets close, and have something in them. */
+export const isGlob = (glob: string): boolean => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/s.test(glob)
+
+/** A test for a valid pattern; the empty one and `*` take everything. Runs in time that the length of both bounds. */
+export function globTest(glob: string): (text: string) => boolean {
+  if (glob === '' || glob === '*') return () => true
+  if (!/[*?[\\]/.test(glob)) return text => text === glob
+  const parts = glob.match(/\\.|\[!?[^[\]]+\]|\*+|[\s\S]/gs) ?? []
+  const steps = parts.map(part => (part.startsWith('*') ? undefined : new RegExp(`^${oneOf(part)}$`, 's')))
+  return text => matches(steps, [...text])
+}
+
+/** One character of a pattern as a regular expression of one character. */
+function oneOf(part: string): string {
+  if (part === '?') return '.'
+  if (part.startsWith('['))
+    return `[${part
+      .slice(1, -1)
+      .replace(/^!/, '^')
+      .replace(/[\\\]]/g, '\\$&')}]`
+  return part.replace(/^\\/s, '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+/** Goes back to the last star alone: a regular expression with many of them would take exponential time. */
+function matches(steps: readonly (RegExp | undefined)[], text: readonly string[]): boolean {
+  let at = 0
+  let step = 0
+  let star = -1
+  let from = 0
+  while (at < text.length) {
+    const one = steps[step]
+    if (step < steps.length && one === undefined) {
+      star = step++
+      from = at
+    } else if (one?.test(text[at] as string)) {
+      step++
+      at++
+    } else if (star >= 0) {
+      step = star + 1
+      at = ++from
+    } else return false
+  }
+  while (step < steps.length && steps[step] === undefined) step++
+  return step === steps.length
+}

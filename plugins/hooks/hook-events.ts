@@ -1,0 +1,155 @@
+import type { HookEvent } from '../../schemas/hooks.js'
+import { familyOf, type HookFamily } from './families.js'
+
+/** What an answer may change; `deny` refuses what is about to happen. Whatever else an answer has makes it `rejected`. */
+export type PatchMember =
+  | 'deny'
+  | 'session_name'
+  | 'session_type'
+  | 'agent_name'
+  | 'message'
+  | 'prompt'
+  | 'command'
+  | 'args'
+  | 'cwd'
+  | 'input'
+  | 'decision'
+  | 'permissions'
+  | 'capabilities'
+  | 'priority_min'
+
+/** What is known of an event before anything happens. */
+export interface EventFacts {
+  /** Hooks may be waited for. */
+  readonly sync: boolean
+  /** Empty: it is only told of. */
+  readonly patch: readonly PatchMember[]
+  /** False: the part of the daemon that it belongs to is not there yet, or does not tell. */
+  readonly emitted: boolean
+}
+
+const ASYNC = false
+const told = (sync = true): EventFacts => ({ sync, patch: [], emitted: true })
+const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false })
+const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
+
+/** Every event, as data: what is emitted, what waits for its hooks, and what they may change. */
+export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
+  'session.pre_create': decides('session_name', 'session_type', 'agent_name', 'deny'),
+  'session.post_create': told(),
+  'session.pre_resume': decides('deny'),
+  'session.post_resume': told(),
+  'session.pre_stop': told(),
+  'session.post_stop': told(),
+  'session.message_persisted': told(),
+  'sandbox.prepare': decides('deny'),
+  'sandbox.ready': told(),
+  'sandbox.sync.before': pending(),
+  'sandbox.sync.after': pending(),
+  'sandbox.stop': told(),
+  'input.pre_submit': decides('message', 'deny'),
+  'prompt.post_assemble': decides('prompt', 'deny'),
+  'event.pre_record': pending(ASYNC),
+  'event.post_record': told(ASYNC),
+  'automation.job.pre_fire': decides('prompt', 'deny'),
+  'automation.job.post_fire': told(ASYNC),
+  'automation.trigger.pre_fire': decides('prompt', 'deny'),
+  'automation.trigger.post_fire': told(ASYNC),
+  'automation.run.completed': told(ASYNC),
+  'automation.run.failed': told(ASYNC),
+  'agent.pre_start': decides('command', 'args', 'cwd', 'deny'),
+  'agent.spawned': told(),
+  'agent.crashed': told(),
+  'agent.stopped': told(),
+  'agent.soul.snapshot.resolved': told(ASYNC),
+  'agent.soul.mutation.after': told(ASYNC),
+  'agent.heartbeat.policy.resolved': told(ASYNC),
+  'agent.heartbeat.wake.before': decides('deny'),
+  'agent.heartbeat.wake.after': told(ASYNC),
+  'session.health.update.after': told(),
+  'turn.start': told(),
+  'turn.end': told(),
+  'message.start': pending(),
+  'message.delta': pending(ASYNC),
+  'message.end': told(),
+  'tool.pre_call': decides('input', 'deny'),
+  'tool.post_call': told(),
+  'tool.post_error': told(),
+  'permission.request': decides('decision', 'deny'),
+  'permission.resolved': told(ASYNC),
+  'permission.denied': told(ASYNC),
+  'context.pre_compact': pending(),
+  'context.post_compact': told(),
+  'coordinator.pre_spawn': pending(),
+  'coordinator.spawned': pending(),
+  'coordinator.decision': pending(),
+  'coordinator.stopped': pending(),
+  'coordinator.failed': pending(),
+  'task.blocked': told(),
+  'task.unblocked': told(),
+  'task.needs_attention': told(),
+  'task.recovered': told(),
+  'task.status_changed': told(),
+  'task.run.enqueued': told(),
+  'task.run.pre_claim': decides('capabilities', 'priority_min', 'deny'),
+  'task.run.post_claim': told(),
+  'task.run.lease_extended': told(),
+  'task.run.lease_expired': told(),
+  'task.run.lease_recovered': told(),
+  'task.run.released': told(),
+  'task.run.completed': told(),
+  'task.run.failed': told(),
+  'loop.started': pending(),
+  'loop.generation.pre': pending(),
+  'loop.generation.post': pending(),
+  'loop.gate.pre': pending(),
+  'loop.gate.post': pending(),
+  'loop.node.terminal': pending(),
+  'loop.terminal': pending(),
+  'spawn.pre_create': decides('permissions', 'deny'),
+  'spawn.created': told(),
+  'spawn.parent_stopped': told(),
+  'spawn.ttl_expired': told(),
+  'spawn.reaped': told(),
+  'network.thread.opened': pending(ASYNC),
+  'network.direct_room.opened': pending(ASYNC),
+  'network.message.persisted': pending(ASYNC),
+  'network.work.opened': pending(ASYNC),
+  'network.work.transitioned': pending(ASYNC),
+  'network.work.closed': pending(ASYNC),
+  'network.peer.joined': pending(ASYNC),
+  'network.peer.left': pending(ASYNC),
+  'network.participation.pre_resolve': pending(),
+  'network.participation.resolved': pending(ASYNC),
+  'window_manager.layout.applied': told(ASYNC),
+  'window_manager.desktop.created': told(ASYNC),
+  'window_manager.desktop.deleted': told(ASYNC),
+  'window_manager.window.moved': told(ASYNC),
+  'session.runtime_recovery.started': told(),
+  'session.runtime_recovery.succeeded': told(),
+  'session.runtime_recovery.exhausted': told(),
+  'session.attention.changed': told(),
+  'window_manager.window.opened': told(ASYNC),
+  'window_manager.window.closed': told(ASYNC),
+  'window_manager.stack.grouped': told(ASYNC),
+  'window_manager.stack.ungrouped': told(ASYNC),
+  'window_manager.stack.activated': told(ASYNC),
+  'worktree.pre_create': decides('deny'),
+  'worktree.pre_remove': pending(),
+  'worktree.created': told(),
+  'worktree.adopted': told(),
+  'worktree.removed': told(),
+}
+
+/** Which work of agents an event reaches, where that is less than all. The daemon only sees what an agent shows it. */
+export function reachOf(event: HookEvent): string {
+  return REACH[familyOf(event)] ?? 'every agent'
+}
+
+const REACH: { readonly [F in HookFamily]?: string } = {
+  tool:
+    'files and commands that an agent has the daemon read, write or run for it, and tools of the daemon; tools that it runs itself ' +
+    'are told of afterwards and cannot be changed',
+  permission: 'agents that ask before they act; one that never asks cannot be refused',
+  context: 'agents that tell how much of their context is used',
+}

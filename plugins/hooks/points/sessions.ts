@@ -1,0 +1,215 @@
+import { surfaceOf, type Tap } from '../../../kernel/plugin.js'
+import type { HookEvent } from '../../../schemas/hooks.js'
+import { type Recorded, SessionErrors, type SessionInfo, type SessionPoints, Sessions } from '../../sessions/api.js'
+import type { HooksService } from '../service.js'
+
+const { tap } = surfaceOf<HooksService>()
+const READING = ['read', 'search', 'fetch', 'think']
+
+/** Points that tell of a session. */
+const OF_SESSIONS = {
+  postCreate: 'session.post_create',
+  postResume: 'session.post_resume',
+  preStop: 'session.pre_stop',
+  recoveryStarted: 'session.runtime_recovery.started',
+  recoverySucceeded: 'session.runtime_recovery.succeeded',
+  recoveryExhausted: 'session.runtime_recovery.exhausted',
+  agentCrashed: 'agent.crashed',
+  agentStopped: 'agent.stopped',
+} as const satisfies Partial<Record<keyof SessionPoints, HookEvent>>
+
+/** Points that tell what is in a journal. */
+const OF_JOURNALS = {
+  messagePersisted: 'session.message_persisted',
+  eventRecorded: 'event.post_record',
+  turnStart: 'turn.start',
+  turnEnd: 'turn.end',
+  messageEnd: 'message.end',
+  toolPostCall: 'tool.post_call',
+  toolPostError: 'tool.post_error',
+  permissionResolved: 'permission.resolved',
+  permissionDenied: 'permission.denied',
+  contextCompacted: 'context.post_compact',
+} as const satisfies Partial<Record<keyof SessionPoints, HookEvent>>
+
+const told = Object.entries(OF_SESSIONS).map(([point, event]) =>
+  tap(
+    Sessions,
+    sessions => sessions.points[point as keyof typeof OF_SESSIONS],
+    self => (session: SessionInfo) => self.tell(event, session),
+  ),
+)
+
+const recorded = Object.entries(OF_JOURNALS).map(([point, event]) =>
+  tap(
+    Sessions,
+    sessions => sessions.points[point as keyof typeof OF_JOURNALS],
+    self => (record: Recorded) => self.recorded(event, record),
+  ),
+)
+
+const decided: readonly Tap<HooksService>[] = [
+  tap(
+    Sessions,
+    sessions => sessions.points.preCreate,
+    self => async wish => {
+      const { sessionName, agentName, sessionType, workspaceId } = wish
+      const given = {
+        session_name: sessionName,
+        agent_name: agentName,
+        session_type: sessionType,
+        ...self.place(workspaceId),
+      }
+      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given)
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        ...wish,
+        sessionName: String(payload.session_name),
+        agentName: String(payload.agent_name),
+        sessionType: payload.session_type as SessionInfo['type'],
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.preResume,
+    self => async (asked, session) => {
+      const deny = (await self.adopt(session)) ?? (await self.ask('session.pre_resume', session))?.deny
+      return deny === undefined ? undefined : { ...asked, deny }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.inputPreSubmit,
+    self => async (input, session) => {
+      const done = await self.ask('input.pre_submit', session, { message: input.message, input_class: 'user' })
+      return done && { message: String(done.payload.message), ...(done.deny !== undefined && { deny: done.deny }) }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.promptPostAssemble,
+    self => async (prompt, session) => {
+      const done = await self.ask('prompt.post_assemble', session, { prompt: prompt.texts, input_class: 'user' })
+      return (
+        done && { texts: done.payload.prompt as readonly string[], ...(done.deny !== undefined && { deny: done.deny }) }
+      )
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.agentPreStart,
+    self => async (line, session) => {
+      const invalid = await self.adopt(session)
+      if (invalid !== undefined) return { ...line, deny: invalid }
+      const [command = '', ...args] = line.argv
+      const done = await self.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        argv: [String(payload.command), ...(payload.args as readonly string[])],
+        cwd: String(payload.cwd),
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.agentSpawned,
+    self => (session, pid) => self.tell('agent.spawned', session, { pid }),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.attentionChanged,
+    self => (session, wanted) => self.tell('session.attention.changed', session, { wanted }),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.healthUpdated,
+    self => health => {
+      const session = self.session(health.session_id)
+      if (session) self.tell('session.health.update.after', session, { health })
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.stopped,
+    self => session => {
+      self.tell('session.post_stop', session, {
+        stop_reason: session.stopReason ?? '',
+        ...(session.stopDetail !== undefined && { stop_detail: session.stopDetail }),
+      })
+      self.ended(session.id)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.permission,
+    self => async request => {
+      const session = self.session(request.sessionId)
+      if (!session) return undefined
+      const { toolKind, title, command } = request
+      const done = await self.ask('permission.request', session, {
+        tool_name: toolKind,
+        tool_read_only: READING.includes(toolKind),
+        decision_class: toolKind,
+        title,
+        ...(command !== undefined && { command }),
+        decision: 'allow',
+      })
+      return done?.deny === undefined ? undefined : SessionErrors.hook_denied(done.deny)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.toolPreCall,
+    self => async (call, session) => {
+      const [command = '', ...args] = call.argv ?? []
+      const input = call.argv ? { command, args } : { path: call.title }
+      const done = await self.ask('tool.pre_call', session, {
+        tool_name: call.kind,
+        tool_read_only: call.kind === 'read',
+        title: call.title,
+        input,
+      })
+      if (!done) return undefined
+      if (done.deny !== undefined) return { ...call, deny: done.deny }
+      return changedCall(call, input, done.payload.input as Readonly<Record<string, unknown>>)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.worktreePreCreate,
+    self => async (wish, session) => {
+      const done = await self.ask('worktree.pre_create', session, { root: wish.root, worktree: wish.name })
+      return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
+    },
+  ),
+  ...(['Created', 'Adopted', 'Removed'] as const).map(what =>
+    tap(
+      Sessions,
+      sessions => sessions.points[`worktree${what}`],
+      self =>
+        ({ name, folder }, session) =>
+          self.tell(`worktree.${what.toLowerCase()}` as HookEvent, session, { worktree: name, folder }),
+    ),
+  ),
+]
+
+type Call = { readonly kind: string; readonly title: string; readonly argv?: readonly string[] }
+
+/** A command may become another one; where a file lies is for nobody to change. */
+function changedCall<C extends Call>(call: C, before: object, input: Readonly<Record<string, unknown>>): C | undefined {
+  if (input === before) return undefined
+  const { command, args = [] } = input
+  const isCommand =
+    call.argv && typeof command === 'string' && Array.isArray(args) && args.every(arg => typeof arg === 'string')
+  if (!isCommand) return { ...call, deny: 'a hook changed the input of this call into something that cannot be run' }
+  const argv = [command, ...args]
+  return { ...call, argv, title: argv.join(' ') }
+}
+
+/** Taps on what sessions tell and ask. */
+export const sessionTaps: readonly Tap<HooksService>[] = [...told, ...recorded, ...decided]

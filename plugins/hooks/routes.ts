@@ -1,0 +1,94 @@
+import { type CliColumn, ok, routeOf } from '../../kernel/plugin.js'
+import {
+  HookCatalogQuery,
+  HookCatalogReply,
+  HookEventsQuery,
+  HookEventsReply,
+  HookRunsQuery,
+  HookRunsReply,
+} from '../../schemas/hooks/replies.js'
+import type { HooksService } from './service.js'
+import { eventEntries } from './wire.js'
+
+const route = routeOf<HooksService>()
+const area = 'Hooks'
+
+const hookColumns: readonly CliColumn[] = [
+  { header: 'EVENT', path: 'event' },
+  { header: 'ORDER', path: 'order' },
+  { header: 'NAME', path: 'name' },
+  { header: 'SOURCE', path: 'source' },
+  { header: 'OWNER', path: 'owner' },
+  { header: 'MODE', path: 'mode' },
+  { header: 'REQUIRED', path: 'required' },
+  { header: 'ENABLED', path: 'enabled' },
+  { header: 'COMMAND', path: 'command', below: true },
+]
+const eventColumns: readonly CliColumn[] = [
+  { header: 'EVENT', path: 'event' },
+  { header: 'SYNC', path: 'sync_eligible' },
+  { header: 'EMITTED', path: 'emitted' },
+  { header: 'MAY CHANGE', path: 'patch_members', as: 'list' },
+]
+const runColumns: readonly CliColumn[] = [
+  { header: 'WHEN', path: 'recorded_at', as: 'ago' },
+  { header: 'EVENT', path: 'event' },
+  { header: 'HOOK', path: 'hook_name' },
+  { header: 'SOURCE', path: 'source' },
+  { header: 'OUTCOME', path: 'outcome' },
+  { header: 'MS', path: 'duration_ms' },
+  { header: 'PATCH', path: 'patch_applied', below: true },
+  { header: 'ERROR', path: 'error', below: true },
+]
+
+export const hookRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/hooks/catalog',
+    area,
+    summary: 'List the hooks in force, in the order in which they run',
+    query: HookCatalogQuery,
+    replies: { 200: HookCatalogReply },
+    errors: [400, 404, 410, 500, 503],
+    cli: {
+      path: 'hooks list',
+      view: { rows: 'hooks', columns: hookColumns, empty: 'no hooks; declare one: svc config set hooks.<name> <json>' },
+    },
+    handle: async (self, { query }) => ok({ hooks: await self.catalog(query) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/hooks/events',
+    area,
+    summary: 'List the events that hooks can be declared for',
+    query: HookEventsQuery,
+    replies: { 200: HookEventsReply },
+    errors: [400, 500, 503],
+    cli: { path: 'hooks events', view: { rows: 'events', columns: eventColumns, empty: 'no such events' } },
+    handle: async (_, { query: { family, sync_only: syncOnly } }) =>
+      ok({
+        events: eventEntries().filter(
+          entry => (family ?? entry.family) === entry.family && (!syncOnly || entry.sync_eligible),
+        ),
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/workspaces/{workspace_id}/hooks/runs',
+    area,
+    summary: 'List runs of hooks about a session, the oldest first',
+    query: HookRunsQuery,
+    replies: { 200: HookRunsReply },
+    errors: [400, 404, 410, 500, 503],
+    cli: {
+      path: 'hooks runs',
+      args: [
+        { name: 'session', in: 'query', summary: 'id of a session, or none' },
+        { name: 'workspace_id', type: 'workspace', optional: true },
+      ],
+      workspace: 'workspace_id',
+      view: { rows: 'runs', columns: runColumns, empty: 'no hook has run for it' },
+    },
+    handle: async (self, { params, query }) => ok({ runs: await self.runs(params.workspace_id, query) }),
+  }),
+]

@@ -1,0 +1,189 @@
+import { type Db, iso, messageOf, type PluginKernel, type Tx } from '../../kernel/plugin.js'
+import type { HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
+import type { HookEvent } from '../../schemas/hooks.js'
+import type { HookPayload, HookSource } from './api.js'
+
+export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
+
+/** One execution of a hook, or why there was none. */
+export interface HookRun {
+  readonly hook: string
+  readonly event: HookEvent
+  readonly source: HookSource
+  readonly mode: 'sync' | 'async'
+  readonly required: boolean
+  /** Empty: about no session. */
+  readonly sessionId: string
+  readonly workspaceId: string
+  readonly depth: number
+  readonly outcome: HookOutcome
+  /** Epoch milliseconds of its end. */
+  readonly at: number
+  readonly micros: number
+  readonly error: string | undefined
+  readonly patch: HookPayload | undefined
+}
+
+/** A run as the journal of its session has it: who, what, how long, and which members it changed, but not to what. */
+export function journalNote(run: HookRun): Readonly<Record<string, unknown>> | undefined {
+  const { hook, event, source, mode, required, depth, outcome, micros, error, patch } = run
+  // They are about what is in the journal: each would be there twice.
+  if (/^(?:event|message)\.|^session\.message_persisted$/.test(event)) return undefined
+  const changed = outcome === 'applied' ? Object.keys(patch ?? {}).filter(member => member !== 'reason') : []
+  const what = changed.length > 0 ? `changed ${changed.join(', ')} at` : `${outcome === 'applied' ? 'saw' : outcome} `
+  const took = micros < 1000 ? `${micros} µs` : `${Math.round(micros / 1000)} ms`
+  const why = error === undefined ? '' : `: ${error.slice(0, 300)}`
+  return {
+    text: `hook ${hook} (${source}): ${what.trim()} ${event}, ${took}${why}`,
+    ...{ hook, event, source, mode, required, outcome, dispatch_depth: depth, duration_us: micros },
+    ...(changed.length > 0 && { changed }),
+  }
+}
+
+export const RUN_TABLES = `CREATE TABLE hooks_run (
+  seq INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL,
+  workspace_id TEXT NOT NULL,
+  hook TEXT NOT NULL,
+  event TEXT NOT NULL,
+  source TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  required INTEGER NOT NULL,
+  depth INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  error TEXT,
+  patch TEXT
+) STRICT;
+CREATE INDEX hooks_run_session ON hooks_run (session_id, seq);`
+
+/** Runs that are kept, over all sessions, and characters of a patch. */
+const KEPT = 50_000
+const PATCH = 16 * 1024
+/** Runs between two looks at how many there are. */
+const PRUNE_EVERY = 500
+/** Runs that wait for the disk; what comes on top is counted in the log, and lost. */
+const UNWRITTEN = 10_000
+
+interface RunRow {
+  readonly hook: string
+  readonly event: string
+  readonly source: string
+  readonly mode: string
+  readonly required: number
+  readonly depth: number
+  readonly outcome: string
+  readonly at: number
+  readonly micros: number
+  readonly error: string | null
+  readonly patch: string | null
+}
+
+/** The runs of hooks, the newest 50,000. They are written behind the work, together, so that no hook waits for the disk. */
+export class HookRuns {
+  #unwritten: HookRun[] = []
+  #writing: Promise<void> | undefined
+  #sincePruned = PRUNE_EVERY
+
+  /** @param told in the transaction that writes a run */
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'log' | 'redact'> & { readonly db: Db },
+    private readonly told: (t: Tx, run: HookRun) => void,
+  ) {}
+
+  add(run: HookRun): void {
+    if (this.#unwritten.length >= UNWRITTEN) return
+    this.#unwritten.push(run)
+    this.#writing ??= this.#write()
+  }
+
+  /** Resolves when all runs so far are in the table. */
+  async written(): Promise<void> {
+    while (this.#writing) await this.#writing
+  }
+
+  /** Of one session, or of a workspace those about none; oldest first, the newest so many of them. */
+  async list(sessionId: string, workspaceId: string, query: Omit<HookRunsQuery, 'session'>): Promise<HookRunWire[]> {
+    await this.written()
+    const { event, outcome, since, last = 100 } = query
+    const rows = this.kernel.db.all<RunRow>(
+      `SELECT * FROM hooks_run WHERE session_id = ?1 AND workspace_id = ?2 AND (?3 IS NULL OR event = ?3)
+       AND (?4 IS NULL OR outcome = ?4) AND at >= ?5 ORDER BY seq DESC LIMIT +?6`,
+      [sessionId, workspaceId, event ?? null, outcome ?? null, since === undefined ? 0 : Date.parse(since), last],
+    )
+    return rows.reverse().map(runToWire)
+  }
+
+  async #write(): Promise<void> {
+    const { db, log, redact } = this.kernel
+    // What is added in this turn goes with it.
+    await Promise.resolve()
+    while (this.#unwritten.length > 0) {
+      const runs = this.#unwritten
+      this.#unwritten = []
+      try {
+        await db.tx(t => {
+          for (const run of runs) {
+            const patch = run.patch === undefined ? null : redact.text(JSON.stringify(run.patch), PATCH)
+            const { sessionId, workspaceId, hook, event, source, mode, required, depth, outcome, at, micros } = run
+            const error = run.error === undefined ? null : redact.text(run.error)
+            t.run(
+              `INSERT INTO hooks_run (session_id, workspace_id, hook, event, source, mode, required, depth, outcome, at, micros, error, patch)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              [
+                sessionId,
+                workspaceId,
+                hook,
+                event,
+                source,
+                mode,
+                Number(required),
+                depth,
+                outcome,
+                at,
+                micros,
+                error,
+                patch,
+              ],
+            )
+            this.told(t, run)
+          }
+          this.#sincePruned += runs.length
+          if (this.#sincePruned < PRUNE_EVERY) return
+          this.#sincePruned = 0
+          t.run('DELETE FROM hooks_run WHERE seq <= (SELECT max(seq) FROM hooks_run) - ?', [KEPT])
+        })
+      } catch (error) {
+        log.error('runs of hooks were not written down', { runs: runs.length, error: messageOf(error) })
+      }
+    }
+    this.#writing = undefined
+  }
+}
+
+function runToWire(row: RunRow): HookRunWire {
+  return {
+    hook_name: row.hook,
+    event: row.event,
+    source: row.source,
+    mode: row.mode,
+    outcome: row.outcome,
+    required: row.required === 1,
+    dispatch_depth: row.depth,
+    duration_ms: Math.ceil(row.micros / 1000),
+    duration_us: row.micros,
+    recorded_at: iso(row.at),
+    ...(row.error !== null && { error: row.error }),
+    ...(row.patch !== null && { patch_applied: parsed(row.patch) }),
+  }
+}
+
+/** One that was cut is no JSON any more, and is shown as it is. */
+function parsed(patch: string): unknown {
+  try {
+    return JSON.parse(patch)
+  } catch {
+    return patch
+  }
+}

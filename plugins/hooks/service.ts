@@ -1,0 +1,298 @@
+import { type Guard, type Identified, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
+import type { HookEvent } from '../../schemas/hooks.js'
+import type { Agents } from '../agents/api.js'
+import type { Processes } from '../processes/api.js'
+import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
+import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
+import { readAgentHooks, readDeclarations } from './declarations.js'
+import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
+import { Dispatcher, MAX_DEPTH } from './dispatcher.js'
+import { runSpawned } from './executors/spawned.js'
+import { WarmPrograms } from './executors/warm-programs.js'
+import { HookRuns, journalNote } from './runs.js'
+import { entryToWire } from './wire.js'
+
+export type HooksKernel = PluginKernel<{
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+  agents: typeof Agents
+  processes: typeof Processes
+}>
+
+/** How deep in hooks the program is that makes a request. */
+const DEPTH_HEADER = 'x-svc-hook-depth'
+/** Milliseconds that async runs have at the end. */
+const DRAIN_MS = 10_000
+
+/** Milliseconds that hooks of an agent outlive its session. */
+const LINGER_MS = 5000
+
+type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
+
+/** The one runtime of hooks: which there are, running them, and what came of it. */
+export class HooksService implements HooksApi {
+  readonly completed: Guard<[run: HookRun]>
+  readonly #runs: HookRuns
+  readonly #dispatcher: Dispatcher
+  #resolved: readonly Resolved[] = []
+  #byEvent: ByEvent = new Map()
+  /** Hooks of the definitions of agents, by the id of a session that runs with them. */
+  readonly #ofSessions = new Map<string, ByEvent>()
+  /** When they are forgotten, by the id of a session that has stopped. */
+  readonly #leaving = new Map<string, Timer>()
+  readonly #programs: WarmPrograms
+  #isReady = false
+
+  constructor(private readonly kernel: HooksKernel) {
+    this.completed = kernel.hooks.guard('completed')
+    this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
+    this.#programs = new WarmPrograms(kernel)
+    this.#dispatcher = new Dispatcher({
+      clock: kernel.clock,
+      hooksOf: (event, whom) => this.#hooksOf(event, whom),
+      execute: (hook, payload, signal) => this.#execute(hook, payload, signal),
+      record: run => this.#record(run),
+      warn: (text, fields) => kernel.log.warn(text, fields),
+    })
+  }
+
+  /** What goes with the plugin, in reverse. */
+  async start(): Promise<void> {
+    const { scope } = this.kernel
+    scope.defer('runs of hooks', () => this.#runs.written())
+    scope.defer('programs of hooks', () => this.#programs.close())
+    scope.defer('hooks of stopped sessions', () => {
+      for (const id of [...this.#leaving.keys()]) this.#stay(id)
+    })
+  }
+
+  has(event: HookEvent, sessionId = ''): boolean {
+    return (
+      this.#byEvent.has(event) || (this.#ofSessions.size > 0 && (this.#ofSessions.get(sessionId)?.has(event) ?? false))
+    )
+  }
+
+  dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
+    return this.#dispatcher.dispatch(event, whom, payload)
+  }
+
+  /** A request of the program of a hook, as its header says; nobody gains by saying so without being one. */
+  nest(incoming: Identified): undefined {
+    const said = incoming.headers[DEPTH_HEADER]
+    if (said === undefined) return
+    const depth = /^[1-9]$/.test(String(said)) ? Number(said) : MAX_DEPTH
+    incoming.callBy(handle => this.#dispatcher.within(depth, handle))
+  }
+
+  running(name: string): number {
+    return this.#dispatcher.running(name)
+  }
+
+  refresh(): void {
+    this.#isReady = true
+    this.#resolved = resolve(readDeclarations(this.kernel))
+    this.#byEvent = byEvent(this.#resolved.map(({ hook }) => hook))
+    this.#dropPrograms()
+  }
+
+  /** Declarations changed while the daemon runs; before that they are read once, when all plugins are there. */
+  changed(): void {
+    if (this.#isReady) this.refresh()
+  }
+
+  /** What hooks are told of a session besides what happened to it. */
+  about(session: SessionInfo): HookPayload {
+    return {
+      session_id: session.id,
+      session_name: session.name,
+      session_type: session.type,
+      agent_name: session.agentName,
+      ...this.place(session.workspaceId),
+    }
+  }
+
+  place(workspaceId: string): HookPayload {
+    const workspace = this.kernel.needs.workspaces.get(workspaceId)
+    return { workspace_id: workspaceId, workspace_root: workspace?.rootDir ?? '' }
+  }
+
+  /** Tells hooks of something about a session. */
+  tell(event: HookEvent, session: SessionInfo, more: HookPayload = {}): void {
+    if (this.has(event, session.id)) void this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
+  }
+
+  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload): void {
+    if (!this.has(event)) return
+    const place = workspaceId === undefined ? {} : this.place(workspaceId)
+    void this.dispatch(event, workspaceId === undefined ? {} : { workspaceId }, { ...place, ...payload })
+  }
+
+  /** Asks them; undefined when there is none. */
+  async ask(event: HookEvent, session: SessionInfo, more: HookPayload = {}): Promise<Dispatched | undefined> {
+    if (!this.has(event, session.id)) return undefined
+    return this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
+  }
+
+  /** Tells of what is in the journal of a session. */
+  recorded(event: HookEvent, { sessionId, type, turnId, content }: Recorded): void {
+    if (!this.has(event, sessionId)) return
+    const session = this.kernel.needs.sessions.get(sessionId)
+    if (!session) return
+    const kind = typeof content.kind === 'string' ? { tool_name: content.kind } : {}
+    this.tell(event, session, { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), content })
+  }
+
+  /**
+   * Takes up the hooks of the agent of a session that is about to start. Resolves with why it must not: one of them is not
+   * valid. Whether files of its workspace may run anything is asked of who plans starts.
+   */
+  async adopt(session: SessionInfo): Promise<string | undefined> {
+    const { workspaces } = this.kernel.needs
+    const hooks = await this.#agentHooks(session.agentName, workspaces.get(session.workspaceId))
+    if (typeof hooks === 'string') return hooks
+    this.#stay(session.id)
+    if (hooks.length > 0) this.#ofSessions.set(session.id, byEvent(hooks))
+    else this.#ofSessions.delete(session.id)
+    return undefined
+  }
+
+  /** Those of the agent of a session that is not there yet. */
+  async askBefore(
+    event: HookEvent,
+    agent: string,
+    workspaceId: string,
+    payload: HookPayload,
+  ): Promise<Dispatched | undefined> {
+    const hooks = await this.#agentHooks(agent, this.kernel.needs.workspaces.get(workspaceId))
+    if (typeof hooks === 'string') return { payload, deny: hooks }
+    const unmade = `new ${this.kernel.ids.hex(8)}`
+    if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
+    try {
+      if (!this.has(event, unmade)) return undefined
+      return await this.dispatch(event, { sessionId: unmade, workspaceId }, payload)
+    } finally {
+      this.forget(unmade)
+    }
+  }
+
+  session(id: string): SessionInfo | undefined {
+    return this.kernel.needs.sessions.get(id)
+  }
+
+  /** A session has stopped. Its hooks hear of that, and what its agent said last may still be on its way to them. */
+  ended(id: string): void {
+    if (!this.#ofSessions.has(id)) return
+    this.#stay(id)
+    this.#leaving.set(
+      id,
+      this.kernel.clock.timeout(LINGER_MS, () => this.forget(id), { unref: true }),
+    )
+  }
+
+  /** A session goes on, or is forgotten already. */
+  #stay(id: string): void {
+    this.#leaving.get(id)?.cancel()
+    this.#leaving.delete(id)
+  }
+
+  forget(sessionId: string): void {
+    this.#stay(sessionId)
+    if (this.#ofSessions.delete(sessionId)) this.#dropPrograms()
+  }
+
+  async quiesce(): Promise<void> {
+    await within(this.kernel.clock, DRAIN_MS, this.#dispatcher.drain()).catch(() => {
+      this.kernel.log.warn('async hooks were still running at the end', { ms: DRAIN_MS })
+    })
+    await this.#runs.written()
+  }
+
+  /** The hooks in force for a workspace and an agent, in their order. @throws Fault `workspace_not_found` */
+  async catalog(query: HookCatalogQuery): Promise<HookCatalogEntry[]> {
+    const { workspaces } = this.kernel.needs
+    const workspace = query.workspace === undefined ? undefined : await workspaces.find(query.workspace)
+    const own = query.agent === undefined ? [] : await this.#agentHooks(query.agent, workspace)
+    const all = [...this.#resolved.map(({ hook }) => hook), ...(typeof own === 'string' ? [] : own)]
+    const shadowed = this.#resolved.flatMap(entry => entry.shadowed)
+    const here = resolve([...all, ...shadowed]).filter(
+      ({ hook }) => workspace === undefined || hook.workspaceId === undefined || hook.workspaceId === workspace.id,
+    )
+    const places = new Map<HookEvent, number>()
+    return here
+      .map(entry => {
+        const order = (places.get(entry.hook.event) ?? 0) + 1
+        places.set(entry.hook.event, order)
+        return entryToWire(entry, order)
+      })
+      .filter(
+        ({ event, source, mode }) =>
+          (query.event ?? event) === event && (query.source ?? source) === source && (query.mode ?? mode) === mode,
+      )
+  }
+
+  /** Runs about a session of a workspace. @throws Fault `workspace_not_found`, `session_not_found` */
+  async runs(reference: string, { session: id, ...query }: HookRunsQuery): Promise<HookRunWire[]> {
+    const workspace = await this.kernel.needs.workspaces.find(reference)
+    if (id !== 'none' && this.kernel.needs.sessions.get(id)?.workspaceId !== workspace.id)
+      throw SessionErrors.session_not_found(`no session ${id} in ${workspace.name}`)
+    return this.#runs.list(id === 'none' ? '' : id, workspace.id, query)
+  }
+
+  #record(run: HookRun): void {
+    this.#runs.add(run)
+    const note = run.sessionId === '' ? undefined : journalNote(run)
+    if (note) this.kernel.needs.sessions.noteHookRun(run.sessionId, note)
+  }
+
+  #hooksOf(event: HookEvent, { sessionId = '', workspaceId }: Whom): readonly DeclaredHook[] {
+    const common = this.#byEvent.get(event) ?? []
+    const own = this.#ofSessions.get(sessionId)?.get(event)
+    const all = own === undefined ? common : resolve([...common, ...own]).map(({ hook }) => hook)
+    return all.some(hook => !hook.enabled || (hook.workspaceId ?? workspaceId) !== workspaceId)
+      ? all.filter(hook => hook.enabled && (hook.workspaceId ?? workspaceId) === workspaceId)
+      : all
+  }
+
+  async #agentHooks(agent: string, workspace: Workspace | undefined): Promise<readonly DeclaredHook[] | string> {
+    if (agent === '') return []
+    // Whoever cannot be planned is not started either; why, says who tries.
+    const plan = await this.kernel.needs.agents.plan(agent, workspace).catch(() => undefined)
+    if (!plan || plan.definition.hooks.length === 0) return []
+    try {
+      return readAgentHooks(plan.definition, workspace?.id ?? '')
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  async #execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+    const { executor } = hook
+    if (executor.kind === 'native') return executor.run(payload)
+    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
+    return this.#programs.ask(hook, executor, payload, signal)
+  }
+
+  /** Ends programs whose hook nobody declares any more. */
+  #dropPrograms(): void {
+    const of = (events: ByEvent) => [...events.values()].flat()
+    this.#programs.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
+  }
+}
+
+const whomOf = ({ id, workspaceId }: SessionInfo): Whom => ({ sessionId: id, workspaceId })
+
+const roleOf = (type: Recorded['type']): HookPayload =>
+  type === 'user_message' ? { message_role: 'user' } : type === 'agent_message' ? { message_role: 'assistant' } : {}
+
+function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
+  const all = new Map<HookEvent, DeclaredHook[]>()
+  for (const hook of hooks.toSorted(inOrder)) {
+    if (!hook.enabled) continue
+    const some = all.get(hook.event)
+    if (some) some.push(hook)
+    else all.set(hook.event, [hook])
+  }
+  return all
+}

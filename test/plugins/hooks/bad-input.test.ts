@@ -1,0 +1,108 @@
+import { rm } from 'node:fs/promises'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { isAlive, said } from '../../fixtures/session-world.js'
+import { openScene, type Scene, warmPython } from './scene.js'
+
+/** One hook each that misbehaves in its own way; all may look at every command that an agent has the daemon run. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  hangs: '#!/bin/sh\nsleep 1000\n',
+  floods: '#!/bin/sh\nyes 1234567 | head -c 200000\n',
+  garbage: '#!/bin/sh\necho "no json"\n',
+  list: '#!/bin/sh\necho "[1]"\n',
+  dies: '#!/bin/sh\necho "it broke" >&2\nexit 3\n',
+  escalates: '#!/bin/sh\necho \'{"decision":"deny","deny":false,"message":"x"}\'\n',
+  'warm-dies': warmPython('os._exit(4)'),
+  'warm-hangs': warmPython('time.sleep(1000)'),
+  'warm-junk': '#!/bin/sh\nyes junk\n',
+}
+const OUTCOME: Readonly<Record<string, [string, RegExp]>> = {
+  hangs: ['failed', /1000|in time|took|late|longer/],
+  floods: ['failed', /not JSON/],
+  garbage: ['failed', /not JSON/],
+  list: ['failed', /JSON object/],
+  dies: ['failed', /exit code 3: it broke/],
+  escalates: ['rejected', /"decision"|"message"/],
+  'warm-dies': ['failed', /exit code 4/],
+  'warm-hangs': ['failed', /1000|in time|took|late|longer/],
+  'warm-junk': ['failed', /no answers|line|flood/],
+}
+
+let scene: Scene
+const create = `call terminal/create ${JSON.stringify({ command: 'echo', args: ['done'] })}`
+const turn = [create, 'terminal terminal/wait_for_exit', 'terminal terminal/output'].join('\n')
+
+test.before(async () => {
+  scene = await openScene()
+  await scene.agent('free')
+})
+test.after(() => scene.close())
+
+const declaration = async (name: string, more: object = {}) => ({
+  event: 'tool.pre_call',
+  command: await scene.program(name, PROGRAMS[name] ?? '#!/bin/sh\n'),
+  warm: name.startsWith('warm'),
+  mode: 'sync',
+  timeout: '1000ms',
+  ...more,
+})
+const drop = (name: string) => scene.kernel.request('DELETE', `/api/settings/hooks/${name}`)
+
+for (const name of Object.keys(PROGRAMS)) {
+  test(`a hook that ${name}: its run says so, the call goes on; a required one refuses it`, async () => {
+    await scene.configure({ [name]: await declaration(name) })
+    const free = await scene.session('free')
+    assert.match(said(await scene.prompt(free.at, turn)), /"output":"done/)
+    const [run] = await scene.runs(free.id, '&event=tool.pre_call')
+    const [outcome, words] = OUTCOME[name]!
+    assert.is(run.outcome, outcome)
+    assert.is(run.hook_name, name)
+    assert.match(run.error, words)
+    await scene.configure({ [name]: await declaration(name, { required: true }) })
+    const held = await scene.session('free')
+    assert.match(
+      said(await scene.prompt(held.at, create)),
+      new RegExp(`error permission denied: the required hook ${name}`),
+    )
+    await drop(name)
+  })
+}
+
+test('a hook whose file is gone fails, and the one after it runs', async () => {
+  const gone = await declaration('gone')
+  await scene.configure({
+    gone,
+    after: { ...(await declaration('after')), command: await scene.program('after', '#!/bin/sh\necho {}\n') },
+  })
+  await rm(gone.command)
+  const { id, at } = await scene.session('free')
+  await scene.prompt(at, turn)
+  const runs = await scene.runs(id, '&event=tool.pre_call')
+  assert.equal(runs.map(({ hook_name, outcome }) => [hook_name, outcome]).sort(), [
+    ['after', 'applied'],
+    ['gone', 'failed'],
+  ])
+  await Promise.all(['gone', 'after'].map(drop))
+})
+
+test('a program that stays is started again when it has died, and ends with its declaration', async () => {
+  const command = await scene.program(
+    'once.py',
+    warmPython(`if p.get("title", "").endswith("die"): os._exit(1)
+return {"input": {"command": "echo", "args": [str(os.getpid())]}}`),
+  )
+  await scene.configure({ once: { event: 'tool.pre_call', command, warm: true, mode: 'sync', timeout: '30s' } })
+  const { at } = await scene.session('free')
+  const pid = async () => Number(/"output":"(\d+)/.exec(said(await scene.prompt(at, turn)))?.[1])
+  const first = await pid()
+  assert.is(await pid(), first)
+  await scene.prompt(at, `call terminal/create ${JSON.stringify({ command: 'echo', args: ['die'] })}`)
+  const second = await pid()
+  assert.ok(second > 0 && second !== first)
+  assert.ok(isAlive(second))
+  await drop('once')
+  for (let looks = 0; looks < 400 && isAlive(second); looks++) await new Promise(resolve => setTimeout(resolve, 25))
+  assert.not.ok(isAlive(second))
+})
+
+test.run()

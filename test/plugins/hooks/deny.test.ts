@@ -1,0 +1,90 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { said } from '../../fixtures/session-world.js'
+import type { Reply } from '../../harness/kernel.js'
+import { openScene, type Scene, warmPython } from './scene.js'
+
+let scene: Scene
+
+test.before(async () => {
+  scene = await openScene()
+  const guard = await scene.program(
+    'guard.py',
+    warmPython(`if "rm -rf" in (p.get("command") or p.get("title") or ""):
+    return {"deny": True, "reason": "nothing is removed for good"}
+return None`),
+  )
+  const rewrite = await scene.program(
+    'rewrite.py',
+    warmPython(`words = [p["input"]["command"], *p["input"].get("args", [])] if "command" in p["input"] else []
+if " ".join(words).startswith("rm -rf"):
+    return {"input": {"command": "echo", "args": ["would remove", words[-1]]}}
+return None`),
+  )
+  await scene.configure({
+    guard: {
+      event: 'permission.request',
+      command: guard,
+      warm: true,
+      required: true,
+      matcher: { tool_name: 'execute' },
+      timeout: '30s',
+    },
+    rewrite: { event: 'tool.pre_call', command: rewrite, warm: true, mode: 'sync', timeout: '30s' },
+  })
+  await scene.agent('free')
+  await scene.agent('asks', { permissions: 'approve-reads' })
+})
+test.after(() => scene.close())
+
+const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, kind, name: kind }))
+const ask = (title: string, more = {}) =>
+  `ask ${JSON.stringify({ toolCall: { toolCallId: title, kind: 'execute', title, rawInput: { command: title }, ...more }, options })}`
+
+test('a sync hook that stays denies a permission, and the run shows who, how long and what', async () => {
+  const { id, at } = await scene.session('free')
+  const events = await scene.prompt(at, [ask('rm -rf /'), ask('ls')].join('\n'))
+  assert.is(said(events), 'answer: reject_once\nanswer: allow_once\n')
+  const asked = await scene.runs(id, '&event=permission.request')
+  assert.equal(
+    asked.map(({ outcome, hook_name, source, mode }) => [outcome, hook_name, source, mode]),
+    [
+      ['denied', 'guard', 'config', 'sync'],
+      ['applied', 'guard', 'config', 'sync'],
+    ],
+  )
+  assert.equal(asked[0].patch_applied, { deny: true, reason: 'nothing is removed for good' })
+  assert.ok(asked[0].duration_us > 0)
+  const [resolved] = events.filter(({ type, content }) => type === 'permission' && content.status === 'resolved')
+  assert.is(resolved!.content.resolved_by, 'hook')
+  assert.match(resolved!.content.note, /nothing is removed for good \(hook guard\)/)
+  // Its journal says so as well, each in a line, behind what it is about.
+  const noted = events.filter(({ type }) => type === 'hook_run').map(({ content }) => content)
+  assert.equal(
+    noted.map(({ hook, event, outcome }) => [hook, event, outcome]),
+    [
+      ['guard', 'permission.request', 'denied'],
+      ['guard', 'permission.request', 'applied'],
+    ],
+  )
+  assert.match(noted[0].text, /^hook guard \(config\): denied permission\.request, \d+ [mµ]s$/)
+  assert.is(noted[0].duration_us, asked[0].duration_us)
+})
+
+test('a command that an agent has the daemon run is rewritten before it is judged and run', async () => {
+  const { id, at } = await scene.session('free')
+  const create = `call terminal/create ${JSON.stringify({ command: 'rm', args: ['-rf', 'precious'] })}`
+  const events = await scene.prompt(
+    at,
+    [create, 'terminal terminal/wait_for_exit', 'terminal terminal/output'].join('\n'),
+  )
+  assert.match(said(events), /would remove precious/)
+  const { content: note } = events.find(({ type }) => type === 'hook_run') as Reply
+  // What it was changed to may be a secret: the journal names the member.
+  assert.match(note.text, /^hook rewrite \(config\): changed input at tool\.pre_call, /)
+  assert.not.match(JSON.stringify(note), /precious/)
+  const [run] = await scene.runs(id, '&event=tool.pre_call')
+  assert.equal(run.patch_applied, { input: { command: 'echo', args: ['would remove', 'precious'] } })
+})
+
+test.run()

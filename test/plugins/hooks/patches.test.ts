@@ -1,0 +1,91 @@
+// timeout: 120s
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { hookPoints } from '../../../plugins/hooks/points/beside.js'
+import { auth, automation, disk, extensions, identity, sandboxes, selfService, tools } from '../../../plugins/index.js'
+import { eventually } from '../../fixtures/session-world.js'
+import type { Reply } from '../../harness/kernel.js'
+import { openScene, type Scene } from './scene.js'
+
+let scene: Scene
+const request: Scene['kernel']['request'] = (...args) => scene.kernel.request(...args)
+
+test.before(async () => {
+  const plugins = [auth, identity, disk, sandboxes, selfService, automation, extensions, tools, ...hookPoints]
+  scene = await openScene({}, { plugins })
+})
+test.after(() => scene.close())
+
+const answers = (patch: object) => `#!/bin/sh\ncat >/dev/null\necho '${JSON.stringify(patch)}'\n`
+
+test('a hook changes the input of a tool of the daemon, which is held to its schema again, and hears of its end', async () => {
+  const { tools: all } = (await request('GET', '/api/tools')).body
+  const id = all.map(({ descriptor }: Reply) => descriptor.tool_id).find((name: string) => name.endsWith('hooks_list'))
+  const call = (input: object) => request('POST', `/api/tools/${id}/invoke`, { input })
+  const told = path.join(scene.home, 'told')
+  const heard = { mode: 'async', command: await scene.program('heard.sh', `#!/bin/sh\ncat >>'${told}'\n`) }
+  const narrow = await scene.program('narrow.sh', answers({ input: { event: 'tool.post_call' } }))
+  const tool = { event: 'tool.pre_call', mode: 'sync', timeout: '60s', matcher: { tool_id: id } }
+  await scene.configure({
+    narrow: { ...tool, command: narrow },
+    heard: { event: 'tool.post_call', ...heard },
+    failed: { event: 'tool.post_error', ...heard },
+  })
+  const { status, body } = await call({})
+  assert.is(status, 200, JSON.stringify(body))
+  const text = JSON.stringify(body)
+  assert.match(text, /heard/)
+  assert.not.match(text, /narrow/)
+  const line = await eventually(async () => existsSync(told) && readFileSync(told, 'utf8').split('\n')[0], 'its end')
+  const { tool_id, input, event } = JSON.parse(line)
+  assert.equal([tool_id, input, event], [id, { event: 'tool.post_call' }, 'tool.post_call'])
+  await request('DELETE', '/api/settings/hooks/narrow')
+  const wrong = await scene.program('wrong.sh', answers({ input: { event: 7 } }))
+  await scene.configure({ wrong: { ...tool, command: wrong } })
+  const refused = await call({})
+  assert.ok(refused.status >= 400, JSON.stringify(refused.body))
+  assert.match(JSON.stringify(refused.body), /tool_invalid_input/)
+})
+
+test('a hook that takes longer than anything else to refuse a tool is waited for', async () => {
+  const { tools: all } = (await request('GET', '/api/tools')).body
+  const id = all
+    .map(({ descriptor }: Reply) => descriptor.tool_id)
+    .find((name: string) => name.endsWith('hooks_events'))
+  const command = await scene.program('late.sh', `#!/bin/sh\nsleep 6\necho '{"deny": true, "reason": "late"}'\n`)
+  await scene.configure({
+    late: { event: 'tool.pre_call', mode: 'sync', timeout: '60s', matcher: { tool_id: id }, command },
+  })
+  const { status, body } = await request('POST', `/api/tools/${id}/invoke`, { input: {} })
+  assert.equal([status >= 400, body.error?.reason_codes], [true, ['hook_denied']], JSON.stringify(body))
+})
+
+test('a hook changes the prompt of a job before it fires, and not into what is no text', async () => {
+  await scene.agent('worker')
+  const schedule = { mode: 'every', interval: '24h' }
+  const given = { name: 'daily', agent_name: 'worker', scope: 'workspace', workspace_id: scene.workspaceId, schedule }
+  const { body } = await request('POST', '/api/automation/jobs', { ...given, prompt: 'say as written' })
+  const prompted = async (): Promise<string> => {
+    const { run } = (await request('POST', `/api/automation/jobs/${body.job.id}/trigger`)).body
+    const done = await eventually(async () => {
+      const now = (await request('GET', `/api/automation/runs/${run.id}`)).body.run
+      return now.ended_at && now
+    }, 'the end of the run')
+    assert.is(done.status, 'completed', JSON.stringify(done))
+    const events = await scene.events(`/api/workspaces/${scene.workspaceId}/sessions/${done.session_id}`)
+    return events.find(({ type }) => type === 'user_message')?.content.text
+  }
+  const hook = { event: 'automation.job.pre_fire', mode: 'sync', timeout: '60s' }
+  await scene.configure({
+    change: { ...hook, command: await scene.program('change.sh', answers({ prompt: 'say as changed' })) },
+  })
+  assert.is(await prompted(), 'say as changed')
+  await scene.configure({
+    change: { ...hook, command: await scene.program('change2.sh', answers({ prompt: ['say', 'as a list'] })) },
+  })
+  assert.is(await prompted(), 'say as written')
+})
+
+test.run()
