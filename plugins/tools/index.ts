@@ -1,6 +1,21 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
-import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
-import { ToolKind } from './api.js'
+import { definePlugin, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
+import { Events } from '../events/api.js'
+import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { InboxSources, Sessions } from '../sessions/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { NativeTools, ToolBackends, ToolErrors, ToolKind, Tools } from './api.js'
+import { GRANT_TABLE } from './approvals/grants.js'
+import { approvalRoutes } from './approvals/routes.js'
+import { ApprovalDecided, ApprovalRequested, ToolCalled } from './events.js'
+import { ApprovalErrors } from './faults.js'
+import { ownTools } from './own-tools.js'
+import { ARTIFACT_FOLDER, ARTIFACT_TABLE } from './results/artifacts.js'
+import { toolRoutes, toolsetRoutes } from './routes.js'
+import type { ToolsService } from './service.js'
+import { ToolSettings } from './settings.js'
+
+const { contribute, reconciler, tap } = surfaceOf<ToolsService>()
 
 /** How extensions have the tools of their process read. */
 const family: ResourceFamily = {
@@ -9,11 +24,93 @@ const family: ResourceFamily = {
   load: async extension => ({ records: (await import('./shipped.js')).readTools(extension) }),
 }
 
-/**
- * The kind, and how extensions ship records of it: they are checked, made canonical and kept; nothing projects them yet, and
- * the status says so.
- */
-export default definePlugin({ name: 'tools', version: '0.1.0' }).surface({
+export default definePlugin({
+  name: 'tools',
+  version: '0.1.0',
+  requires: {
+    request: Requests,
+    sessions: Sessions,
+    agents: Agents,
+    workspaces: Workspaces,
+    extensions: Extensions,
+    events: Events,
+  },
+  provides: Tools,
+  service: () => import('./service.js').then(module => module.ToolsService),
+}).surface({
   kinds: [ToolKind],
-  registries: [surfaceOf().contribute(ResourceFamilies, () => [family])],
+  declares: [ToolBackends, NativeTools],
+  errors: [ToolErrors, ApprovalErrors],
+  events: [ApprovalRequested, ApprovalDecided, ToolCalled],
+  settings: Object.values(ToolSettings),
+  tables: [
+    { id: '001-grant', sql: GRANT_TABLE },
+    { id: '002-artifact', sql: ARTIFACT_TABLE },
+  ],
+  ofCatalog: [ARTIFACT_FOLDER],
+  reconcilers: [reconciler({ kind: ToolKind, run: self => self.renewRecords() })],
+  routes: [...toolRoutes, ...approvalRoutes, ...toolsetRoutes],
+  commands: [
+    {
+      path: 'tool call',
+      summary: 'Call a tool with an input of JSON',
+      args: [
+        { name: 'id', summary: 'id of a tool' },
+        {
+          name: 'input',
+          optional: true,
+          summary: 'JSON such as \'{"limit":5}\', @file, or - for standard input; default: {}',
+        },
+      ],
+      options: [
+        { name: 'session', type: 'text', summary: 'id of the session for which it is called' },
+        { name: 'workspace', type: 'workspace', summary: 'where it is called; default: that of the caller' },
+        { name: 'token', type: 'text', summary: 'approval token for this one call' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runCall })),
+    },
+    {
+      path: 'tool approve',
+      summary: 'Allow a call that waits, or reject it',
+      args: [{ name: 'approval', summary: 'id of an approval, as in svc tool approvals' }],
+      options: [
+        { name: 'reject', type: 'boolean', summary: 'reject it' },
+        {
+          name: 'remember',
+          type: 'text',
+          values: ['input', 'agent'],
+          summary: 'for this input, or for all calls of the agent',
+        },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runApprove })),
+    },
+  ],
+  taps: [
+    tap(
+      Extensions,
+      extensions => extensions.changed,
+      self => names => self.extension.renew(names),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.approvals.endSession(session.id),
+    ),
+    tap(
+      Events,
+      events => events.of(WorkspaceDeleted),
+      self =>
+        ({ payload }) =>
+          self.forgetWorkspace(payload.id),
+    ),
+  ],
+  hooks: {
+    published: self => self.native.renew(),
+    running: self => self.artifacts.sweep(),
+  },
+  registries: [
+    contribute(ResourceFamilies, () => [family]),
+    contribute(NativeTools, () => ownTools),
+    contribute(InboxSources, self => [{ read: () => self.asking.inbox() }]),
+  ],
 })

@@ -1,0 +1,280 @@
+import { Fault, faultOf, iso, messageOf } from '../../kernel/plugin.js'
+import { MAX_INPUT_BYTES } from '../../schemas/tools.js'
+import { type ToolCaller, type ToolOutcome, type ToolPlace, toolFault } from './api.js'
+import type { Waiting } from './approvals/approvals.js'
+import { digestOf } from './digest.js'
+import { ApprovalRequested, ToolCalled } from './events.js'
+import { judge } from './policy.js'
+import type { Entry } from './registry/catalog.js'
+import { inputProblem } from './registry/schema-check.js'
+import { artifactUri } from './results/artifacts.js'
+import { bounded } from './results/bounded.js'
+import type { Scene, ToolsService } from './service.js'
+import { ToolSettings } from './settings.js'
+import { resultToWire } from './wire.js'
+
+type Input = Readonly<Record<string, unknown>>
+
+export interface CallOptions {
+  readonly approvalToken?: string
+  readonly wait?: boolean
+}
+
+const isObject = (value: unknown): value is Input =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Calls, from the rules over a person's answer to the result. */
+export class Calls {
+  constructor(private readonly tools: ToolsService) {}
+
+  async call(
+    id: string,
+    given: unknown,
+    by: ToolCaller,
+    { approvalToken, wait = false }: CallOptions = {},
+  ): Promise<ToolOutcome> {
+    const scene = await this.tools.scene(by)
+    const entry = this.tools.entryOf(scene, id)
+    mustBeCallable(entry, scene)
+    const input = await this.#wished(entry, inputOf(entry, given), by)
+    const inputDigest = digestOf(input)
+    const isAsked = await this.#judged(scene, entry, input, by)
+    if (isAsked) {
+      const bound = { toolId: id, toolDigest: entry.descriptor.digest, sessionId: by.sessionId ?? '', inputDigest }
+      if (approvalToken !== undefined) this.tools.approvals.redeem(approvalToken, bound)
+      else {
+        await this.#approved(entry, input, inputDigest, by, wait)
+        return this.#runAllowed(entry, input, by)
+      }
+    }
+    return this.#run(entry, input, by)
+  }
+
+  /** The input as hooks leave it, held to the schema again. Throws where one refuses. */
+  async #wished(entry: Entry, input: Input, by: ToolCaller): Promise<Input> {
+    const { id, risk } = entry.descriptor
+    const wish = await this.tools.calling.run({ toolId: id, risk, input, place: by })
+    if (wish.deny !== undefined)
+      throw toolFault('tool_denied', ['hook_denied'], `a hook refused it: ${wish.deny}`, {
+        toolId: id,
+        details: { layer: 'hooks' },
+      })
+    return wish.input === input ? input : inputOf(entry, wish.input)
+  }
+
+  /** Whether a person has to be asked. Throws where a rule or a remembered decision refuses. */
+  async #judged({ place, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
+    const { id, digest } = entry.descriptor
+    const approvalRequired = mustBeCallable(entry, { place, rules })
+    if (!place.session || place.workspaceId === undefined) return false
+    const grant = this.tools.grants.decide({
+      workspaceId: place.workspaceId,
+      agentName: place.agentName ?? '',
+      toolId: id,
+      toolDigest: digest,
+      inputDigest: digestOf(input),
+    })
+    if (!grant) return approvalRequired && !this.#allowedForSession(entry, input, by)
+    await this.tools.grants.used(grant)
+    if (grant.decision === 'reject')
+      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for good', {
+        toolId: id,
+        details: { layer: 'approval' },
+        next: `svc tool grants delete ${grant.id}`,
+      })
+    return false
+  }
+
+  /** Whether a person allowed it for the rest of the session. Throws where one rejected it for as long. */
+  #allowedForSession({ descriptor: { id, digest } }: Entry, input: Input, by: ToolCaller): boolean {
+    const inputDigest = digestOf(input)
+    const bound = { toolId: id, toolDigest: digest, sessionId: by.sessionId ?? '', inputDigest }
+    const decision = this.tools.approvals.ofSession(bound)
+    if (decision === 'reject')
+      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for the rest of the session', {
+        toolId: id,
+        details: { layer: 'approval' },
+      })
+    return decision === 'allow'
+  }
+
+  /** Waits for a person, or tells the caller that it has to. */
+  async #approved(entry: Entry, input: Input, inputDigest: string, by: ToolCaller, waits: boolean): Promise<void> {
+    const { approvals, kernel } = this.tools
+    const tool = entry.descriptor
+    const waiting = approvals.open({ tool, input, inputDigest, by, waits })
+    await this.tell(t =>
+      kernel.needs.events.emit(
+        t,
+        ApprovalRequested,
+        { ...aboutOf(tool.id, by), approval_id: waiting.id },
+        { actor: by.actor },
+      ),
+    )
+    this.tools.asking.show(waiting)
+    if (waits) return approvals.allowed(waiting)
+    throw toolFault('tool_approval_required', ['approval_required'], `a person has to allow ${tool.id}`, {
+      toolId: tool.id,
+      details: { approval_id: waiting.id, expires_at: iso(waiting.expiresAt), layer: 'approval' },
+      next: `svc tool approve ${waiting.id}`,
+    })
+  }
+
+  /** After somebody took time to decide: the rules are asked again, and the tool has to be the one that was allowed. */
+  async #runAllowed(
+    { descriptor: { id, digest } }: Pick<Entry, 'descriptor'>,
+    input: Input,
+    by: ToolCaller,
+  ): Promise<ToolOutcome> {
+    const scene = await this.tools.scene(by)
+    const entry = this.tools.entryOf(scene, id)
+    if (entry.descriptor.digest !== digest)
+      throw toolFault('tool_denied', ['approval_token_mismatch'], 'the tool has changed since it was allowed', {
+        toolId: id,
+      })
+    await this.#judged(scene, entry, input, by)
+    if (digestOf(await this.#wished(entry, input, by)) !== digestOf(input))
+      throw toolFault('tool_denied', ['hook_denied'], 'a hook changed the input that a person has allowed', {
+        toolId: id,
+        details: { layer: 'hooks' },
+      })
+    return this.#run(entry, input, by)
+  }
+
+  /** Goes on with a call that nobody waits for. */
+  runLater(waiting: Waiting): void {
+    const { tool, input } = waiting
+    // Whoever asked has its answer: this ends with the daemon alone.
+    const by = { ...waiting.by, signal: this.tools.kernel.scope.signal }
+    waiting.execution = 'running'
+    void this.#runAllowed({ descriptor: tool }, input, by).then(
+      outcome => {
+        waiting.execution = outcome.result.isError ? 'failed' : 'completed'
+        waiting.result = resultToWire(outcome)
+      },
+      error => {
+        const { code, message } = faultOf(error)
+        waiting.execution = 'failed'
+        waiting.error = { code, message }
+      },
+    )
+  }
+
+  async #run({ descriptor, backend }: Entry, input: Input, by: ToolCaller): Promise<ToolOutcome> {
+    const { clock, config, redact } = this.tools.kernel
+    const began = clock.monotonic()
+    const stop = new AbortController()
+    const cancel = () => stop.abort(toolFault('tool_canceled', ['call_canceled'], undefined, { toolId: descriptor.id }))
+    const timer = clock.timeout(config.get(ToolSettings.callTimeout), () =>
+      stop.abort(toolFault('tool_timed_out', ['call_timed_out'], undefined, { toolId: descriptor.id })),
+    )
+    by.signal.addEventListener('abort', cancel, { once: true })
+    let failed: Fault | undefined
+    let isError = false
+    try {
+      if (by.signal.aborted) cancel()
+      const result = await Promise.race([
+        stopped(stop.signal),
+        backend.call(descriptor, input, { ...by, signal: stop.signal }),
+      ])
+      isError = result.isError ?? false
+      const most = Math.min(
+        descriptor.maxResultBytes ?? Number.POSITIVE_INFINITY,
+        config.get(ToolSettings.maxResultBytes),
+      )
+      const { whole, ...kept } = bounded(result, most, redact)
+      const artifact =
+        whole &&
+        (await this.tools.artifacts.store(
+          {
+            workspace_id: by.workspaceId ?? 'global',
+            session_id: by.sessionId ?? '',
+            tool_id: descriptor.id,
+            mime_type: whole.mimeType,
+          },
+          whole.data,
+        ))
+      return {
+        ...kept,
+        truncated: whole !== undefined,
+        durationMs: Math.round(clock.monotonic() - began),
+        ...(artifact
+          ? {
+              artifact: { id: artifact.id, uri: artifactUri(artifact), bytes: artifact.bytes, sha256: artifact.sha256 },
+            }
+          : {}),
+      }
+    } catch (error) {
+      failed = failureOf(error, descriptor.id)
+      throw failed
+    } finally {
+      timer.cancel()
+      by.signal.removeEventListener('abort', cancel)
+      const ms = Math.round(clock.monotonic() - began)
+      const { id: toolId, risk } = descriptor
+      void this.tools.called.call({ toolId, risk, input, place: by, ms, isError: isError || failed !== undefined })
+      if (descriptor.risk !== 'read') {
+        const payload = {
+          ...aboutOf(descriptor.id, by),
+          risk: descriptor.risk,
+          ...(failed ? { error_code: failed.code } : {}),
+        }
+        await this.tell(t => this.tools.kernel.needs.events.emit(t, ToolCalled, payload, { actor: by.actor }))
+      }
+    }
+  }
+
+  async tell(work: Parameters<ToolsService['kernel']['db']['tx']>[0]): Promise<void> {
+    await this.tools.kernel.db.tx(work)
+  }
+}
+
+/** Whether a person has to be asked. Throws where a rule denies the call, whatever its input. */
+function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'rules'>): boolean {
+  const { id } = entry.descriptor
+  const { callable, approvalRequired, reasons, deniedBy } = judge(entry, place, rules)
+  if (callable) return approvalRequired
+  const isAway = deniedBy === 'availability'
+  const code = entry.conflicted ? 'tool_conflict' : isAway ? 'tool_unavailable' : 'tool_denied'
+  throw toolFault(code, reasons, isAway ? entry.why : undefined, {
+    toolId: id,
+    details: { layer: deniedBy ?? '' },
+    next: `svc tool show ${id}`,
+  })
+}
+
+/** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+export function inputOf({ descriptor }: Entry, given: unknown): Input {
+  const { id, inputSchema } = descriptor
+  const input = given ?? {}
+  if (!isObject(input))
+    throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: an object wanted', { toolId: id })
+  if (Buffer.byteLength(JSON.stringify(input)) > MAX_INPUT_BYTES)
+    throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })
+  const problem = inputProblem(inputSchema, input)
+  if (problem)
+    throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: `svc tool show ${id}` })
+  return input
+}
+
+function failureOf(error: unknown, toolId: string): Fault {
+  if (error instanceof Fault) {
+    // What a backend throws as a refusal of its own stays; what is none is told as its failure.
+    if (error.code.startsWith('tool_')) return error
+    return toolFault('tool_backend_failed', [], error.message, { toolId, ...(error.next ? { next: error.next } : {}) })
+  }
+  return toolFault('tool_backend_failed', [], messageOf(error).slice(0, 1000), { toolId })
+}
+
+const stopped = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+
+export const aboutOf = (toolId: string, { sessionId, workspaceId, agentName }: ToolPlace) => ({
+  tool_id: toolId,
+  ...(sessionId === undefined ? {} : { session_id: sessionId }),
+  ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
+  ...(agentName === undefined ? {} : { agent_name: agentName }),
+})

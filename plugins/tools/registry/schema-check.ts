@@ -1,0 +1,216 @@
+import vm from 'node:vm'
+
+/** A JSON Schema, or a part of one. */
+type Schema = Readonly<Record<string, unknown>>
+
+const MAX_DEPTH = 32
+const MAX_NODES = 10_000
+const MAX_BYTES = 256 * 1024
+const MAX_PATTERN = 512
+/** Steps of one validation: what needs more is refused, whatever the schema multiplies. */
+const MAX_STEPS = 100_000
+const PATTERN_MS = 25
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What cannot be used of a schema that somebody else wrote; undefined when it can be held to. Bounded, whatever it holds. */
+export function schemaProblem(schema: unknown): string | undefined {
+  if (!isObject(schema)) return 'it is no object'
+  if (schema.type !== undefined && schema.type !== 'object') return 'it describes no object'
+  let nodes = 0
+  const look = (value: unknown, depth: number): string | undefined => {
+    if (depth > MAX_DEPTH) return `it is deeper than ${MAX_DEPTH} levels`
+    if (++nodes > MAX_NODES) return `it has more than ${MAX_NODES} parts`
+    if (typeof value !== 'object' || value === null) return undefined
+    for (const [name, member] of Object.entries(value)) {
+      if (name === '$ref' && typeof member === 'string' && !member.startsWith('#'))
+        return `it refers to ${member.slice(0, 100)}`
+      if (name === 'pattern' && typeof member === 'string' && !regexOf(member)) return 'it has a pattern that is none'
+      const problem = look(member, depth + 1)
+      if (problem) return problem
+    }
+    return undefined
+  }
+  const problem = look(schema, 0)
+  return (
+    problem ??
+    (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES ? `it is larger than ${MAX_BYTES} bytes` : undefined)
+  )
+}
+
+/** What of a value a schema refuses, as `path: what`; undefined when it allows it. */
+export function inputProblem(schema: Schema, value: unknown): string | undefined {
+  return new Check(schema).problem(schema, value, '', 0)
+}
+
+type Judge = (
+  this: void,
+  check: Check,
+  schema: Schema,
+  value: unknown,
+  path: string,
+  depth: number,
+) => string | undefined
+
+/** One validation, with what it may still spend. */
+class Check {
+  #steps = 0
+
+  constructor(private readonly root: Schema) {}
+
+  problem(schema: unknown, value: unknown, path: string, depth: number): string | undefined {
+    if (schema === true || schema === undefined) return undefined
+    if (schema === false) return `${at(path)}: nothing is allowed here`
+    if (!isObject(schema)) return undefined
+    if (depth > MAX_DEPTH * 2 || ++this.#steps > MAX_STEPS) return `${at(path)}: its schema needs too many steps`
+    for (const judge of JUDGES) {
+      const problem = judge(this, schema, value, path, depth + 1)
+      if (problem) return problem
+    }
+    return undefined
+  }
+
+  allows(schema: unknown, value: unknown, path: string, depth: number): boolean {
+    return this.problem(schema, value, path, depth) === undefined
+  }
+
+  referred(reference: string): unknown {
+    let place: unknown = this.root
+    for (const part of reference.slice(1).split('/').slice(1)) {
+      if (typeof place !== 'object' || place === null) return false
+      const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+      place = Object.hasOwn(place, name) ? (place as Record<string, unknown>)[name] : false
+    }
+    return place
+  }
+}
+
+const at = (path: string) => (path === '' ? 'input' : path)
+const below = (path: string, name: string | number) => (path === '' ? String(name) : `${path}.${name}`)
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+const IS_TYPE: Readonly<Record<string, (value: unknown) => boolean>> = {
+  object: isObject,
+  array: Array.isArray,
+  string: value => typeof value === 'string',
+  number: value => typeof value === 'number',
+  integer: value => Number.isInteger(value),
+  boolean: value => typeof value === 'boolean',
+  null: value => value === null,
+}
+
+const ofType: Judge = (_, { type }, value, path) => {
+  const types = typeof type === 'string' ? [type] : list(type).map(String)
+  return types.length === 0 || types.some(name => IS_TYPE[name]?.(value) ?? true)
+    ? undefined
+    : `${at(path)}: ${types.join(' or ')} wanted`
+}
+
+const oneOfValues: Judge = (_, schema, value, path) => {
+  if ('const' in schema && !same(schema.const, value))
+    return `${at(path)}: ${JSON.stringify(schema.const)?.slice(0, 100)} wanted`
+  if (!Array.isArray(schema.enum) || schema.enum.some(item => same(item, value))) return undefined
+  return `${at(path)}: one of ${JSON.stringify(schema.enum).slice(0, 300)} wanted`
+}
+
+const bounds: Judge = (_, schema, value, path) => {
+  const size = typeof value === 'string' ? [...value].length : Array.isArray(value) ? value.length : undefined
+  const named = typeof value === 'string' ? 'Length' : 'Items'
+  const [least, most] = size === undefined ? [] : [schema[`min${named}`], schema[`max${named}`]]
+  if (size !== undefined && typeof least === 'number' && size < least) return `${at(path)}: at least ${least} long`
+  if (size !== undefined && typeof most === 'number' && size > most) return `${at(path)}: at most ${most} long`
+  if (typeof value !== 'number') return undefined
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
+  if (typeof minimum === 'number' && value < minimum) return `${at(path)}: at least ${minimum}`
+  if (typeof maximum === 'number' && value > maximum) return `${at(path)}: at most ${maximum}`
+  if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum)
+    return `${at(path)}: more than ${exclusiveMinimum}`
+  if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum)
+    return `${at(path)}: less than ${exclusiveMaximum}`
+  return undefined
+}
+
+const matching: Judge = (_, { pattern }, value, path) =>
+  typeof pattern !== 'string' || typeof value !== 'string' || matches(pattern, value)
+    ? undefined
+    : `${at(path)}: does not match its pattern`
+
+const members: Judge = (check, schema, value, path, depth) => {
+  if (!isObject(value)) return undefined
+  for (const name of list(schema.required))
+    if (typeof name === 'string' && !Object.hasOwn(value, name)) return `${below(path, name)}: required`
+  const known = isObject(schema.properties) ? schema.properties : {}
+  const patterns = isObject(schema.patternProperties) ? Object.entries(schema.patternProperties) : []
+  for (const [name, member] of Object.entries(value)) {
+    const place = below(path, name.slice(0, 100))
+    const own = Object.hasOwn(known, name)
+    const fitting = patterns.filter(([pattern]) => matches(pattern, name))
+    for (const part of [...(own ? [known[name]] : []), ...fitting.map(([, part]) => part)]) {
+      const problem = check.problem(part, member, place, depth)
+      if (problem) return problem
+    }
+    if (own || fitting.length > 0 || schema.additionalProperties === undefined) continue
+    if (schema.additionalProperties === false) return `${place}: no such member`
+    const problem = check.problem(schema.additionalProperties, member, place, depth)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+const items: Judge = (check, schema, value, path, depth) => {
+  if (!Array.isArray(value)) return undefined
+  const first = list(schema.prefixItems)
+  for (const [n, item] of value.entries()) {
+    const problem = check.problem(n < first.length ? first[n] : schema.items, item, below(path, n), depth)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+const combined: Judge = (check, schema, value, path, depth) => {
+  for (const part of list(schema.allOf)) {
+    const problem = check.problem(part, value, path, depth)
+    if (problem) return problem
+  }
+  const { anyOf, oneOf } = schema
+  if (Array.isArray(anyOf) && !anyOf.some(part => check.allows(part, value, path, depth)))
+    return `${at(path)}: none of the forms that it can have`
+  if (Array.isArray(oneOf) && oneOf.filter(part => check.allows(part, value, path, depth)).length !== 1)
+    return `${at(path)}: not exactly one of the forms that it can have`
+  return 'not' in schema && check.allows(schema.not, value, path, depth)
+    ? `${at(path)}: this is not allowed`
+    : undefined
+}
+
+const referred: Judge = (check, { $ref }, value, path, depth) =>
+  typeof $ref === 'string' ? check.problem(check.referred($ref), value, path, depth) : undefined
+
+const JUDGES: readonly Judge[] = [ofType, oneOfValues, bounds, matching, members, items, combined, referred]
+
+function regexOf(pattern: string): RegExp | undefined {
+  if (pattern.length > MAX_PATTERN) return undefined
+  for (const flags of ['u', '']) {
+    try {
+      return new RegExp(pattern, flags)
+    } catch {
+      // Many are written for engines without Unicode rules.
+    }
+  }
+  return undefined
+}
+
+const script = new vm.Script('pattern.test(text)')
+
+/** By a thread that ends a match which backtracks for too long: somebody else wrote the pattern, and a model the text. */
+function matches(pattern: string, text: string): boolean {
+  const regex = regexOf(pattern)
+  if (!regex) return false
+  if (!/[*+{]/.test(pattern)) return regex.test(text)
+  try {
+    return script.runInNewContext({ pattern: regex, text }, { timeout: PATTERN_MS }) === true
+  } catch {
+    return false
+  }
+}

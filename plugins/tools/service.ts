@@ -1,0 +1,202 @@
+import type { Notify, Pipeline, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Tool, Toolset } from '../../schemas/tools.js'
+import type { Agents } from '../agents/api.js'
+import type { Events } from '../events/api.js'
+import type { Extensions } from '../extensions/api.js'
+import type { Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import {
+  type JudgedTool,
+  type ToolCallEnd,
+  type ToolCaller,
+  type ToolCallWish,
+  type ToolOutcome,
+  type ToolPlace,
+  type ToolsApi,
+  toolFault,
+} from './api.js'
+import { Approvals, type Waiting } from './approvals/approvals.js'
+import { Asking } from './approvals/asking.js'
+import { Decisions } from './approvals/decisions.js'
+import { Grants } from './approvals/grants.js'
+import { ExtensionBackend } from './backends/extension.js'
+import { NativeBackend } from './backends/native.js'
+import { type CallOptions, Calls } from './calls.js'
+import { digestOf } from './digest.js'
+import { ApprovalErrors } from './faults.js'
+import { type AskedPlace, Places } from './places.js'
+import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
+import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
+import { Artifacts } from './results/artifacts.js'
+import { ToolSettings } from './settings.js'
+import { Toolsets } from './toolsets.js'
+import { toolToWire } from './wire.js'
+
+/** Milliseconds that hooks have: a call must not go on because one took long to refuse it. */
+const HOOKS_MS = 600_000
+
+export type ToolsKernel = PluginKernel<{
+  request: typeof Requests
+  sessions: typeof Sessions
+  agents: typeof Agents
+  workspaces: typeof Workspaces
+  extensions: typeof Extensions
+  events: typeof Events
+}>
+
+/** A place with everything that a decision needs. */
+export interface Scene {
+  readonly catalog: Catalog
+  readonly toolsets: Toolsets
+  readonly place: Place
+  readonly rules: Rules
+}
+
+const MAX_LIMIT = 200
+const LIMIT = 20
+
+/** Tools of all backends, who may call them, and their calls. */
+export class ToolsService implements ToolsApi {
+  readonly native: NativeBackend
+  readonly extension: ExtensionBackend
+  readonly approvals: Approvals
+  readonly grants: Grants
+  readonly artifacts: Artifacts
+  readonly places: Places
+  readonly calls: Calls
+  readonly decisions: Decisions
+  readonly asking: Asking
+  readonly calling: Pipeline<ToolCallWish>
+  readonly called: Notify<[call: ToolCallEnd]>
+  readonly #catalogs: Catalogs
+  #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
+
+  constructor(readonly kernel: ToolsKernel) {
+    const { config, clock, ids, hooks, needs } = kernel
+    this.native = new NativeBackend(kernel)
+    this.extension = new ExtensionBackend(needs.extensions, kernel)
+    this.#catalogs = new Catalogs(kernel, [this.native, this.extension])
+    this.places = new Places(needs, kernel)
+    this.approvals = new Approvals(clock, ids, () => config.get(ToolSettings.approvalTimeout))
+    this.grants = new Grants(kernel)
+    this.artifacts = new Artifacts(kernel, () => ({
+      count: config.get(ToolSettings.artifactCount),
+      bytes: config.get(ToolSettings.artifactBytes),
+      ageMs: config.get(ToolSettings.artifactAge),
+    }))
+    this.calling = hooks.pipeline<ToolCallWish>('calling', { deadlineMs: HOOKS_MS })
+    this.called = hooks.notify<[call: ToolCallEnd]>('called')
+    this.calls = new Calls(this)
+    this.decisions = new Decisions(this)
+    this.asking = new Asking(needs, this.approvals, (waiting, answer, actor) =>
+      this.decisions.answered(waiting, answer, actor),
+    )
+  }
+
+  async list(place: ToolPlace): Promise<readonly JudgedTool[]> {
+    return this.search(place, '', Number.POSITIVE_INFINITY)
+  }
+
+  async search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]> {
+    const scene = await this.scene(place)
+    return [...this.#shown(scene, query, limit)].map(([entry, decision]) => ({ ...entry, decision }))
+  }
+
+  async find(place: ToolPlace, id: string): Promise<JudgedTool> {
+    const scene = await this.scene(place)
+    const entry = this.entryOf(scene, id)
+    return { ...entry, decision: judge(entry, scene.place, scene.rules) }
+  }
+
+  call(id: string, input: unknown, by: ToolCaller, how: CallOptions = {}): Promise<ToolOutcome> {
+    return this.calls.call(id, input, by, how)
+  }
+
+  digest(value: unknown): string {
+    return digestOf(value)
+  }
+
+  /** What is listed for whoever asks, as it is sent. */
+  async listed(asked: AskedPlace, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    const most =
+      query === '' && limit === undefined ? Number.POSITIVE_INFINITY : Math.min(Math.max(limit ?? LIMIT, 1), MAX_LIMIT)
+    return [...this.#shown(scene, query, most)].map(([entry, judgement]) => toolToWire(entry, scene.place, judgement))
+  }
+
+  async shown(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Tool> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    const entry = this.entryOf(scene, id)
+    return toolToWire(entry, scene.place, judge(entry, scene.place, scene.rules))
+  }
+
+  async toolsets(asked: AskedPlace, actor: ToolCaller['actor']): Promise<Toolset[]> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    return scene.toolsets.list(id => this.#callable(scene, id))
+  }
+
+  async toolset(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Toolset> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    const toolset = scene.toolsets.show(id, tool => this.#callable(scene, tool))
+    if (!toolset)
+      throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: 'svc toolset list' })
+    return toolset
+  }
+
+  async scene(place: ToolPlace): Promise<Scene> {
+    const { config } = this.kernel
+    const catalog = await this.#catalogs.of(place)
+    const configured = config.get(ToolSettings.toolsets)
+    if (this.#toolsets?.catalog !== catalog || this.#toolsets.configured !== configured)
+      this.#toolsets = { catalog, configured, made: new Toolsets(catalog.entries, configured) }
+    const toolsets = this.#toolsets.made
+    return {
+      catalog,
+      toolsets,
+      place: await this.places.judged(place, ids => toolsets.expand(ids).tools),
+      rules: { enabled: config.get(ToolSettings.enabled), externalDefault: config.get(ToolSettings.externalDefault) },
+    }
+  }
+
+  /** Throws `tool_not_found`, also for a tool that is not shown in this place. */
+  entryOf(scene: Scene, id: string): Entry {
+    const entry = scene.catalog.get(id)
+    if (!entry || entry.descriptor.visibility === 'internal')
+      throw toolFault('tool_not_found', ['tool_unknown'], 'no such tool', { toolId: id.slice(0, 256) })
+    return entry
+  }
+
+  /** Of an agent only what its own session asked. Throws `approval_not_found`. */
+  approvalOf(id: string, session?: string): Waiting {
+    const waiting = this.approvals.find(id)
+    if (!waiting || (session !== undefined && waiting.by.sessionId !== session))
+      throw ApprovalErrors.approval_not_found()
+    return waiting
+  }
+
+  /** Records of tools have changed. */
+  renewRecords(): void {
+    this.extension.renew([])
+  }
+
+  async forgetWorkspace(id: string): Promise<void> {
+    await this.grants.forget(id)
+    await this.artifacts.forget(id)
+  }
+
+  #callable(scene: Scene, id: string): boolean {
+    const entry = scene.catalog.get(id)
+    return entry !== undefined && judge(entry, scene.place, scene.rules).callable
+  }
+
+  *#shown({ catalog, place, rules }: Scene, query: string, limit: number): Generator<readonly [Entry, Judgement]> {
+    let left = limit
+    for (const entry of catalog.find(query)) {
+      if (left <= 0) return
+      const judgement = judge(entry, place, rules)
+      if (!isShown(entry, place, judgement)) continue
+      left--
+      yield [entry, judgement]
+    }
+  }
+}
