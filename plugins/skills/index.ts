@@ -1,6 +1,18 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
+import { Checks, StatusMembers } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
-import { SkillKind } from './api.js'
+import { SessionBriefings, Sessions } from '../sessions/api.js'
+import { NativeTools, Tools } from '../tools/api.js'
+import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
+import { SkillErrors, SkillKind, SkillShadowed, Skills } from './api.js'
+import { nativeTools } from './native-tools.js'
+import { skillRoutes } from './routes.js'
+import type { SkillsService } from './service.js'
+import { SkillSettings } from './settings.js'
+
+const { contribute } = surfaceOf<SkillsService>()
 
 /** How extensions have their skills read. */
 const family: ResourceFamily = {
@@ -9,11 +21,34 @@ const family: ResourceFamily = {
   load: async extension => ({ records: await (await import('./skill-files.js')).readSkills(extension) }),
 }
 
-/**
- * The kind, and how extensions ship records of it: they are checked, made canonical and kept; nothing projects them yet, and
- * the status says so.
- */
-export default definePlugin({ name: 'skills', version: '0.1.0' }).surface({
+/** Skills: instructions for agents, from six tiers of folders and from records, and what is told of them. */
+export default definePlugin({
+  name: 'skills',
+  version: '0.2.0',
+  requires: {
+    agents: maybe(Agents),
+    events: Events,
+    request: Requests,
+    sessions: maybe(Sessions),
+    tools: maybe(Tools),
+    workspaces: Workspaces,
+  },
+  provides: Skills,
+  service: () => import('./service.js').then(module => module.SkillsService),
+}).surface({
   kinds: [SkillKind],
-  registries: [surfaceOf().contribute(ResourceFamilies, () => [family])],
+  events: [SkillShadowed],
+  errors: [SkillErrors],
+  settings: Object.values(SkillSettings),
+  routes: skillRoutes,
+  registries: [
+    contribute(ResourceFamilies, () => [family]),
+    contribute(NativeTools, () => nativeTools),
+    contribute(SessionBriefings, self => [self.briefing]),
+    contribute(WorkspaceDetailMembers, self => [
+      { member: 'skills' as const, read: workspace => self.ofWorkspace(workspace) },
+    ]),
+    contribute(StatusMembers, self => [{ path: 'skills', read: ({ workspace }) => self.status(workspace) }]),
+    contribute(Checks, self => [{ id: 'skills', category: 'skills', run: () => self.check() }]),
+  ],
 })

@@ -6,14 +6,20 @@ import { JsonMap } from '../../schemas/kernel/common.js'
 const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
 /** When a skill is active. The gates are a closed set, so that a misspelt one does not mean "always". */
-const When = v.strictObject({ platforms: Gate, environments: Gate, requires_tools: Gate, requires_capabilities: Gate })
+export const When = v.strictObject({
+  platforms: Gate,
+  environments: Gate,
+  requires_tools: Gate,
+  requires_capabilities: Gate,
+})
+export type When = v.InferOutput<typeof When>
 
 const SkillSpec = v.object({
   name: v.pipe(
     text(128),
     v.check(
-      name => !/[/\\\p{Cc}]/u.test(name) && name !== '.' && name !== '..',
-      'a name without slashes and control characters',
+      name => !/[/\\\p{Cc}\p{Cf}]/u.test(name) && name !== '.' && name !== '..',
+      'a name without slashes and without characters that are not shown',
     ),
   ),
   description: text(4096),
@@ -29,5 +35,7 @@ const SkillSpec = v.object({
 })
 export type SkillSpec = v.InferOutput<typeof SkillSpec>
 
+export { SkillSpec as SkillSchema }
+
 /** Skills that packages and programs provide, as records. */
-export const SkillKind = kind<SkillSpec>({ name: 'skill', spec: SkillSpec, maxBytes: 512 * 1024 })
+export const SkillKind = kind<SkillSpec>({ name: 'skill', spec: SkillSpec, maxBytes: 512 * 1024, onDemand: true })

@@ -1,0 +1,53 @@
+import { SkillShadowed } from './api.js'
+import type { Candidate } from './candidate.js'
+import type { Resolved } from './resolve.js'
+import type { SkillsKernel } from './service.js'
+
+/** Pairs of skills that are remembered; then all of them are found anew. */
+const MAX_KNOWN = 20_000
+/** Events of one look. */
+const MAX_EVENTS = 200
+
+/** Since when one skill has been in the place of another, told of once while the daemon runs. */
+export class Shadows {
+  /** Epoch milliseconds by the two paths. */
+  readonly #since = new Map<string, number>()
+
+  constructor(private readonly kernel: SkillsKernel) {}
+
+  /** Emits `skill.shadowed` for pairs that were not there before. */
+  async notice(skills: readonly Resolved[]): Promise<void> {
+    const found: { readonly loser: Candidate; readonly winner: Candidate }[] = []
+    const now = this.kernel.clock.now()
+    for (const { winner, shadowed } of skills) {
+      for (const loser of shadowed) {
+        const key = keyOf(loser, winner)
+        if (this.#since.has(key)) continue
+        if (this.#since.size >= MAX_KNOWN) this.#since.clear()
+        this.#since.set(key, now)
+        found.push({ loser, winner })
+      }
+    }
+    if (found.length === 0) return
+    const { db, needs, actor } = this.kernel
+    await db.tx(t => {
+      for (const { loser, winner } of found.slice(0, MAX_EVENTS)) {
+        const payload = {
+          name: loser.name,
+          path: loser.path,
+          tier: loser.tier,
+          winning_path: winner.path,
+          winning_tier: winner.tier,
+        }
+        needs.events.emit(t, SkillShadowed, payload, { actor, subject: loser.name })
+      }
+    })
+  }
+
+  /** Epoch milliseconds; of the winner itself: now. */
+  since(loser: Candidate, winner: Candidate): number {
+    return this.#since.get(keyOf(loser, winner)) ?? this.kernel.clock.now()
+  }
+}
+
+const keyOf = (loser: Candidate, winner: Candidate) => JSON.stringify([loser.path, winner.path])
