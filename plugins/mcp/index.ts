@@ -1,6 +1,26 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
+import { StatusMembers } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
-import { McpServerKind } from './api.js'
+import { Processes } from '../processes/api.js'
+import { SessionMcpServers, Sessions } from '../sessions/api.js'
+import { NativeTools, ToolBackends, Tools } from '../tools/api.js'
+import { Vault } from '../vault/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { Mcp, McpServerKind, McpServerSources } from './api.js'
+import { keptListsTable } from './client/kept-lists.js'
+import { commands } from './command-list.js'
+import { McpErrors } from './errors.js'
+import { connectionRoutes } from './hosted/routes.js'
+import { nativeTools } from './native-tools.js'
+import { loginTable } from './oauth/login-table.js'
+import { authRoutes } from './oauth/routes.js'
+import { serverRoutes } from './servers/routes.js'
+import type { McpService } from './service.js'
+import { Hosting, McpServers } from './settings.js'
+
+const { contribute, tap } = surfaceOf<McpService>()
 
 /** How extensions have their MCP servers read. */
 const family: ResourceFamily = {
@@ -9,11 +29,65 @@ const family: ResourceFamily = {
   load: async extension => ({ records: await (await import('./shipped.js')).readServers(extension) }),
 }
 
-/**
- * The kind, and how extensions ship records of it: they are checked, made canonical and kept; nothing projects them yet, and
- * the status says so.
- */
-export default definePlugin({ name: 'mcp', version: '0.1.0' }).surface({
+/** MCP servers: declared in nine places, held by the daemon, handed to sessions. */
+export default definePlugin({
+  name: 'mcp',
+  version: '0.1.0',
+  requires: {
+    agents: Agents,
+    workspaces: Workspaces,
+    sessions: Sessions,
+    processes: Processes,
+    request: Requests,
+    vault: maybe(Vault),
+    host: Host,
+    events: Events,
+    tools: maybe(Tools),
+  },
+  provides: Mcp,
+  service: () => import('./service.js').then(module => module.McpService),
+}).surface({
   kinds: [McpServerKind],
-  registries: [surfaceOf().contribute(ResourceFamilies, () => [family])],
+  errors: [McpErrors],
+  settings: [McpServers, Hosting],
+  tables: [
+    { id: '001-tool-list', sql: keptListsTable },
+    { id: '002-login', sql: loginTable },
+  ],
+  declares: [McpServerSources],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(ResourceFamilies, () => [family]),
+    contribute(SessionMcpServers, self => [
+      { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },
+    ]),
+    contribute(ToolBackends, self => [self.tools]),
+    contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
+  ],
+  taps: [
+    tap(
+      Events,
+      events => events.of(WorkspaceDeleted),
+      self =>
+        ({ payload }) =>
+          self.logins.forgetWorkspace(payload.id),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => (start, session) => self.hosting.prepare(start, session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.agentSpawned,
+      self => session => self.hosting.started(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.hosting.stopped(session),
+    ),
+  ],
+  commands,
+  routes: [...serverRoutes, ...authRoutes, ...connectionRoutes],
 })

@@ -64,5 +64,6 @@ export const McpServerKind = kind<ServerSpec>({
   name: 'mcp_server',
   spec: ServerSpec,
   maxBytes: 256 * 1024,
+  onDemand: true,
   check: ({ spec }) => serverProblem(spec),
 })

@@ -1,0 +1,254 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js'
+import { backoff, type Clock, Fault, type Ids, messageOf, within } from '../../../kernel/plugin.js'
+import { McpErrors } from '../errors.js'
+import type { Server } from '../sources/declaration.js'
+import type { Reached } from './reach.js'
+import { type ToolList, toolsOf } from './tools.js'
+
+const CONNECT_MS = 20_000
+const CALL_MS = 120_000
+const MAX_PAGES = 20
+/** The first pause after a failure; it doubles up to the longest one. */
+const LONGEST_PAUSE_MS = 60_000
+
+/** What is known of a server: every transition is one assignment of {@link Connection.#state}. */
+type State =
+  | { readonly is: 'idle' }
+  | { readonly is: 'starting'; readonly done: Promise<Ready> }
+  | Ready
+  | {
+      readonly is: 'failed'
+      readonly reason: Reason
+      readonly why: string
+      readonly attempt: number
+      readonly againAt: number
+    }
+  | { readonly is: 'closed' }
+interface Ready {
+  readonly is: 'ready'
+  readonly client: Client
+  readonly reached: Reached
+}
+
+/** Why the tools of a server cannot be called. */
+export type Reason =
+  | 'mcp_unreachable'
+  | 'mcp_auth_unconfigured'
+  | 'mcp_auth_required'
+  | 'mcp_auth_expired'
+  | 'mcp_auth_invalid'
+  | 'mcp_auth_refresh_failed'
+
+/** The result of a call, as the server gave it. */
+export interface CallResult {
+  readonly content: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly isError: boolean
+}
+
+export interface ConnectionWorld {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly version: string
+  /** Starts or reaches the server; its secrets are resolved then. */
+  reach(server: Server): Promise<Reached>
+  /** It told of its tools, for the first time or anew. */
+  listed(server: Server, told: readonly unknown[]): void
+  /** What it told of its tools the last time, where that is kept. */
+  kept(server: Server): readonly unknown[] | undefined
+  log(text: string, fields: Readonly<Record<string, unknown>>): void
+}
+
+/** One server: reached when somebody needs it, kept, and reached again after a pause when it was lost. */
+export class Connection {
+  #state: State = { is: 'idle' }
+  #tools: ToolList | undefined
+  #attempts = 0
+  #calls = 0
+
+  constructor(
+    readonly server: Server,
+    private readonly world: ConnectionWorld,
+  ) {
+    const kept = world.kept(server)
+    this.#tools = kept && toolsOf(server.name, kept)
+  }
+
+  /** Calls that have no answer yet. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  get state(): 'idle' | 'starting' | 'ready' | 'failed' | 'closed' {
+    return this.#state.is
+  }
+
+  /** Why it cannot be used; undefined while nothing speaks against it. */
+  get failure(): { readonly reason: Reason; readonly why: string } | undefined {
+    return this.#state.is === 'failed' ? this.#state : undefined
+  }
+
+  /** As it told of them last. */
+  get known(): ToolList | undefined {
+    return this.#tools
+  }
+
+  /** Its tools. @throws Fault `mcp_unreachable` and those of logins */
+  async tools(): Promise<ToolList> {
+    const ready = await this.#ready()
+    return this.#tools ?? (await this.#list(ready.client))
+  }
+
+  /** @throws Fault `mcp_unreachable`, `mcp_call_failed` and those of logins */
+  async call(tool: string, input: unknown, signal: AbortSignal): Promise<CallResult> {
+    const { client } = await this.#ready()
+    this.#calls++
+    try {
+      const { CallToolResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
+      const params = { name: tool, arguments: input as Record<string, unknown> }
+      // Not `callTool`: it compiles schemas of the server, which may be anything.
+      const result = await client.request({ method: 'tools/call', params }, CallToolResultSchema, {
+        signal,
+        timeout: CALL_MS,
+      })
+      const { content, structuredContent, isError } = result
+      return { content, ...(structuredContent !== undefined && { structuredContent }), isError: isError === true }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isOfLogin(error)) {
+        this.#fail(error.code, error.message)
+        throw error
+      }
+      const { is } = this.#state
+      if (is === 'failed') throw this.#unreachable(this.#state.reason, this.#state.why)
+      throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${messageOf(error)}`, { cause: error })
+    } finally {
+      this.#calls--
+    }
+  }
+
+  /** Ends it for good. */
+  async close(): Promise<void> {
+    const before = this.#state
+    this.#state = { is: 'closed' }
+    if (before.is === 'ready') await before.client.close().catch(() => {})
+    if (before.is === 'starting') await before.done.then(({ client }) => client.close()).catch(() => {})
+  }
+
+  /** It may be tried at once, whatever the pause: something was done about it. A connection that works stays. */
+  retry(): void {
+    if (this.#state.is === 'failed') this.#state = { is: 'idle' }
+    this.#attempts = 0
+  }
+
+  #ready(): Promise<Ready> {
+    const state = this.#state
+    switch (state.is) {
+      case 'ready':
+        return Promise.resolve(state)
+      case 'starting':
+        return state.done
+      case 'closed':
+        return Promise.reject(this.#unreachable('mcp_unreachable', 'it was removed'))
+      case 'failed':
+        if (this.world.clock.monotonic() < state.againAt)
+          return Promise.reject(this.#unreachable(state.reason, state.why))
+        return this.#start()
+      default:
+        return this.#start()
+    }
+  }
+
+  #start(): Promise<Ready> {
+    const done = this.#connect()
+    this.#state = { is: 'starting', done }
+    done.then(
+      ready => {
+        if (this.#state.is !== 'starting') return void ready.client.close().catch(() => {})
+        this.#state = ready
+        this.#attempts = 0
+      },
+      error => {
+        if (this.#state.is === 'starting') this.#fail(error instanceof Fault ? error.code : '', messageOf(error))
+      },
+    )
+    return done
+  }
+
+  async #connect(): Promise<Ready> {
+    const { clock, version } = this.world
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    let reached: Reached | undefined
+    const client = new Client({ name: 'svc', version }, { jsonSchemaValidator: noValidator })
+    try {
+      reached = await this.world.reach(this.server)
+      const { transport } = reached
+      client.onclose = () => this.#lost(client)
+      await within(clock, CONNECT_MS, client.connect(transport, { timeout: CONNECT_MS }))
+      const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
+      client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
+        await this.#list(client)
+      })
+      await within(clock, CONNECT_MS, this.#list(client))
+      return { is: 'ready', client, reached }
+    } catch (error) {
+      await client.close().catch(() => {})
+      if (error instanceof Fault) throw error
+      const words = reached?.lastWords()
+      throw this.#unreachable('mcp_unreachable', `${messageOf(error)}${words ? `; ${words}` : ''}`)
+    }
+  }
+
+  async #list(client: Client): Promise<ToolList> {
+    const { ResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
+    const told: unknown[] = []
+    let cursor: unknown
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const params = typeof cursor === 'string' ? { cursor } : {}
+      const reply: Record<string, unknown> = await client.request({ method: 'tools/list', params }, ResultSchema, {
+        timeout: CONNECT_MS,
+      })
+      if (!Array.isArray(reply.tools)) throw new Error('its answer to tools/list has no list of tools')
+      told.push(...reply.tools)
+      cursor = reply.nextCursor
+      if (cursor === undefined) break
+    }
+    this.#tools = toolsOf(this.server.name, told)
+    this.world.listed(this.server, told)
+    return this.#tools
+  }
+
+  #lost(client: Client): void {
+    const state = this.#state
+    if (state.is !== 'ready' || state.client !== client) return
+    const words = state.reached.lastWords()
+    this.#fail('mcp_unreachable', `it has ended${words ? `; ${words}` : ''}`)
+  }
+
+  #fail(code: string, why: string): void {
+    const before = this.#state
+    const attempt = ++this.#attempts
+    const pause = Math.min(
+      backoff(attempt + 4, () => this.world.ids.random()),
+      LONGEST_PAUSE_MS,
+    )
+    const reason = code.startsWith('mcp_auth_') ? (code as Reason) : 'mcp_unreachable'
+    this.#state = { is: 'failed', reason, why, attempt, againAt: this.world.clock.monotonic() + pause }
+    if (before.is === 'ready') void before.client.close().catch(() => {})
+    this.world.log('an MCP server cannot be used', { server: this.server.name, why })
+  }
+
+  #unreachable(reason: Reason, why: string): Fault {
+    return McpErrors[reason](`${this.server.name} (${this.server.source.where}): ${why}`, {
+      details: { server: this.server.name },
+    })
+  }
+}
+
+const isOfLogin = (error: unknown): error is Fault => error instanceof Fault && error.code.startsWith('mcp_auth_')
+
+/** Schemas of servers are checked where tools are called, by one validator for all; what answers say is not. */
+const noValidator: jsonSchemaValidator = {
+  getValidator: () => input => ({ valid: true, data: input as never, errorMessage: undefined }),
+}

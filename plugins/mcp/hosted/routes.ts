@@ -1,0 +1,63 @@
+import { created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  CloseMcpConnectionBody,
+  McpMessageBody,
+  McpMessageReply,
+  OpenMcpConnectionBody,
+  OpenMcpConnectionReply,
+} from '../../../schemas/mcp/connections.js'
+import { AGENT_SESSION } from '../../identity/api.js'
+import type { McpService } from '../service.js'
+
+const route = routeOf<McpService>()
+const area = 'MCP'
+const origins = [AGENT_SESSION]
+/** A message carries the input of a tool, and is as long. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** What `svc mcp serve`, and the program that agents are handed, speak to. */
+export const connectionRoutes = [
+  route({
+    method: 'POST',
+    path: '/api/mcp/connections',
+    area,
+    summary: 'Open a connection of an MCP client to the daemon',
+    body: OpenMcpConnectionBody,
+    privileged: true,
+    origins,
+    replies: { 201: OpenMcpConnectionReply },
+    errors: [401, 403, 404, 409, 500, 503],
+    handle: async (self, { actor, body }) => created({ connection_id: await self.hosting.open(actor, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/mcp/messages',
+    area,
+    summary: 'Send a message of an MCP client and wait for what answers it',
+    body: McpMessageBody,
+    bodyLimit: MOST_BYTES,
+    privileged: true,
+    origins,
+    replies: { 200: McpMessageReply },
+    errors: [400, 401, 403, 404, 500, 503],
+    handle: async (self, { actor, body, signal }) => {
+      const messages = await self.hosting.take(actor, body.connection_id, body.message, signal)
+      return ok({ messages: messages as readonly object[] as Record<string, unknown>[] })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/mcp/connections/close',
+    area,
+    summary: 'Close a connection of an MCP client',
+    body: CloseMcpConnectionBody,
+    privileged: true,
+    origins,
+    replies: { 204: null },
+    errors: [401, 403, 404, 500, 503],
+    handle: async (self, { actor, body }) => {
+      await self.hosting.close(actor, body.connection_id)
+      return noContent()
+    },
+  }),
+]

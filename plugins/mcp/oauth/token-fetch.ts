@@ -1,0 +1,28 @@
+import { boundedFetch } from '../client/bounded-fetch.js'
+import { McpErrors } from '../errors.js'
+import type { Server } from '../sources/declaration.js'
+import type { Logins } from './logins.js'
+
+/** `fetch` of a server over HTTP: with its token, which is renewed once where the server refuses it. */
+export const tokenFetch =
+  (logins: Logins, server: Server) =>
+  (headers: Readonly<Record<string, string>>): typeof fetch => {
+    if (!server.declaration.auth) {
+      const plain = boundedFetch(headers)
+      return async (input, init) => {
+        const reply = await plain(input, init)
+        if (reply.status !== 401) return reply
+        throw McpErrors.mcp_auth_unconfigured(`${server.name} wants a login; add it with --oauth`)
+      }
+    }
+    return async (input, init) => {
+      const send = (token: string) => boundedFetch({ ...headers, authorization: `Bearer ${token}` })(input, init)
+      const token = await logins.token(server)
+      const reply = await send(token)
+      if (reply.status !== 401) return reply
+      await reply.body?.cancel()
+      const second = await send(await logins.token(server, token))
+      if (second.status !== 401) return second
+      throw McpErrors.mcp_auth_invalid(`${server.name} does not take a token that was just renewed`)
+    }
+  }

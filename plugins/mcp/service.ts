@@ -1,0 +1,180 @@
+import { shown } from '../../kernel/kit/text.js'
+import {
+  type Actor,
+  type Host,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+  type Requests,
+} from '../../kernel/plugin.js'
+import type { StatusMcpServer } from '../../schemas/daemon/status.js'
+import type {
+  ListMcpServersReply,
+  McpPlaceQuery,
+  McpServerView,
+  McpTargetQuery,
+  PutMcpServerBody,
+  ShowMcpServerQuery,
+} from '../../schemas/settings/mcp-servers.js'
+import type { ApplyOutcome } from '../../schemas/settings.js'
+import type { AgentDefinition, Agents } from '../agents/api.js'
+import type { Processes } from '../processes/api.js'
+import type { AcpMcpServer, Sessions } from '../sessions/api.js'
+import type { ToolsApi } from '../tools/api.js'
+import type { VaultApi } from '../vault/api.js'
+import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { CatalogOrigin, McpApi } from './api.js'
+import { Manager } from './client/manager.js'
+import { reach } from './client/reach.js'
+import { McpErrors } from './errors.js'
+import { serversForSession } from './handing.js'
+import { Hosting } from './hosted/hosting.js'
+import { Logins } from './oauth/logins.js'
+import { tokenFetch } from './oauth/token-fetch.js'
+import { viewOf } from './servers/views.js'
+import { Writing } from './servers/writing.js'
+import type { Server } from './sources/declaration.js'
+import { problemTexts, Sources } from './sources/sources.js'
+import { McpTools } from './tool-backend.js'
+
+export type McpKernel = PluginKernel<{
+  agents: typeof Agents
+  workspaces: typeof Workspaces
+  sessions: typeof Sessions
+  processes: typeof Processes
+  request: typeof Requests
+  vault: MaybeToken<VaultApi>
+  host: typeof Host
+  tools: MaybeToken<ToolsApi>
+}>
+
+/** MCP servers: those that there are, how they are, and their tools. */
+export class McpService implements McpApi {
+  readonly sources: Sources
+  readonly manager: Manager
+  readonly tools: McpTools
+  readonly hosting: Hosting
+  readonly logins: Logins
+  readonly #writing: Writing
+
+  constructor(private readonly kernel: McpKernel) {
+    this.sources = new Sources(kernel)
+    this.logins = new Logins(kernel, server => this.manager.known(server)?.retry())
+    this.manager = new Manager(kernel, server => reach(kernel, server, tokenFetch(this.logins, server)))
+    const { agents, workspaces } = kernel.needs
+    this.tools = new McpTools({ clock: kernel.clock, agents, workspaces, sources: this.sources, manager: this.manager })
+    this.hosting = new Hosting(kernel)
+    this.#writing = new Writing(kernel, this.sources, this.manager)
+  }
+
+  start(): void {
+    this.kernel.scope.defer('MCP servers', () => this.manager.close())
+    this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
+  }
+
+  /** What the process of a session is handed. */
+  handed(definition: AgentDefinition, workspace: Workspace, allowed?: readonly string[]): Promise<AcpMcpServer[]> {
+    return serversForSession(this.kernel, this.sources, definition, workspace, allowed)
+  }
+
+  async list(query: McpPlaceQuery): Promise<ListMcpServersReply> {
+    const workspace = await this.#workspace(query)
+    const found = await this.sources.read({ workspace })
+    const problems = problemTexts(found)
+    return {
+      collection: 'mcp-servers',
+      scope: workspace ? 'workspace' : 'global',
+      available_scopes: ['global', 'workspace'],
+      ...(workspace && { workspace_id: workspace.id }),
+      mcp_servers: found.servers.map(server => this.#view(server)),
+      ...(problems.length > 0 && { problems }),
+    }
+  }
+
+  /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown as it is */
+  async show(name: string, query: ShowMcpServerQuery): Promise<McpServerView> {
+    const server = await this.find(name, await this.#workspace(query))
+    if (query.probe === 'true') {
+      const connection = this.manager.of(server)
+      connection.retry()
+      await connection.tools().catch(error => this.kernel.log.debug(messageOf(error)))
+    }
+    const { tools = [], refused = [] } = this.manager.known(server)?.known ?? {}
+    return {
+      ...this.#view(server),
+      tools: tools.map(({ id, title, description }) => ({ id, title, description })),
+      ...(refused.length > 0 && { refused_tools: [...refused] }),
+    }
+  }
+
+  /** @throws Fault `mcp_server_not_found`, `mcp_scope_invalid` */
+  async findAt(name: string, query: McpPlaceQuery): Promise<Server> {
+    return this.find(name, await this.#workspace(query))
+  }
+
+  async put(name: string, query: McpTargetQuery, body: PutMcpServerBody, actor: Actor): Promise<ApplyOutcome> {
+    return this.#writing.put(name, query, await this.#workspace(query), body, actor)
+  }
+
+  async shown(name: string, place: McpPlaceQuery): Promise<McpServerView | undefined> {
+    const { servers } = await this.sources.read({ workspace: await this.#workspace(place) })
+    const server = servers.find(one => one.name === name)
+    return server && this.#view(server)
+  }
+
+  async declare(
+    body: PutMcpServerBody,
+    place: McpPlaceQuery,
+    origin: CatalogOrigin,
+    actor: Actor,
+  ): Promise<ApplyOutcome> {
+    const workspace = await this.#workspace(place)
+    return this.#writing.put(body.server.name, {}, workspace, body, actor, origin)
+  }
+
+  async remove(name: string, query: McpTargetQuery, actor: Actor): Promise<ApplyOutcome> {
+    return this.#writing.remove(name, query, await this.#workspace(query), actor)
+  }
+
+  /** @throws Fault `mcp_server_not_found` */
+  async find(name: string, workspace: Workspace | undefined): Promise<Server> {
+    const { servers } = await this.sources.read({ workspace })
+    const server = servers.find(one => one.name === name)
+    if (server) return server
+    throw McpErrors.mcp_server_not_found(
+      `there is no MCP server ${shown(name)} ${workspace ? `in workspace ${workspace.name}` : 'for every workspace'}`,
+    )
+  }
+
+  /** Those that everybody has, for the status of the daemon. */
+  async status(): Promise<StatusMcpServer[]> {
+    const { servers } = await this.sources.read({})
+    return servers.map(server => {
+      const { runtime_status: runtime, auth_status: auth, transport } = this.#view(server)
+      const { state = 'idle', ...rest } = runtime ?? { configured: true, initialized: false, tool_count: 0 }
+      return {
+        name: server.name,
+        scope: server.source.scope,
+        transport,
+        ...rest,
+        state,
+        runtime_status: state,
+        ...(auth && { auth_status: auth.status }),
+      }
+    })
+  }
+
+  #view(server: Server): McpServerView {
+    return viewOf(server, this.manager.known(server), server.declaration.auth ? this.logins.status(server) : undefined)
+  }
+
+  /** @throws Fault `mcp_scope_invalid`, `workspace_not_found` */
+  async #workspace({ scope, workspace_id: id }: McpPlaceQuery): Promise<Workspace | undefined> {
+    const isOfWorkspace = scope === 'workspace' || (scope === undefined && id !== undefined)
+    if (isOfWorkspace !== (id !== undefined))
+      throw McpErrors.mcp_scope_invalid(
+        isOfWorkspace ? 'scope workspace needs workspace_id' : 'workspace_id belongs to scope workspace',
+      )
+    return id === undefined ? undefined : this.kernel.needs.workspaces.find(id)
+  }
+}

@@ -1,0 +1,154 @@
+import path from 'node:path'
+import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { AgentDefinition, Agents } from '../../agents/api.js'
+import type { Workspace, Workspaces } from '../../workspaces/api.js'
+import { McpServerKind, McpServerSources } from '../api.js'
+import { McpServers } from '../settings.js'
+import { type Declaration, merged, type Server, type Source } from './declaration.js'
+import { checkReferences, readOverlay, readSidecar } from './files.js'
+
+/** For whom servers are looked up: everybody, a workspace, or an agent. */
+export interface Place {
+  readonly workspace?: Workspace | undefined
+  readonly definition?: AgentDefinition | undefined
+}
+
+/** Servers of a place, and the sources that could not be read. */
+export interface Found {
+  readonly servers: readonly Server[]
+  readonly problems: readonly { readonly where: string; readonly error: unknown }[]
+}
+
+interface Declared {
+  readonly source: Source
+  readonly declaration: Declaration
+}
+
+export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents: typeof Agents }>
+
+/** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */
+export class Sources {
+  constructor(private readonly kernel: SourcesKernel) {}
+
+  /** A source that cannot be read hurts no other one: it is a problem of the reply. */
+  async read(place: Place): Promise<Found> {
+    const problems: { where: string; error: unknown }[] = []
+    const of = async (where: string, read: () => Promise<readonly Declared[]> | readonly Declared[]) => {
+      try {
+        return await read()
+      } catch (error) {
+        problems.push({ where, error })
+        return []
+      }
+    }
+    const declared = await Promise.all([
+      of('config.json', () => this.#ofConfig()),
+      of('mcp.json', () => this.#ofHome()),
+      ...(place.workspace ? this.#ofWorkspace(place.workspace).map(read => of('.svc', read)) : []),
+      of('providers', () => this.#contributed('provider', place)),
+      of('the agent', () => this.#ofAgent(place)),
+      of('mcp.json of the agent', () => this.#besideAgent(place)),
+      of('skills', () => this.#contributed('skill', place)),
+      of('extensions', () => this.#ofRecords(place)),
+    ])
+    return { servers: merged(declared.flat()), problems }
+  }
+
+  #ofConfig(): Declared[] {
+    const source = { kind: 'global-config', scope: 'global', where: 'config.json' } as const
+    const servers = this.kernel.config.get(McpServers)
+    return Object.entries(servers).map(([name, server]) => ({ source, declaration: { name, ...server } }))
+  }
+
+  async #ofHome(): Promise<Declared[]> {
+    const { root } = this.kernel.home
+    const source = { kind: 'global-mcp-sidecar', scope: 'global', where: 'mcp.json' } as const
+    return (await readSidecar(path.join(root, 'mcp.json'), root)).map(declaration => ({ source, declaration }))
+  }
+
+  /** Both files of a workspace; neither says anything before somebody trusted them. */
+  #ofWorkspace(workspace: Workspace): (() => Promise<Declared[]>)[] {
+    const read = async (kind: 'workspace-config' | 'workspace-mcp-sidecar', name: string, how: typeof readSidecar) => {
+      if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) return []
+      const file = path.join(workspace.rootDir, '.svc', name)
+      const servers = await how(file, workspace.rootDir)
+      checkReferences(file, servers, workspace)
+      const source = { kind, scope: 'workspace', workspaceId: workspace.id, where: `.svc/${name}` } as const
+      return servers.map(declaration => ({ source, declaration }))
+    }
+    return [
+      () => read('workspace-config', 'config.json', readOverlay),
+      () => read('workspace-mcp-sidecar', 'mcp.json', readSidecar),
+    ]
+  }
+
+  async #ofAgent({ definition, workspace }: Place): Promise<Declared[]> {
+    if (!definition || !(await this.#mayRun(definition, workspace))) return []
+    const source = this.#sourceOfAgent('agent', definition, workspace)
+    return definition.mcpServers.map(declaration => ({ source, declaration }))
+  }
+
+  /** The file beside an AGENT.md counts like the definition itself, and is as trusted. */
+  async #besideAgent({ definition, workspace }: Place): Promise<Declared[]> {
+    if (!definition?.path || (definition.source !== 'home' && definition.source !== 'workspace')) return []
+    if (!(await this.#mayRun(definition, workspace))) return []
+    const folder = path.dirname(definition.path)
+    const file = path.join(folder, 'mcp.json')
+    const servers = await readSidecar(file, folder)
+    if (definition.source === 'workspace' && workspace) checkReferences(file, servers, workspace)
+    const source = this.#sourceOfAgent('agent-mcp-sidecar', definition, workspace)
+    return servers.map(declaration => ({ source, declaration }))
+  }
+
+  /** Definitions that came with the files of a workspace run nothing before somebody trusted these. */
+  async #mayRun({ source }: AgentDefinition, workspace: Workspace | undefined): Promise<boolean> {
+    if (source !== 'workspace') return true
+    return workspace !== undefined && (await this.kernel.needs.agents.mayRunFilesOf(workspace))
+  }
+
+  #sourceOfAgent(
+    kind: 'agent' | 'agent-mcp-sidecar',
+    { name, origin }: AgentDefinition,
+    workspace?: Workspace,
+  ): Source {
+    const where = `agent ${name}`
+    return origin === 'workspace' && workspace
+      ? { kind, scope: 'agent', workspaceId: workspace.id, where }
+      : { kind, scope: 'agent', where }
+  }
+
+  async #contributed(kind: 'provider' | 'skill', place: Place): Promise<Declared[]> {
+    const contributors = this.kernel.collect(McpServerSources).filter(({ entry }) => entry.kind === kind)
+    const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
+    const workspaceId = place.workspace?.id
+    return all.flat().map(({ where, declaration, ofWorkspace }) => ({
+      declaration,
+      source:
+        ofWorkspace && workspaceId
+          ? { kind, scope: 'workspace', workspaceId, where }
+          : { kind, scope: 'global', where },
+    }))
+  }
+
+  /** Records of extensions, and of whoever writes records. */
+  #ofRecords({ workspace }: Place): Declared[] {
+    return this.kernel.records.list({ kind: McpServerKind }).flatMap(({ id, scope, spec, source }): Declared[] => {
+      if (scope.kind === 'workspace' && scope.id !== workspace?.id) return []
+      const where = `${source.kind} ${source.id || id}`
+      const kind = 'extension'
+      const { name } = spec
+      return [
+        {
+          declaration: { ...spec, name },
+          source:
+            scope.kind === 'workspace'
+              ? { kind, scope: 'workspace', workspaceId: scope.id ?? '', where }
+              : { kind, scope: 'global', where },
+        },
+      ]
+    })
+  }
+}
+
+/** What one is told of sources that could not be read. */
+export const problemTexts = ({ problems }: Found): string[] => problems.map(({ error }) => messageOf(error))

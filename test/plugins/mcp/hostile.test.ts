@@ -1,0 +1,143 @@
+// timeout: 120s
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually } from '../../fixtures/session-world.js'
+import { HOSTILE, type McpScene, mcpScene } from './scene.js'
+
+const hostile = (scene: McpScene, name: string, how: string) =>
+  scene.put(name, { command: process.execPath, args: [HOSTILE, how, path.join(scene.home, `${name}.log`)] })
+const starts = async (scene: McpScene, name: string) =>
+  (await readFile(path.join(scene.home, `${name}.log`), 'utf8')).split('\n').filter(line => line === 'start').length
+const known = (scene: McpScene, name: string) =>
+  eventually(
+    async () => (await scene.tools()).filter(({ descriptor }) => descriptor.owner === name).length > 0,
+    `tools of ${name}`,
+  )
+const shown = async (scene: McpScene, name: string, query = '') =>
+  (await scene.request('GET', `/api/settings/mcp-servers/${name}${query}`)).body.mcp_server
+
+test('a server that ends names its tools unavailable and why, is started again, and hurts no other one', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'dies', 'plain')
+    await hostile(scene, 'lives', 'plain')
+    await known(scene, 'dies')
+    await known(scene, 'lives')
+    const call = (server: string, text: string) => scene.call(`mcp__${server}__good`, { text })
+    assert.is((await call('dies', 'here')).text, 'here')
+    const died = await call('dies', 'die')
+    assert.equal([died.code, died.reasons], ['tool_unavailable', 'mcp_unreachable'], died.why)
+    assert.is((await call('lives', 'here')).text, 'here')
+    const offered = (await scene.tools()).find(({ descriptor }) => descriptor.owner === 'dies')
+    if (offered?.unavailable) {
+      assert.equal(offered.unavailable, ['mcp_unreachable'])
+      assert.match(offered.why ?? '', 'it has ended; it said: a hostile server speaks')
+    }
+    await eventually(async () => (await call('dies', 'again')).text === 'again', 'the server that was started again')
+    assert.is(await starts(scene, 'dies'), 2)
+    assert.is(await starts(scene, 'lives'), 1)
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a server that never starts is tried ever more seldom, however often it is asked', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'broken', 'exits')
+    await scene.put('absent', { command: path.join(scene.home, 'no-such-program') })
+    for (let at = 0; at < 200; at++) await scene.tools()
+    await eventually(async () => (await shown(scene, 'broken')).runtime_status.state === 'failed', 'a failure')
+    for (let at = 0; at < 200; at++) await scene.tools()
+    assert.ok((await starts(scene, 'broken')) <= 5, `${await starts(scene, 'broken')} starts of 400 looks`)
+    const { runtime_status: status } = await shown(scene, 'broken')
+    assert.is(status.reason, 'mcp_unreachable')
+    assert.match(status.diagnostic, 'a hostile server speaks')
+    assert.match((await shown(scene, 'absent', '?probe=true')).runtime_status.diagnostic, 'no-such-program')
+  } finally {
+    await scene.close()
+  }
+})
+
+test('tools that cannot be used are left out and named, the others stay; no schema of a server is compiled', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'lies', 'lies')
+    await known(scene, 'lies')
+    const { tools, refused_tools: refused } = await shown(scene, 'lies')
+    assert.equal(
+      tools.map(({ id }: { id: string }) => id),
+      ['mcp__lies__good', 'mcp__lies__bomb'],
+    )
+    for (const name of ['no_schema', '7', 'huge', 'mcp__lies__same_name', '__'])
+      assert.ok(
+        refused.some((text: string) => text.startsWith(name)),
+        `${name}: ${refused}`,
+      )
+    assert.is((await scene.call('mcp__lies__bomb', { text: 'a'.repeat(40) })).text, 'a'.repeat(40))
+  } finally {
+    await scene.close()
+  }
+})
+
+test('an answer of ten megabytes ends the server, not the daemon', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'floods', 'floods')
+    await known(scene, 'floods')
+    const { code, why } = await scene.call('mcp__floods__good', { text: 'more' })
+    assert.is(code, 'tool_unavailable', why)
+    assert.match(why ?? '', '4194304 bytes')
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a tool that its server changes is another tool: what was approved is not called', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'changes', 'changes')
+    await known(scene, 'changes')
+    const [before] = await scene.tools()
+    assert.ok(before)
+    assert.is((await scene.call('mcp__changes__good', { text: 'change' })).text, 'change')
+    const changed = await eventually(
+      async () => (await scene.tools()).find(({ descriptor }) => descriptor.digest !== before.descriptor.digest),
+      'another digest',
+    )
+    assert.is(changed.descriptor.description, 'another tool by now')
+    const by = { actor: scene.inside.actor, signal: new AbortController().signal }
+    const refused = await scene.backend.call(before.descriptor, { text: 'hello' }, by).catch(error => error)
+    assert.is(refused.details.reason_codes, 'runtime_descriptor_mismatch')
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a server of which a tool is being called is not removed, and its caller can give up', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'busy', 'plain')
+    await known(scene, 'busy')
+    const [tool] = await scene.tools()
+    assert.ok(tool)
+    const given = new AbortController()
+    const by = { actor: scene.inside.actor, signal: given.signal }
+    const waiting = scene.backend.call(tool.descriptor, { text: 'wait' }, by).catch(error => error.name)
+    const removed = () => scene.request('DELETE', '/api/settings/mcp-servers/busy')
+    const refused = await eventually(async () => {
+      const reply = await removed()
+      return reply.status === 409 && reply
+    }, 'a refusal')
+    assert.is(refused.body.code, 'mcp_server_in_use')
+    given.abort()
+    assert.is(await waiting, 'AbortError')
+    assert.is((await removed()).status, 200)
+  } finally {
+    await scene.close()
+  }
+})
+
+test.run()

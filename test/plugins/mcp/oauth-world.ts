@@ -1,0 +1,155 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface OAuthWorld {
+  readonly issuer: string
+  /** URL of the MCP server that wants tokens. */
+  readonly url: string
+  /** Tokens that the MCP server was shown, in order. */
+  readonly shown: string[]
+  /** Requests that the authorization server got, `POST /token`. */
+  readonly asked: string[]
+  /** Takes every token back. */
+  revokeAll(): void
+  /** What the metadata of the MCP server name as its authorization server, instead of the real one. */
+  lie(issuer: string | undefined): void
+  close(): Promise<void>
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
+
+async function listen(handler: (origin: string) => Handler) {
+  let handle: Handler = () => {}
+  const server = createServer((request, response) => void handle(request, response))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  handle = handler(origin)
+  const close = () =>
+    new Promise<void>(resolve => {
+      server.closeAllConnections()
+      server.close(() => resolve())
+    })
+  return { origin, close }
+}
+
+/** A real authorization server that says yes to everybody, and an MCP server that wants its tokens. */
+export async function oauthWorld({ ttl = 3600 }: { ttl?: number } = {}): Promise<OAuthWorld> {
+  // Here and not above: every test is in one bundle with this, and the authorization server dislikes an old Node aloud.
+  const [{ Server }, { StreamableHTTPServerTransport }, { CallToolRequestSchema, ListToolsRequestSchema }] =
+    await Promise.all([
+      import('@modelcontextprotocol/sdk/server/index.js'),
+      import('@modelcontextprotocol/sdk/server/streamableHttp.js'),
+      import('@modelcontextprotocol/sdk/types.js'),
+    ])
+  // @ts-expect-error it comes without types
+  const { default: Provider } = await import('oidc-provider')
+  const shown: string[] = []
+  const asked: string[] = []
+  let revoked = 0
+  let named: string | undefined
+  let resource = ''
+  let provider:
+    | {
+        AccessToken: {
+          find(token: string): Promise<{ accountId: string; isExpired: boolean; iat?: number } | undefined>
+        }
+      }
+    | undefined
+  const authority = await listen(origin => {
+    const made = new Provider(origin, {
+      clients: [
+        {
+          client_id: 'known',
+          client_secret: 'a-client-secret',
+          redirect_uris: ['http://127.0.0.1/cb'],
+          token_endpoint_auth_method: 'client_secret_post',
+        },
+      ],
+      findAccount: async (_: unknown, id: string) => ({ accountId: id, claims: async () => ({ sub: id }) }),
+      scopes: ['openid', 'offline_access', 'tools'],
+      pkce: { required: () => true },
+      issueRefreshToken: async () => true,
+      rotateRefreshToken: true,
+      ttl: { AccessToken: ttl, Session: 600, Interaction: 600, Grant: 600, RefreshToken: 600 },
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      features: {
+        devInteractions: { enabled: false },
+        registration: { enabled: true },
+        revocation: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          useGrantedResource: async () => true,
+          getResourceServerInfo: async () => ({ scope: 'tools', accessTokenFormat: 'opaque', accessTokenTTL: ttl }),
+        },
+      },
+    })
+    provider = made
+    const answer = made.callback()
+    return async (request, response) => {
+      asked.push(`${request.method} ${request.url?.split('?')[0]}`)
+      if (!request.url?.startsWith('/interaction/')) return answer(request, response)
+      const { params } = await made.interactionDetails(request, response)
+      const grant = new made.Grant({ accountId: 'me', clientId: String(params.client_id) })
+      grant.addOIDCScope('openid offline_access tools')
+      grant.addResourceScope(resource, 'tools')
+      const result = { login: { accountId: 'me' }, consent: { grantId: await grant.save() } }
+      await made.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
+    }
+  })
+  const served = await listen(origin => async (request, response) => {
+    resource = `${origin}/mcp`
+    const json = (status: number, body: unknown, headers = {}) => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers })
+      response.end(JSON.stringify(body))
+    }
+    if (request.url?.startsWith('/.well-known/oauth-protected-resource'))
+      return json(200, { resource, authorization_servers: [named ?? authority.origin], scopes_supported: ['tools'] })
+    const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? []
+    if (token !== '') shown.push(token)
+    const found = await provider?.AccessToken.find(token)
+    if (!found || found.isExpired || (found.iat ?? 0) <= revoked) return json(401, { error: 'invalid_token' })
+    const server = new Server({ name: 'guarded', version: '1' }, { capabilities: { tools: {} } })
+    server.setRequestHandler(ListToolsRequestSchema, () => ({
+      tools: [{ name: 'who', description: 'says who asks', inputSchema: { type: 'object' } }],
+    }))
+    server.setRequestHandler(CallToolRequestSchema, () => ({
+      content: [{ type: 'text', text: `you are ${found.accountId}` }],
+    }))
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined as never })
+    await server.connect(transport as never)
+    await transport.handleRequest(request, response)
+  })
+  resource = `${served.origin}/mcp`
+  return {
+    issuer: authority.origin,
+    url: resource,
+    shown,
+    asked,
+    revokeAll: () => {
+      revoked = Math.floor(Date.now() / 1000)
+    },
+    lie: issuer => {
+      named = issuer
+    },
+    close: async () => void (await Promise.all([authority.close(), served.close()])),
+  }
+}
+
+/** Follows redirects as a browser does, cookies included, until one leads to `stop`. */
+export async function browse(url: string, stop: string): Promise<string> {
+  const jar = new Map<string, string>()
+  let at = url
+  for (let hops = 0; hops < 10; hops++) {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    const reply = await fetch(at, { redirect: 'manual', headers: { cookie } })
+    for (const one of reply.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(one) ?? []
+      jar.set(name, value)
+    }
+    const location = reply.headers.get('location')
+    if (!location) throw new Error(`${at}: ${reply.status} ${await reply.text()}`)
+    at = new URL(location, at).href
+    if (at.startsWith(stop)) return at
+  }
+  throw new Error(`too many redirects from ${url}`)
+}
