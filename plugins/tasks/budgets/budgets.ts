@@ -1,0 +1,288 @@
+import type { Tx } from '../../../kernel/plugin.js'
+import type { Budget, BudgetKind, SetBudgetBody } from '../../../schemas/tasks.js'
+import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { json, update } from '../rows.js'
+import type { RunRow } from '../runs/run-row.js'
+import { type Who, whoOf } from '../who.js'
+import { type Dimension, inWords, type Limits, NOTHING, shareOf, usedUp } from './amounts.js'
+import { checked, invalid } from './checked.js'
+import { BudgetErrors } from './errors.js'
+import { type Caps, type Hold, Ledger, limitsOf, toldOf } from './ledger.js'
+import type { BudgetRow } from './tables.js'
+
+/** Of an agent so many runs are thought to share what is left, at most. */
+const SHARERS = 16
+const KINDS = ['task', 'agent'] as const
+
+/** Makes a run need a person, and takes its lease away. */
+export type Escalate = (t: Tx, who: Who, run: RunRow, error: string, settle: Settle) => void
+
+/**
+ * Holds runs to their budgets. What a run may use is reserved when it is claimed: an equal part of what is left for it and for those
+ * that wait. Whoever has used his part gets more while there is some; at the next word of its agent after that its turn is canceled.
+ */
+export class Budgets {
+  readonly #ledger: Ledger
+  /** What agents told last; a session of which nothing is known here is asked for when it claims. */
+  readonly #told = new Map<string, SessionUse>()
+  #count: number | undefined
+
+  constructor(
+    private readonly core: TaskCore,
+    private readonly escalate: Escalate,
+  ) {
+    this.#ledger = new Ledger(core.kernel.db, () => core.now())
+    core.runs.leaseEnded = (t, run) => this.#release(t, run)
+  }
+
+  list(): Budget[] {
+    return this.#ledger.all().map(row => this.#ledger.toWire(row))
+  }
+
+  /** Throws `task_budget_not_found` (404). */
+  show(kind: BudgetKind, ref: string): Budget {
+    const row = this.#ledger.budget(kind, ref)
+    if (!row) throw BudgetErrors.task_budget_not_found(`there is no budget of ${kind} ${ref.slice(0, 100)}`)
+    return this.#ledger.toWire(row)
+  }
+
+  /** Sets the limits of a task or an agent; runs that are held now are held to them as well. */
+  async set(who: Who, kind: BudgetKind, ref: string, body: SetBudgetBody): Promise<Budget> {
+    const limits = checked(body)
+    if (kind === 'task') this.core.tasks.find(ref)
+    else if (ref === '' || ref.length > LIMITS.key) throw invalid(`ref: from 1 to ${LIMITS.key} characters`)
+    const sessions = this.core.kernel.needs.sessions
+    const held = sessions.unstopped().filter(({ agentName }) => kind === 'task' || agentName === ref)
+    for (const { id } of held) await this.learn(id)
+    await this.core.write(who, t => {
+      t.run(
+        'INSERT OR REPLACE INTO tasks_budget (kind, ref, tokens, cost, wall_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
+        [kind, ref, limits.tokens, limits.cost, limits.wall_ms, this.core.now()],
+      )
+      this.#count = undefined
+      this.#changed(t, kind, ref)
+    })
+    return this.show(kind, ref)
+  }
+
+  async remove(who: Who, kind: BudgetKind, ref: string): Promise<void> {
+    this.show(kind, ref)
+    await this.core.write(who, t => {
+      t.run('DELETE FROM tasks_budget WHERE kind = ? AND ref = ?', [kind, ref])
+      this.#count = undefined
+      this.#changed(t, kind, ref)
+    })
+  }
+
+  /** What the claimant of a run of a task has to tell of its use. */
+  measures(t: Tx, task: string): readonly ('tokens' | 'cost')[] {
+    if (this.#isUnused()) return []
+    const budget = this.#ledger.budget('task', task, t)
+    return budget ? toldOf(limitsOf(budget)) : []
+  }
+
+  /** What the agent of a session tells of its use; undefined where that is not known, or matters to nobody. */
+  tells({ agentName, provider }: SessionInfo): ReturnType<SessionUses['tells']> {
+    return this.#isUnused() ? undefined : this.core.kernel.needs.sessions.uses.tells(agentName, provider)
+  }
+
+  /** What an agent has told so far, before it is asked for within a transaction. */
+  async learn(session: string): Promise<void> {
+    if (this.#isUnused() || this.#told.has(session)) return
+    const use = await this.core.kernel.needs.sessions.uses.of(session)
+    if (!this.#told.has(session)) this.#told.set(session, use)
+  }
+
+  /** Throws where a budget of the agent itself keeps it from claiming: `AUTONOMY_BUDGET_…` (409). */
+  judgeAgent(t: Tx, session: SessionInfo): void {
+    const budget = this.#isUnused() ? undefined : this.#ledger.budget('agent', session.agentName, t)
+    if (!budget) return
+    this.#judgeMeasured(limitsOf(budget), session)
+    const name = usedUp(this.#ledger.left(budget, '', t), NOTHING)
+    if (name !== undefined) throw exhausted(budget, name)
+  }
+
+  /** Throws where the budget of a task keeps an agent from having one of its runs, which it names. */
+  judgeTask(t: Tx, session: SessionInfo, task: string): void {
+    const budget = this.#isUnused() ? undefined : this.#ledger.budget('task', task, t)
+    if (budget) this.#judgeMeasured(limitsOf(budget), session)
+  }
+
+  /** Reserves what the run may use; in words why it may not, where nothing is left for its task. */
+  reserve(t: Tx, session: SessionInfo, run: RunRow): string | undefined {
+    if (this.#isUnused()) return undefined
+    const caps: { [K in BudgetKind]?: Limits } = {}
+    for (const kind of KINDS) {
+      const budget = this.#ledger.budget(kind, kind === 'task' ? run.task_id : session.agentName, t)
+      if (!budget) continue
+      const left = this.#ledger.left(budget, run.id, t)
+      const name = usedUp(left, NOTHING)
+      if (name !== undefined) return exhausted(budget, name).message
+      caps[kind] = shareOf(left, NOTHING, 1 + this.#waiting(t, kind, run))
+    }
+    if (Object.keys(caps).length > 0) this.#hold(t, session, run, caps)
+    return undefined
+  }
+
+  /** An agent told of its use. */
+  async told(session: string, use: SessionUse): Promise<void> {
+    this.#told.set(session, use)
+    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session, false)
+  }
+
+  /** A turn of a session has ended: who is held to what it does not tell is stopped. */
+  async turnEnded(session: string): Promise<void> {
+    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session, true)
+  }
+
+  /** Counts the time of all that are held. */
+  async sweep(): Promise<void> {
+    if (this.#isUnused()) return
+    for (const { sessionId } of this.#ledger.holds()) await this.#measure(sessionId, false)
+  }
+
+  forget(session: string): void {
+    this.#told.delete(session)
+  }
+
+  /** Counts what was used, and stops the run where that is more than it may. */
+  async #measure(session: string, turnOver: boolean): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    const stopped = await this.core.write(who, (t, settle) => {
+      const hold = this.#ledger.hold('session_id', session, t)
+      const run = hold && this.core.runs.get(hold.runId, t)
+      if (!hold || !run || run.lease_until === null) return false
+      const after = this.#counted(t, hold)
+      const why = this.#overrun(t, after, run) ?? (turnOver ? this.#untold(after) : undefined)
+      if (why === undefined) return false
+      this.escalate(t, who, run, why, settle)
+      update(t, 'tasks_run', run.id, { failure_kind: 'budget_exceeded' })
+      const task = this.core.tasks.find(run.task_id, t)
+      this.core.journal.write(t, who, 'task.budget_exceeded', { task, run: run.id, payload: { reason: why } })
+      return true
+    })
+    if (stopped) await this.core.kernel.needs.sessions.interrupt(session).catch(() => {})
+  }
+
+  /** In words what is used up, after everything that is left was given to it. */
+  #overrun(t: Tx, hold: Hold, run: RunRow): string | undefined {
+    let caps: Caps = hold.caps
+    for (const kind of KINDS) {
+      const cap = caps[kind]
+      if (!cap || usedUp(cap, hold.used) === undefined) continue
+      const budget = this.#ledger.budget(kind, kind === 'task' ? hold.taskId : hold.agentName, t)
+      if (!budget) continue
+      const left = this.#ledger.left(budget, hold.runId, t)
+      const name = usedUp(left, NOTHING)
+      if (name !== undefined)
+        return `budget_exhausted: ${wordsOf(budget, name, this.#ledger.spent(kind, budget.ref, t)[name])}`
+      caps = { ...caps, [kind]: shareOf(left, hold.used, 1 + this.#waiting(t, kind, run)) }
+    }
+    if (caps !== hold.caps) this.#ledger.put(t, { ...hold, caps })
+    return undefined
+  }
+
+  #untold({ caps, told, agentName }: Hold): string | undefined {
+    const names = KINDS.flatMap(kind => toldOf(caps[kind] ?? { tokens: null, cost: null, wall_ms: null }))
+    const missing = names.find(name => told[name] === null)
+    return missing && `budget_unmeasured: agent ${agentName} had a turn and told of no ${missing}`
+  }
+
+  #counted(t: Tx, hold: Hold): Hold {
+    const use = this.#told.get(hold.sessionId) ?? hold.told
+    const more = {
+      tokens: grown(hold.told.tokens, use.tokens),
+      cost: grown(hold.told.cost, use.cost),
+      wall_ms: Math.max(0, this.core.now() - hold.countedAt),
+    }
+    return this.#ledger.add(t, hold, more, use)
+  }
+
+  /** The lease has ended, in whatever way: what was reserved and not used is there for others. */
+  #release(t: Tx, run: RunRow): void {
+    if (this.#isUnused()) return
+    const hold = this.#ledger.hold('run_id', run.id, t)
+    if (!hold) return
+    this.#counted(t, hold)
+    t.run('DELETE FROM tasks_hold WHERE run_id = ?', [run.id])
+  }
+
+  #hold(t: Tx, session: SessionInfo, run: RunRow, caps: Caps): void {
+    const told = this.#told.get(session.id) ?? { tokens: null, cost: null }
+    this.#ledger.put(t, {
+      runId: run.id,
+      sessionId: session.id,
+      agentName: session.agentName,
+      taskId: run.task_id,
+      caps,
+      used: NOTHING,
+      told,
+      countedAt: this.core.now(),
+    })
+  }
+
+  /** Other limits hold from now on, also for runs that are held and for those that wait. */
+  #changed(t: Tx, kind: BudgetKind, ref: string): void {
+    if (kind === 'task') {
+      const wants = json(this.core.reservations.wants(t, this.core.tasks.find(ref, t)))
+      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND status = 'queued'", [
+        wants === '{}' ? null : wants,
+        ref,
+      ])
+    }
+    const budget = this.#ledger.budget(kind, ref, t)
+    const runs = t.all<RunRow>('SELECT * FROM tasks_run WHERE lease_until IS NOT NULL AND session_id IS NOT NULL')
+    for (const run of runs) {
+      const session = this.core.kernel.needs.sessions.get(run.session_id ?? '')
+      if (!session || (kind === 'task' ? run.task_id : session.agentName) !== ref) continue
+      const hold = this.#ledger.hold('run_id', run.id, t)
+      const { [kind]: _, ...others } = hold?.caps ?? {}
+      const used = hold?.used ?? NOTHING
+      const cap = budget && shareOf(this.#ledger.left(budget, run.id, t), used, 1 + this.#waiting(t, kind, run))
+      const caps = cap ? { ...others, [kind]: cap } : others
+      if (hold) this.#ledger.put(t, { ...hold, caps })
+      else if (cap) this.#hold(t, session, run, caps)
+    }
+  }
+
+  /** How many other runs what is left is to be shared with. */
+  #waiting(t: Tx, kind: BudgetKind, run: RunRow): number {
+    const [column, value] = kind === 'task' ? ['task_id', run.task_id] : ['place', run.place]
+    const row = t.row(
+      `SELECT count(*) FROM (SELECT 1 FROM tasks_run WHERE ${column} = ? AND status = 'queued' AND claimable = 1 AND id <> ?
+         LIMIT ${SHARERS - 1})`,
+      [value ?? '', run.id],
+    )
+    return Number(row?.[0] ?? 0)
+  }
+
+  #judgeMeasured(limits: Limits, session: SessionInfo): void {
+    const { agentName } = session
+    const tells = this.tells(session)
+    const missing = tells && toldOf(limits).find(name => !tells[name])
+    if (missing === undefined) return
+    const text = `agent ${agentName} does not tell of its ${missing}; a budget of time alone can hold it`
+    throw BudgetErrors.AUTONOMY_BUDGET_UNMEASURED(text)
+  }
+
+  /** There are no budgets at all: claims cost nothing more. */
+  #isUnused(): boolean {
+    this.#count ??= Number(this.core.kernel.db.row('SELECT count(*) FROM tasks_budget')?.[0] ?? 0)
+    return this.#count === 0
+  }
+}
+
+/** What was added to what an agent told; a count that became smaller began anew. */
+const grown = (before: number | null, now: number | null): number =>
+  now === null ? 0 : before === null || now < before ? now : now - before
+
+const wordsOf = (budget: BudgetRow, name: Dimension, used: number): string =>
+  `${inWords(name, used, budget[name] ?? 0)}, the budget of ${budget.kind} ${budget.ref}${budget.kind === 'agent' ? ' for today' : ''}`
+
+const exhausted = (budget: BudgetRow, name: Dimension) =>
+  BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(
+    `the ${name === 'wall_ms' ? 'time' : name} in the budget of ${budget.kind} ${budget.ref} is used up or reserved`,
+    { next: `svc budget show ${budget.kind} ${budget.ref}` },
+  )

@@ -1,0 +1,146 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { Tx } from '../../../kernel/plugin.js'
+import type { AgentRunReply, CompleteRunBody, FailRunBody, ReleaseBody, TaskLease } from '../../../schemas/tasks.js'
+import type { SessionInfo } from '../../sessions/api.js'
+import { TaskErrors, type TaskEventName } from '../api.js'
+import type { TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { update } from '../rows.js'
+import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
+import type { RunMove } from '../states.js'
+import { bounded, checked, invalid } from '../tasks/write.js'
+import type { Who } from '../who.js'
+import { latestWorker, resolvedWorktree } from '../workers/worker-row.js'
+import { leaseOf } from './claims.js'
+import type { ClaimTokens } from './tokens.js'
+
+/** How a lease ends. */
+interface End {
+  readonly move: RunMove
+  readonly event: TaskEventName
+  readonly changes?: Partial<RunRow>
+  readonly payload?: Readonly<Record<string, unknown>>
+}
+
+/** What the holder of a lease does with its run. Everything is refused to whoever does not hold it any more. */
+export class Leases {
+  constructor(
+    private readonly core: TaskCore,
+    private readonly tokens: ClaimTokens,
+  ) {}
+
+  /** The lease lasts so much longer from now on. */
+  heartbeat(session: SessionInfo, who: Who, id: string, seconds: number | undefined): Promise<TaskLease> {
+    const asked = leaseOf(seconds)
+    return this.core.write(who, t => {
+      const run = this.#fence(t, session, id)
+      const now = this.core.now()
+      const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
+      update(t, 'tasks_run', id, { heartbeat_at: now, lease_until: now + ms, lease_ms: ms })
+      const task = this.core.tasks.find(run.task_id, t)
+      this.core.journal.write(t, who, 'task.run_lease_extended', { task, run: id })
+      return leaseToWire(this.core.runs.find(id, t))
+    })
+  }
+
+  /** The work has begun. Nothing happens to a run that is running already. */
+  start(session: SessionInfo, who: Who, id: string): Promise<AgentRunReply['run']> {
+    return this.core.write(who, (t, settle) => {
+      const run = this.#fence(t, session, id)
+      const started = run.status === 'running' ? run : this.core.runs.move(t, run, 'startByLease')
+      if (started !== run) {
+        const task = this.core.tasks.find(run.task_id, t)
+        this.core.journal.write(t, who, 'task.run_started', { task, run: id })
+        settle(run.task_id)
+      }
+      return { ...runToWire(started), ...resolvedWorktree(latestWorker(t, id), session.id) }
+    })
+  }
+
+  complete(session: SessionInfo, who: Who, id: string, body: CompleteRunBody): Promise<TaskLease> {
+    const result = bounded('result', body.result, LIMITS.result)
+    const created = body.created_task_ids ?? []
+    if (created.length > LIMITS.children) throw invalid(`created_task_ids: at most ${LIMITS.children}`)
+    return this.#end(
+      session,
+      who,
+      id,
+      { move: 'completeByLease', event: 'task.run_completed', changes: { result } },
+      created,
+    )
+  }
+
+  fail(session: SessionInfo, who: Who, id: string, { error, metadata }: FailRunBody): Promise<TaskLease> {
+    const text = checked('error', error, LIMITS.text)
+    if (text === undefined) throw invalid('error: required')
+    const more = bounded('metadata', metadata)
+    const changes = { error: text, failure_kind: 'agent_reported', ...(more === null ? {} : { metadata: more }) }
+    return this.#end(session, who, id, {
+      move: 'failByLease',
+      event: 'task.run_failed',
+      changes,
+      payload: { error: text },
+    })
+  }
+
+  /** Gives the run back; it waits for the next claim, its attempt unchanged. */
+  release(session: SessionInfo, who: Who, id: string, { reason }: ReleaseBody): Promise<TaskLease> {
+    const why = checked('reason', reason, LIMITS.reason) ?? ''
+    return this.#end(session, who, id, { move: 'releaseByLease', event: 'task.run_released', payload: { reason: why } })
+  }
+
+  async #end(
+    session: SessionInfo,
+    who: Who,
+    id: string,
+    { move, event, changes, payload }: End,
+    created: readonly string[] = [],
+  ): Promise<TaskLease> {
+    const ended = await this.core.write(who, (t, settle) => {
+      const run = this.#fence(t, session, id)
+      const task = this.core.tasks.find(run.task_id, t)
+      const unknown = this.#unknown(t, session, task.workspace_id, created)
+      if (unknown.length > 0) {
+        this.core.journal.write(t, who, 'task.completion.hallucination_blocked', {
+          task,
+          run: id,
+          payload: { unknown },
+        })
+        return unknown
+      }
+      const after = this.core.runs.move(t, run, move, changes)
+      this.core.journal.write(t, who, event, { task, run: id, ...(payload ? { payload } : {}) })
+      settle(run.task_id)
+      return leaseToWire(after)
+    })
+    if ('run_id' in ended) {
+      this.tokens.forget(session.id, id)
+      return ended
+    }
+    const names = ended.map(name => shown(name)).join(', ')
+    throw TaskErrors.AUTONOMY_CREATED_TASKS_UNKNOWN(
+      `this session did not create ${names} in this workspace; the run goes on`,
+    )
+  }
+
+  /** Those that are no tasks which this session created in that workspace. */
+  #unknown(t: Tx, session: SessionInfo, workspace: string | null, ids: readonly string[]): string[] {
+    return ids.filter(id => {
+      const task = this.core.tasks.get(id, t)
+      const isOwn = task?.created_by_kind === 'agent_session' && task.created_by_ref === session.id
+      return !isOwn || task.workspace_id !== workspace
+    })
+  }
+
+  /** The run, while the session holds it. */
+  #fence(t: Tx, session: SessionInfo, id: string): RunRow {
+    const run = this.core.runs.find(id, t)
+    if (run.session_id !== null && run.session_id !== session.id)
+      throw TaskErrors.AUTONOMY_FOREIGN_RUN(`another session holds run ${id}`)
+    if (run.session_id === null || run.lease_until === null)
+      throw TaskErrors.AUTONOMY_NO_ACTIVE_LEASE(`nobody holds run ${id}: it is ${run.status}`)
+    if (run.lease_until <= this.core.now() || !this.tokens.fits(session.id, run))
+      throw TaskErrors.AUTONOMY_LEASE_EXPIRED(`the lease of run ${id} has expired; what was done since does not count`)
+    return run
+  }
+}

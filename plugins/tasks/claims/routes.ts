@@ -1,0 +1,134 @@
+import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  AgentRunReply,
+  ClaimNextBody,
+  ClaimReply,
+  CompleteRunBody,
+  FailRunBody,
+  HeartbeatBody,
+  LeaseReply,
+  ReleaseBody,
+  StartRunBody,
+} from '../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../identity/api.js'
+import type { TaskService } from '../service.js'
+import { leaseItem, runItem } from '../views/columns.js'
+
+const route = routeOf<TaskService>()
+const area = 'Agent task claims'
+/** Optional for the agent itself, whose socket says who it is. */
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
+const common = {
+  method: 'POST',
+  area,
+  headers,
+  origins: [AGENT_SESSION],
+  invalid: 422,
+  // A holder changes the state of its own run; what follows from that was arranged by whoever made the tasks.
+  runsCode: false,
+} as const
+
+export const claimRoutes = [
+  route({
+    ...common,
+    path: '/api/agent/tasks/claim-next',
+    summary: 'Claim the next run for the calling session, under a lease',
+    body: ClaimNextBody,
+    bodyOptional: true,
+    replies: { 200: ClaimReply, 204: null },
+    errors: [401, 403, 409, 422, 500, 503],
+    cli: {
+      path: 'task next',
+      view: {
+        item: 'claim',
+        fields: [
+          { header: 'Run', path: 'run.id' },
+          { header: 'Task', path: 'task.id' },
+          { header: 'Title', path: 'task.title' },
+          { header: 'Part', path: 'run.designation.brief' },
+          { header: 'Attempt', path: 'run.attempt' },
+          { header: 'Lease until', path: 'lease.lease_until', as: 'time' },
+        ],
+      },
+      done: 'nothing to claim; for tasks of the workspace of the session: svc task next --scope workspace',
+    },
+    handle: async (self, { actor, headers, body, signal }) => {
+      const { session, who } = self.caller(actor, headers)
+      const claim = await self.claims.next(session, who, body ?? {}, signal)
+      return claim ? ok({ claim }) : noContent()
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/start',
+    summary: 'Say that the work on a claimed run has begun',
+    body: StartRunBody,
+    bodyOptional: true,
+    replies: { 200: AgentRunReply },
+    errors: [401, 403, 404, 409, 422, 500, 503],
+    cli: { path: 'task begin', view: runItem },
+    handle: async (self, { actor, headers, params }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ run: await self.leases.start(session, who, params.run_id) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/heartbeat',
+    summary: 'Extend the lease of a claimed run',
+    body: HeartbeatBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    errors: [401, 403, 404, 409, 422, 500, 503],
+    cli: { path: 'task heartbeat', view: leaseItem },
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/complete',
+    summary: 'Complete a claimed run',
+    body: CompleteRunBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    errors: [401, 403, 404, 409, 422, 500, 503],
+    cli: { path: 'task complete', view: leaseItem },
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.complete(session, who, params.run_id, body ?? {}) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/fail',
+    summary: 'Fail a claimed run',
+    body: FailRunBody,
+    essential: true,
+    replies: { 200: LeaseReply },
+    errors: [401, 403, 404, 409, 422, 500, 503],
+    cli: { path: 'task fail', view: leaseItem },
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/release',
+    summary: 'Give a claimed run back, so that it can be claimed again',
+    body: ReleaseBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    errors: [401, 403, 404, 409, 422, 500, 503],
+    cli: { path: 'task release', view: leaseItem },
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })
+    },
+  }),
+]

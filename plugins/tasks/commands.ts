@@ -1,0 +1,34 @@
+import type { CommandContext } from '../../kernel/plugin.js'
+import type { InboxReply } from '../../schemas/tasks.js'
+
+export { runRequestReview, runReviewVerdict } from './reviews/commands.js'
+
+const HEADS = {
+  my_work: 'My work',
+  approvals: 'To approve: svc task approve <id>',
+  failed_runs: 'Failed: svc task retry <run-id>',
+  blocked: 'Blocked: svc task blocks <id>',
+  archived: 'Archived',
+} as const
+
+/** `svc task inbox`: the tasks that wait for the caller, by the reason. */
+export async function runInbox({ options, client, out }: CommandContext): Promise<void> {
+  const query = new URLSearchParams()
+  for (const name of ['lane', 'status', 'priority', 'query', 'limit'] as const)
+    if (options[name] !== undefined) query.set(name, String(options[name]))
+  if (options.in !== undefined) query.set('workspace', String(options.in))
+  if (options.unread === true) query.set('unread', 'true')
+  const reply = (await client.request('GET', `/api/observe/tasks/inbox?${query}`)) as InboxReply
+  if (out.json) return out.value(reply)
+  const { groups, page } = reply.inbox
+  if (page.total === 0) return out.line('nothing waits for you')
+  for (const { lane, count, unread_count: unread, items = [] } of groups) {
+    if (items.length === 0) continue
+    out.line(`${HEADS[lane]} (${count}, ${unread} unread)`)
+    for (const { task, run, blocking_reason: reason } of items) {
+      const what = reason ?? (run?.status === 'failed' ? `${run.id}: ${run.error ?? 'failed'}` : task.status)
+      out.line(`  ${task.id}  ${task.title}  ${what}`)
+    }
+  }
+  if (page.has_more) out.line(`${page.total} in all; the next ones: svc task inbox --limit 200`)
+}

@@ -1,0 +1,94 @@
+import type { DiskSpace, PluginKernel, Tx } from '../../kernel/plugin.js'
+import type { Daemon } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
+import type { Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { TaskJournal } from './journal.js'
+import { Reservations, type Wants } from './runs/reserve.js'
+import { RunStore } from './runs/run-store.js'
+import { Reconciler } from './tasks/reconcile.js'
+import type { TaskRow } from './tasks/task-row.js'
+import { TaskStore } from './tasks/task-store.js'
+import type { Who } from './who.js'
+
+export type TaskKernel = PluginKernel<{
+  disk: typeof DiskSpace
+  daemon: typeof Daemon
+  events: typeof Events
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+}>
+
+/** Brings tasks, and all whose status follows from theirs, up to date within the transaction. */
+export type Settle = (...tasks: readonly string[]) => void
+
+/** How long nobody who waits for runs goes without a look, in milliseconds: leases and blocks expire without a word. */
+const LOOK_MS = 5000
+
+/** What all parts of the plugin work with. */
+export class TaskCore {
+  readonly tasks: TaskStore
+  readonly runs: RunStore
+  readonly journal: TaskJournal
+  readonly reservations: Reservations
+  readonly #reconciler: Reconciler
+  /** Those that {@link untilClaimable} keeps waiting. */
+  readonly #waiting = new Set<() => void>()
+  /** Queues a run for a task that nothing blocks any more. */
+  autoEnqueue: (task: string) => void = () => {}
+  /** Cancels the reviews of a task that nobody has given a verdict on. */
+  cancelReviews: (t: Tx, who: Who, task: string) => void = () => {}
+  /** Ends blocks whose time is over. */
+  expireBlocks: (t: Tx, settle: Settle) => void = () => {}
+
+  constructor(
+    readonly kernel: TaskKernel,
+    wantsOf: (t: Tx, task: TaskRow) => Wants,
+  ) {
+    const now = () => kernel.clock.now()
+    this.tasks = new TaskStore(kernel.db, now)
+    this.runs = new RunStore(kernel.db, now)
+    this.journal = new TaskJournal(kernel)
+    this.#reconciler = new Reconciler(this.tasks, this.journal, now)
+    this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, wantsOf)
+  }
+
+  now(): number {
+    return this.kernel.clock.now()
+  }
+
+  /** One change, atomic. What follows from it for others is done when it is on the disk. */
+  write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
+    return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
+  }
+
+  /** Runs can be claimed that could not before. */
+  tellClaimable(): void {
+    for (const tell of [...this.#waiting]) tell()
+  }
+
+  /** Resolves when a run can be claimed that could not before, when some time has passed, or when the signal aborts. */
+  untilClaimable(signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        timer.cancel()
+        this.#waiting.delete(end)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = this.kernel.clock.timeout(LOOK_MS, end, { unref: true })
+      this.#waiting.add(end)
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+    })
+  }
+
+  #settle(t: Tx, who: Who, ids: readonly string[]): void {
+    const { enqueue, claimable } = this.#reconciler.reconcile(t, who, ids)
+    if (enqueue.length === 0 && !claimable) return
+    this.kernel.db.onDurable(t, () => {
+      if (claimable) this.tellClaimable()
+      for (const id of enqueue) this.autoEnqueue(id)
+    })
+  }
+}

@@ -1,0 +1,106 @@
+import { shown } from '../../../kernel/kit/text.js'
+import { iso } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { TaskScheduler } from '../../../schemas/tasks.js'
+import { finding } from '../../daemon/api.js'
+import type { TaskCore } from '../core.js'
+import type { RunRow } from '../runs/run-row.js'
+import { isLive, isStuck } from '../runs/run-state.js'
+import type { TaskRow } from '../tasks/task-row.js'
+
+/** What can be wrong with a run; the code of the finding is `task_run_` and this. */
+type Trouble = 'crashed' | 'stale_lease' | 'orphan' | 'stuck' | 'stranded'
+
+/** A claimable run that nobody has claimed for so long is stranded, in milliseconds. */
+const STRANDED_MS = 10 * 60_000
+/** Runs that a check looks at, of each state. */
+const SEEN = 100
+
+const TITLES: { readonly [T in Trouble]: string } = {
+  crashed: 'waits for a person to decide',
+  stale_lease: 'has a lease that has expired',
+  orphan: 'is held by a session that is not there any more',
+  stuck: 'has been at work for unusually long',
+  stranded: 'could be claimed, and nobody claims it',
+}
+
+/** What is wrong with a run that is not over; undefined for one that is well. */
+export function troubleOf(core: TaskCore, run: RunRow, task: TaskRow): Trouble | undefined {
+  const now = core.now()
+  if (run.status === 'needs_attention') return 'crashed'
+  if (run.status === 'queued') {
+    return task.claimable === 1 && now - run.queued_at >= STRANDED_MS ? 'stranded' : undefined
+  }
+  if (run.ended_at !== null) return undefined
+  if (run.lease_until !== null && run.lease_until <= now) return 'stale_lease'
+  if (run.session_id === null || !isLive(core, run.session_id)) return 'orphan'
+  return isStuck(run, now) ? 'stuck' : undefined
+}
+
+/** The finding about a run; undefined where nothing is wrong with it. */
+export function runFinding(core: TaskCore, run: RunRow): DiagnosticItem | undefined {
+  const task = core.tasks.find(run.task_id)
+  const trouble = troubleOf(core, run, task)
+  if (trouble === undefined) return undefined
+  return finding({
+    id: `task_run:${run.id}`,
+    code: `task_run_${trouble}`,
+    category: 'tasks',
+    severity: trouble === 'crashed' || trouble === 'orphan' ? 'error' : 'warning',
+    title: `run ${run.id} ${TITLES[trouble]}`,
+    message: messageOf(run, task, trouble),
+    suggested_command: commandOf(run, trouble),
+    evidence: {
+      task_id: task.id,
+      run_id: run.id,
+      status: run.status,
+      ...(run.session_id === null ? {} : { session_id: run.session_id }),
+    },
+  })
+}
+
+/** Runs that something is wrong with, those that wait for a person first. */
+export function runFindings(core: TaskCore): DiagnosticItem[] {
+  const rows = (['needs_attention', 'running', 'starting', 'claimed', 'queued'] as const).flatMap(status =>
+    core.kernel.db.all<RunRow>(
+      `SELECT * FROM tasks_run WHERE status = ?${status === 'queued' ? ' AND claimable = 1' : ''} ORDER BY queued_at LIMIT ${SEEN}`,
+      [status],
+    ),
+  )
+  return rows.flatMap(run => runFinding(core, run) ?? [])
+}
+
+function messageOf(run: RunRow, task: TaskRow, trouble: Trouble): string {
+  const of = `of task ${task.id}, ${shown(task.title)}`
+  if (trouble === 'crashed') return `${of}: ${run.error ?? 'it does not say why'}`
+  if (trouble === 'stale_lease')
+    return `${of}: its lease ended at ${iso(run.lease_until ?? 0)}; the next sweep takes it back`
+  if (trouble === 'stranded')
+    return `${of}: queued since ${iso(run.queued_at)}; a session claims it by svc task next${run.place === '' ? '' : ` --workspace-id ${run.place}`}`
+  return `${of}: session ${run.session_id ?? '-'} has it since ${iso(run.claimed_at ?? run.queued_at)}`
+}
+
+function commandOf(run: RunRow, trouble: Trouble): string {
+  if (trouble === 'crashed') return `svc task run recover ${run.id} --reason <text>`
+  if (trouble === 'orphan') return `svc task run cancel ${run.id}`
+  return `svc task run inspect ${run.id}`
+}
+
+/** How the scheduler of tasks stands. */
+export function schedulerFinding({ paused, paused_by, paused_reason, ...counts }: TaskScheduler): DiagnosticItem {
+  const { queued_run_count: queued, active_claim_count: held } = counts
+  const because = [paused_by && `by ${paused_by}`, paused_reason].filter(text => text).join(': ')
+  const base = { id: 'task_scheduler', category: 'tasks', evidence: { queued, held } }
+  if (!paused) {
+    const message = `${queued} runs wait, ${held} are held`
+    return finding({ ...base, code: 'scheduler_ready', severity: 'info', title: 'runs of tasks are claimed', message })
+  }
+  return finding({
+    ...base,
+    code: 'scheduler_paused',
+    severity: 'warning',
+    title: 'no run of a task is claimed',
+    message: `paused ${because || 'without a reason'}; ${queued} runs wait`,
+    suggested_command: 'svc scheduler resume',
+  })
+}

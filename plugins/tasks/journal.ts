@@ -1,0 +1,70 @@
+import type { PluginKernel, Tx } from '../../kernel/plugin.js'
+import type { TaskEvent } from '../../schemas/tasks.js'
+import type { Events } from '../events/api.js'
+import { type TaskEventName, TaskEvents } from './api.js'
+import { LIMITS } from './limits.js'
+import { insert, json } from './rows.js'
+import type { Who } from './who.js'
+
+/** An event of a task as it is stored; `seq` is its position in the log of the daemon. */
+export interface EventRow {
+  readonly seq: number
+  readonly event_id: string
+  readonly task_id: string
+  readonly run_id: string | null
+  readonly name: string
+  readonly at: number
+  readonly actor_kind: TaskEvent['actor']['kind']
+  readonly actor_ref: string
+  readonly origin_kind: TaskEvent['origin']['kind']
+  readonly origin_ref: string
+  readonly payload: string | null
+}
+
+/** What happened, in the transaction in which it did. */
+export interface Told {
+  readonly task: { readonly id: string; readonly workspace_id: string | null }
+  readonly run?: string
+  readonly payload?: Readonly<Record<string, unknown>>
+}
+
+/** Tells the log of events of what happens to tasks, and keeps the newest of it with each task. */
+export class TaskJournal {
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'needs'>) {}
+
+  write(t: Tx, who: Who, name: TaskEventName, { task, run, payload }: Told): void {
+    const now = this.kernel.clock.now()
+    const options = { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined }
+    const told = { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) }
+    const { id, seq } = this.kernel.needs.events.emit(t, TaskEvents[name], told, options)
+    const row: EventRow = {
+      seq,
+      event_id: id,
+      task_id: task.id,
+      run_id: run ?? null,
+      name,
+      at: now,
+      actor_kind: who.by.kind,
+      actor_ref: who.by.ref,
+      origin_kind: who.origin.kind,
+      origin_ref: who.origin.ref,
+      payload: json(payload),
+    }
+    insert(t, 'tasks_event', row)
+    const counted = t.row(
+      `UPDATE tasks_task SET latest_event_seq = ?, last_activity_at = ?, event_count = event_count + 1 WHERE id = ?
+       RETURNING event_count`,
+      [seq, now, task.id],
+    )
+    if (Number(counted?.[0] ?? 0) > LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
+  }
+
+  #prune(t: Tx, task: string): void {
+    const oldest = t.row('SELECT seq FROM tasks_event WHERE task_id = ? ORDER BY seq DESC LIMIT 1 OFFSET +?', [
+      task,
+      LIMITS.events.kept - 1,
+    ])
+    t.run('DELETE FROM tasks_event WHERE task_id = ? AND seq < ?', [task, oldest?.[0] ?? 0])
+    t.run('UPDATE tasks_task SET event_count = ? WHERE id = ?', [LIMITS.events.kept, task])
+  }
+}

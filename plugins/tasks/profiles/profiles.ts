@@ -1,0 +1,180 @@
+import { iso, type Reads, type Tx } from '../../../kernel/plugin.js'
+import type { ExecutionProfile, ExecutionProfileBody, WorktreePolicy } from '../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { insert, json } from '../rows.js'
+import type { Wants } from '../runs/reserve.js'
+import { ownerOf, type TaskRow } from '../tasks/task-row.js'
+import type { Who } from '../who.js'
+import { ProfileErrors } from './errors.js'
+
+/** What a profile says, without whose it is. */
+export type ProfileParts = Omit<ExecutionProfile, 'task_id' | 'created_at' | 'updated_at'>
+
+interface ProfileRow {
+  readonly task_id: string
+  readonly body: string
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+/** How a task is worked on that has no profile. */
+const DEFAULTS: ProfileParts = {
+  worker: { mode: 'inherit' },
+  worktree: { mode: 'inherit' },
+  sandbox: { mode: 'inherit' },
+  participants: {},
+  review: {},
+  coordinator: { mode: 'inherit' },
+  runtime: { mode: 'default' },
+  network_participation: null,
+}
+
+/** The execution profiles of tasks. A change counts for runs that wait, and for those to come. */
+export class Profiles {
+  constructor(private readonly core: TaskCore) {}
+
+  get(id: string): ExecutionProfile {
+    const task = this.core.tasks.find(id)
+    const row = rowOf(this.core.kernel.db, id)
+    return { ...this.partsOf(id), task_id: id, ...times(row ?? task) }
+  }
+
+  /** What holds for a task. */
+  partsOf(id: string, reads: Reads = this.core.kernel.db): ProfileParts {
+    const row = rowOf(reads, id)
+    return row ? { ...DEFAULTS, ...JSON.parse(row.body) } : DEFAULTS
+  }
+
+  /** Has somebody said how the task is worked on? */
+  has(id: string, reads: Reads = this.core.kernel.db): boolean {
+    return rowOf(reads, id) !== undefined
+  }
+
+  /** Throws `task_profile_invalid` (400) with the path of the fault, `task_conflict` (409) for a task that is over. */
+  set(who: Who, id: string, body: ExecutionProfileBody): Promise<ExecutionProfile> {
+    if (body.task_id !== undefined && body.task_id !== id) throw fault('task_id', `this is the profile of ${id}`)
+    const { task_id: _, created_at: _c, updated_at: _u, ...parts } = body
+    return this.#write(who, id, () => ({ ...DEFAULTS, ...defined(parts) }) as ProfileParts)
+  }
+
+  /** Changes where the runs are worked on, and nothing else. */
+  setWorktree(who: Who, id: string, worktree: WorktreePolicy): Promise<ExecutionProfile> {
+    return this.#write(who, id, before => ({ ...before, worktree }))
+  }
+
+  async reset(who: Who, id: string): Promise<void> {
+    await this.core.write(who, (t, settle) => {
+      const task = this.#changeable(t, id)
+      const { changes } = t.run('DELETE FROM tasks_profile WHERE task_id = ?', [id])
+      if (changes === 0) return
+      this.core.journal.write(t, who, 'task.execution_profile_deleted', { task })
+      this.#spread(t, task)
+      settle(id)
+    })
+  }
+
+  async #write(who: Who, id: string, change: (before: ProfileParts) => ProfileParts): Promise<ExecutionProfile> {
+    await this.core.write(who, (t, settle) => {
+      const task = this.#changeable(t, id)
+      const parts = change(this.partsOf(id, t))
+      judge(parts)
+      const now = this.core.now()
+      const before = rowOf(t, id)
+      t.run('DELETE FROM tasks_profile WHERE task_id = ?', [id])
+      const body = JSON.stringify(parts)
+      insert(t, 'tasks_profile', { task_id: id, body, created_at: before?.created_at ?? now, updated_at: now })
+      this.core.journal.write(t, who, 'task.execution_profile_updated', { task })
+      this.#spread(t, task)
+      settle(id)
+    })
+    return this.get(id)
+  }
+
+  #changeable(t: Tx, id: string): TaskRow {
+    const task = this.core.tasks.find(id, t)
+    if (task.status !== 'completed' && task.status !== 'canceled') return task
+    throw TaskErrors.task_conflict(`task ${id} is ${task.status}; nothing works on it any more`)
+  }
+
+  /** Runs that wait want what the profile says now. */
+  #spread(t: Tx, task: TaskRow): void {
+    const wants = this.core.reservations.wants(t, task)
+    const text = Object.keys(wants).length > 0 ? json(wants) : null
+    t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND status = 'queued'", [text, task.id])
+  }
+}
+
+const rowOf = (reads: Reads, id: string) => reads.get<ProfileRow>('SELECT * FROM tasks_profile WHERE task_id = ?', [id])
+const times = (row: { readonly created_at: number; readonly updated_at: number }) => ({
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+})
+const defined = <T extends object>(value: T) =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>
+
+/** What of a task its claimants have to be: its owner, and what its profile says. */
+export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): Wants {
+  const owner = ownerOf(task)
+  const named = worker.mode === 'select' && worker.agent_name !== undefined ? [worker.agent_name] : []
+  const allowed = [...named, ...(worker.allowed_agent_names ?? [])]
+  const agents = both(allowed, participants.allowed_agent_names ?? [])
+  const required = union(worker.required_capabilities, participants.required_capabilities)
+  const preferred = union(worker.preferred_capabilities, participants.preferred_capabilities)
+  return {
+    ...(owner ? { owner } : {}),
+    ...(agents.length > 0 ? { agents } : {}),
+    ...(worker.provider ? { provider: worker.provider } : {}),
+    ...(required.length > 0 ? { required } : {}),
+    ...(preferred.length > 0 ? { preferred } : {}),
+  }
+}
+
+const union = (a: readonly string[] = [], b: readonly string[] = []) => [...new Set([...a, ...b])]
+/** What both lists allow; an empty list allows everything. */
+const both = (a: readonly string[], b: readonly string[]) =>
+  a.length === 0 || b.length === 0 ? union(a, b) : a.filter(name => b.includes(name))
+
+const fault = (path: string, text: string) => ProfileErrors.task_profile_invalid(`${path}: ${text}`)
+
+/** Throws `task_profile_invalid` (400) with the path of the first fault. */
+function judge(parts: ProfileParts): void {
+  for (const [name, part] of Object.entries(parts)) judgePart(name, part)
+  const { worker, participants, sandbox, worktree } = parts
+  if (worker.mode === 'select' && !worker.agent_name) throw fault('worker.agent_name', 'required for mode select')
+  if (worker.mode === 'inherit' && (worker.agent_name || worker.model))
+    throw fault(worker.agent_name ? 'worker.agent_name' : 'worker.model', 'for mode select alone')
+  for (const [name, part] of [['worker', worker] as const, ['participants', participants] as const]) {
+    const allowed = part.allowed_agent_names ?? []
+    const at = (part.preferred_agent_names ?? []).findIndex(one => allowed.length > 0 && !allowed.includes(one))
+    if (at >= 0) throw fault(`${name}.preferred_agent_names.${at}`, 'is not among allowed_agent_names')
+  }
+  const mayWork = participants.allowed_agent_names ?? []
+  if (worker.agent_name && mayWork.length > 0 && !mayWork.includes(worker.agent_name))
+    throw fault('worker.agent_name', 'is not among participants.allowed_agent_names')
+  paired('sandbox.sandbox_ref', sandbox.mode === 'ref', sandbox.sandbox_ref)
+  paired('worktree.worktree_ref', worktree.mode === 'ref', worktree.worktree_ref)
+}
+
+function paired(path: string, isWanted: boolean, ref: string | undefined): void {
+  if (isWanted && !ref?.trim()) throw fault(path, 'required for mode ref')
+  if (!isWanted && ref !== undefined) throw fault(path, 'for mode ref alone')
+}
+
+/** Texts and lists within their bounds, names without holes. */
+function judgePart(name: string, part: unknown): void {
+  for (const [member, value] of Object.entries(Object(part))) {
+    const path = `${name}.${member}`
+    const most = member === 'guidance' ? LIMITS.text : LIMITS.key
+    if (typeof value === 'string' && (value.trim() === '' || value.length > most))
+      throw fault(path, `from 1 to ${most} characters`)
+    if (!Array.isArray(value)) continue
+    if (value.length > LIMITS.capabilities) throw fault(path, `at most ${LIMITS.capabilities}`)
+    for (const [at, entry] of value.entries()) {
+      if (entry.trim() === '' || entry.length > LIMITS.key)
+        throw fault(`${path}.${at}`, `from 1 to ${LIMITS.key} characters`)
+      if (value.indexOf(entry) !== at) throw fault(`${path}.${at}`, 'is there twice')
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import type { CommandContext } from '../../../kernel/plugin.js'
+import { durationMs } from '../../../schemas/duration.js'
+import type {
+  ReviewRequestReply,
+  RunDetailReply,
+  SchedulerReply,
+  TaskReview,
+  VerdictReply,
+} from '../../../schemas/tasks.js'
+import { ReviewOutcome } from '../../../schemas/tasks.js'
+
+const DAY_MS = 86_400_000
+const url = (...parts: string[]) => `/api/${parts.map(encodeURIComponent).join('/')}`
+
+/** `svc task review request <run-id>`. */
+export async function runRequestReview({ args, options, client, out, fault }: CommandContext): Promise<void> {
+  const { 'run-id': id = '' } = args
+  const ms = options.within === undefined ? DAY_MS : durationMs(String(options.within))
+  if (!ms) return fault('usage', '--within is a time such as 30m or 1d', 'svc task review request --help')
+  // Deadlines are judged by the clock of the daemon.
+  const { scheduler } = (await client.request('GET', '/api/scheduler')) as SchedulerReply
+  const { run } = (await client.request('GET', url('task-runs', id))) as RunDetailReply
+  const body = {
+    run_id: id,
+    task_id: run.run.task_id,
+    deadline_at: new Date(Date.parse(scheduler.as_of) + ms).toISOString(),
+    ...(options.policy === undefined ? {} : { policy: options.policy }),
+    ...(options.reason === undefined ? {} : { reason: options.reason }),
+    ...(options.round === undefined ? {} : { review_round: options.round }),
+  }
+  const reply = (await client.request('POST', url('task-runs', id, 'reviews'), body)) as ReviewRequestReply
+  if (out.json) return out.value(reply)
+  out.id(reply.review.review_id)
+  out.line(
+    `${reply.review.review_id}  ${reply.created ? 'asked for' : 'was asked for before'}: ${stateOf(reply.review)}`,
+  )
+}
+
+/** `svc task review verdict <id> <outcome>`. */
+export async function runReviewVerdict({ args, options, client, out, fault }: CommandContext): Promise<void> {
+  const { id = '', outcome = '' } = args
+  const next = 'svc task review verdict --help'
+  if (!ReviewOutcome.options.includes(outcome as ReviewOutcome))
+    fault('usage', `an outcome is one of ${ReviewOutcome.options.join(', ')}`, next)
+  if (options.reason === undefined) fault('usage', '--reason: say why', next)
+  const confidence = options.confidence === undefined ? null : Number(options.confidence)
+  if (confidence !== null && !(confidence >= 0 && confidence <= 1)) fault('usage', '--confidence is from 0 to 1', next)
+  const { review } = (await client.request('GET', url('task-reviews', id))) as { review: TaskReview }
+  const said = {
+    outcome,
+    reason: options.reason,
+    confidence,
+    ...(options.guidance === undefined ? {} : { next_round_guidance: options.guidance }),
+    ...(options.text === undefined ? {} : { review_text: options.text }),
+  }
+  // The same verdict that is given twice is the same delivery.
+  const delivery_id = `cli-${createHash('sha256')
+    .update(JSON.stringify([id, said]))
+    .digest('hex')
+    .slice(0, 32)}`
+  const body = { run_id: review.run_id, verdict: { ...said, delivery_id } }
+  const reply = (await client.request('POST', url('task-reviews', id, 'verdict'), body)) as VerdictReply
+  if (out.json) return out.value(reply)
+  out.line(`${id}  ${stateOf(reply.review)}`)
+  if (reply.continuation_run) out.line(`run ${reply.continuation_run.id} goes on with it`)
+  if (reply.circuit_opened) out.line(`nothing follows by itself: svc task inspect ${reply.review.task_id}`)
+}
+
+const stateOf = ({ status, review_round: round, outcome, deadline_at: by }: TaskReview) =>
+  `round ${round}, ${outcome ? `${status}: ${outcome}` : `${status}, until ${by}`}`

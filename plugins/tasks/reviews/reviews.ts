@@ -1,0 +1,280 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { Reads, SqlValue, Tx } from '../../../kernel/plugin.js'
+import type {
+  ListReviewsQuery,
+  RequestReviewBody,
+  ReviewRequestReply,
+  TaskReview,
+  VerdictBody,
+  VerdictReply,
+} from '../../../schemas/tasks.js'
+import type { SessionInfo } from '../../sessions/api.js'
+import { TaskErrors, type TaskEventName } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { insert, update } from '../rows.js'
+import { type RunRow, runToWire } from '../runs/run-row.js'
+import { wantAttention } from '../tasks/attention.js'
+import type { TaskRow } from '../tasks/task-row.js'
+import { type Who, whoOf } from '../who.js'
+import { ReviewErrors } from './errors.js'
+import { newReview, type ReviewRow, type ReviewWish, reviewToWire } from './review-row.js'
+import { allowsReview, consequenceOf, isDue, OPEN_REVIEW, REVIEW_MOVES, type ReviewMove } from './states.js'
+import { checkedVerdict, invalid, text } from './verdict.js'
+
+const DEFAULT_LIMIT = 50
+const MOST_ROUNDS = 100
+const OPEN = OPEN_REVIEW.map(status => `'${status}'`).join(', ')
+
+/** Reviews of runs that are over. */
+export class Reviews {
+  constructor(
+    private readonly core: TaskCore,
+    /** Rounds after which a rejection is for a person; 0 for no limit. */
+    private readonly mostRounds: () => number,
+  ) {
+    core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)
+  }
+
+  find(id: string, reads: Reads = this.core.kernel.db): ReviewRow {
+    const row = reads.get<ReviewRow>('SELECT * FROM tasks_review WHERE id = ?', [id])
+    if (!row) throw ReviewErrors.task_review_not_found(`there is no review ${shown(id)}`)
+    return row
+  }
+
+  show(id: string): TaskReview {
+    return reviewToWire(this.find(id))
+  }
+
+  /** Of a task or a run, the newest first. */
+  list(of: { readonly task: string } | { readonly run: string }, query: ListReviewsQuery): TaskReview[] {
+    const [column, id] =
+      'task' in of ? ['task_id', this.core.tasks.find(of.task).id] : ['run_id', this.core.runs.find(of.run).id]
+    const conditions: [string, SqlValue | undefined][] = [
+      [`${column} = ?`, id],
+      ['status = ?', query.status],
+      ['session_id = ?', query.reviewer_session_id],
+    ]
+    const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const rows = this.core.kernel.db.all<ReviewRow>(
+      `SELECT * FROM tasks_review WHERE ${asked.map(([sql]) => sql).join(' AND ')}
+       ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
+      [...asked.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
+    )
+    return rows.map(reviewToWire)
+  }
+
+  /** Asks for a review of a run that is over; of one round there is one review. */
+  request(who: Who, id: string, body: RequestReviewBody): Promise<ReviewRequestReply> {
+    const deadline = Date.parse(body.deadline_at)
+    const reason = text('reason', body.reason, LIMITS.reason)
+    return this.core.write(who, t => {
+      const run = this.core.runs.find(id, t)
+      if (body.run_id !== id) throw invalid(`run_id: ${id}, as in the path`)
+      if (body.task_id !== run.task_id) throw invalid(`task_id: run ${id} is of task ${run.task_id}`)
+      if (body.attempt !== undefined && body.attempt !== run.attempt)
+        throw invalid(`attempt: run ${id} is attempt ${run.attempt}`)
+      const parent = body.parent_review_id === undefined ? undefined : this.find(body.parent_review_id, t)
+      if (parent && parent.task_id !== run.task_id) throw invalid('parent_review_id: of another task')
+      const round = body.review_round ?? (parent ?? this.#before(t, run))?.round ?? 0
+      const own = body.review_round === undefined ? round + 1 : round
+      if (own < 1 || own > MOST_ROUNDS) throw invalid(`review_round: from 1 to ${MOST_ROUNDS}`)
+      const known = this.#of(t, id, body.review_round)
+      if (known) return { review: reviewToWire(known), created: false }
+      if (deadline <= this.core.now()) throw invalid('deadline_at: it is over')
+      const policy = body.policy ?? 'always'
+      if (!isDue(policy, run.status))
+        throw ReviewErrors.task_review_not_due(`run ${id} is ${run.status}, and the policy is ${policy}`)
+      const review = this.#insert(t, who, run, { round: own, policy, reason, deadline, parent: parent?.id ?? null })
+      return { review: reviewToWire(review), created: true }
+    })
+  }
+
+  /** Names the session that is to review. */
+  route(who: Who, id: string, sessionId: string): Promise<TaskReview> {
+    return this.core.write(who, t => {
+      const review = this.find(id, t)
+      const session = this.core.kernel.needs.sessions.get(sessionId)
+      if (!session || session.state === 'stopped')
+        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${shown(sessionId)}`)
+      this.#refuseOwnWork(t, review, session)
+      return this.#move(t, who, review, 'route', 'task.run_review_routed', {
+        session_id: session.id,
+        agent_name: session.agentName,
+        routed_at: this.core.now(),
+      })
+    })
+  }
+
+  /** The calling session begins with the review; it alone gives the verdict from then on, or a person. */
+  start(who: Who, id: string, session: SessionInfo): Promise<TaskReview> {
+    return this.core.write(who, t => {
+      const review = this.find(id, t)
+      this.#refuseForeign(t, review, session)
+      if (review.status === 'in_review') return reviewToWire(review)
+      const now = this.core.now()
+      return this.#move(t, who, review, 'start', 'task.run_review_started', {
+        session_id: session.id,
+        agent_name: session.agentName,
+        routed_at: review.routed_at ?? now,
+        started_at: now,
+      })
+    })
+  }
+
+  cancel(who: Who, id: string): Promise<TaskReview> {
+    return this.core.write(who, t => this.#move(t, who, this.find(id, t), 'cancel', 'task.run_review_canceled', {}))
+  }
+
+  /** Records what the reviewer says, and does what follows: another run for what was rejected, or a person is asked. */
+  async verdict(who: Who, id: string, body: VerdictBody, session: SessionInfo | undefined): Promise<VerdictReply> {
+    const { verdict } = body
+    const said = checkedVerdict(verdict)
+    return this.core.write(who, (t, settle) => {
+      const review = this.find(id, t)
+      if (body.run_id !== review.run_id) throw invalid(`run_id: review ${id} is of run ${review.run_id}`)
+      if (session) this.#refuseForeign(t, review, session)
+      if (review.delivery_id === verdict.delivery_id) return this.#recorded(t, review)
+      const reviewer = session ? { session_id: session.id, agent_name: session.agentName } : {}
+      return this.#record(t, who, review, { ...said, ...reviewer }, settle)
+    })
+  }
+
+  /** Reviews whose time is over come to nothing; says how many those were. */
+  async sweep(): Promise<number> {
+    const who = whoOf(this.core.kernel.actor)
+    const read = (reads: Reads) =>
+      reads.all<ReviewRow>(
+        `SELECT * FROM tasks_review WHERE status IN (${OPEN}) AND deadline_at <= ? ORDER BY deadline_at, id LIMIT +?`,
+        [this.core.now(), LIMITS.sweep.batch],
+      )
+    if (read(this.core.kernel.db).length === 0) return 0
+    return this.core.write(who, (t, settle) => {
+      const late = read(t)
+      const said = { outcome: 'timeout', verdict_reason: 'there was no verdict by its deadline' } as const
+      for (const review of late) this.#record(t, who, review, said, settle)
+      return late.length
+    })
+  }
+
+  /** What a session was to review is anybody's again. */
+  sessionStopped(session: string): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    return this.core.write(who, t => {
+      const rows = t.all<ReviewRow>(
+        `SELECT * FROM tasks_review WHERE session_id = ? AND status IN ('routed', 'in_review')`,
+        [session],
+      )
+      const nobody = { session_id: null, agent_name: null, routed_at: null, started_at: null }
+      for (const row of rows) this.#move(t, who, row, 'giveBack', 'task.run_review_requested', nobody)
+    })
+  }
+
+  #insert(t: Tx, who: Who, run: RunRow, wish: ReviewWish): ReviewRow {
+    const row = newReview(this.core.kernel.ids.id('trev'), this.core.now(), run, wish)
+    insert(t, 'tasks_review', row)
+    this.#tell(t, who, row, 'task.run_review_requested')
+    return row
+  }
+
+  #record(t: Tx, who: Who, review: ReviewRow, said: Partial<ReviewRow>, settle: Settle): VerdictReply {
+    const task = this.core.tasks.find(review.task_id, t)
+    const what = consequenceOf(said.outcome ?? 'error', review.round, this.mostRounds())
+    const next = what === 'continue' ? this.#continue(t, who, task, review, said) : undefined
+    const stop = what === 'stop'
+    this.#move(
+      t,
+      who,
+      review,
+      stop ? 'openCircuit' : 'record',
+      stop ? 'task.run_review_circuit_opened' : 'task.run_review_recorded',
+      {
+        ...said,
+        reviewed_by_kind: who.by.kind,
+        reviewed_by_ref: who.by.ref,
+        reviewed_at: this.core.now(),
+        continuation_run: next?.id ?? null,
+      },
+    )
+    if (stop) wantAttention(this.core, t, who, task, `review_${said.outcome}: ${said.verdict_reason}`, review.run_id)
+    settle(task.id)
+    return this.#recorded(t, this.find(review.id, t))
+  }
+
+  /** Queues the run that goes on; none where somebody works on the task again already, or where it was canceled. */
+  #continue(t: Tx, who: Who, task: TaskRow, review: ReviewRow, said: Partial<ReviewRow>): RunRow | undefined {
+    if (task.status === 'canceled' || this.core.runs.open(task.id, t).length > 0) return undefined
+    const metadata = {
+      review: {
+        review_id: review.id,
+        review_round: review.round,
+        reason: said.verdict_reason,
+        ...(said.guidance ? { next_round_guidance: said.guidance } : {}),
+        ...(said.missing_work ? { missing_work: JSON.parse(said.missing_work) } : {}),
+      },
+    }
+    const previous = this.core.runs.find(review.run_id, t)
+    const wish = { key: `review.${review.id}`, metadata, previous, reopens: true }
+    return this.core.reservations.reserve(t, who, task, wish).run
+  }
+
+  #recorded(t: Tx, review: ReviewRow): VerdictReply {
+    const next = review.continuation_run === null ? undefined : this.core.runs.get(review.continuation_run, t)
+    return {
+      review: reviewToWire(review),
+      circuit_opened: review.status === 'circuit_opened',
+      continuation_run: next ? runToWire(next) : null,
+    }
+  }
+
+  #move(t: Tx, who: Who, review: ReviewRow, move: ReviewMove, event: TaskEventName, changes: Partial<ReviewRow>) {
+    if (!allowsReview(move, review.status)) {
+      const text = `review ${review.id} is ${review.status}; this is for those that are ${REVIEW_MOVES[move].from.join(', ')}`
+      throw ReviewErrors.task_review_conflict(text, { next: `svc task review show ${review.id}` })
+    }
+    update(t, 'tasks_review', review.id, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
+    const after = this.find(review.id, t)
+    this.#tell(t, who, after, event)
+    return reviewToWire(after)
+  }
+
+  #tell(t: Tx, who: Who, row: ReviewRow, event: TaskEventName): void {
+    const task = this.core.tasks.find(row.task_id, t)
+    const payload = { review_id: row.id, review_round: row.round, ...(row.outcome ? { outcome: row.outcome } : {}) }
+    this.core.journal.write(t, who, event, { task, run: row.run_id, payload })
+  }
+
+  #cancelOf(t: Tx, who: Who, task: string): void {
+    const rows = t.all<ReviewRow>(`SELECT * FROM tasks_review WHERE task_id = ? AND status IN (${OPEN})`, [task])
+    for (const row of rows) this.#move(t, who, row, 'cancel', 'task.run_review_canceled', {})
+  }
+
+  /** The review of that round of a run, or its newest that is open. */
+  #of(t: Tx, run: string, round: number | undefined): ReviewRow | undefined {
+    return round === undefined
+      ? t.get<ReviewRow>(`SELECT * FROM tasks_review WHERE run_id = ? AND status IN (${OPEN}) ORDER BY round DESC`, [
+          run,
+        ])
+      : t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id = ? AND round = ?', [run, round])
+  }
+
+  /** The review that a run goes on after: its own, or that of the run before it. */
+  #before(t: Tx, run: RunRow): ReviewRow | undefined {
+    return t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id IN (?, ?) ORDER BY round DESC LIMIT 1', [
+      run.id,
+      run.previous_run_id ?? '',
+    ])
+  }
+
+  #refuseForeign(t: Tx, review: ReviewRow, session: SessionInfo): void {
+    this.#refuseOwnWork(t, review, session)
+    if (review.session_id !== null && review.session_id !== session.id)
+      throw ReviewErrors.task_review_foreign(`session ${review.session_id} has review ${review.id}`)
+  }
+
+  #refuseOwnWork(t: Tx, review: ReviewRow, session: SessionInfo): void {
+    const worked = this.core.runs.find(review.run_id, t).session_id
+    if (worked === session.id)
+      throw ReviewErrors.task_review_own_work(`session ${session.id} worked on run ${review.run_id} itself`)
+  }
+}

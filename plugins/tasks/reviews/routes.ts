@@ -1,0 +1,168 @@
+import { created, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  ListReviewsQuery,
+  RequestReviewBody,
+  ReviewReply,
+  ReviewRequestReply,
+  ReviewsReply,
+  RouteReviewBody,
+  VerdictBody,
+  VerdictReply,
+} from '../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../identity/api.js'
+import type { TaskService } from '../service.js'
+import { sessionOf, whoOf } from '../who.js'
+
+const route = routeOf<TaskService>()
+const area = 'Task reviews'
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } } as const
+const rows = {
+  rows: 'reviews',
+  columns: [
+    { header: 'REVIEW', path: 'review_id' },
+    { header: 'RUN', path: 'run_id' },
+    { header: 'ROUND', path: 'review_round' },
+    { header: 'STATUS', path: 'status' },
+    { header: 'OUTCOME', path: 'outcome' },
+    { header: 'REVIEWER', path: 'reviewer_agent_name' },
+    { header: 'DEADLINE', path: 'deadline_at', as: 'ago' },
+    { header: 'REASON', path: 'reason', below: true },
+  ],
+  empty: 'no reviews; ask for one: svc task review request <run-id>',
+} as const
+const fields = [
+  { header: 'Review', path: 'review_id' },
+  { header: 'Task', path: 'task_id' },
+  { header: 'Run', path: 'run_id' },
+  { header: 'Round', path: 'review_round' },
+  { header: 'Status', path: 'status' },
+  { header: 'Outcome', path: 'outcome' },
+  { header: 'Reason', path: 'reason' },
+  { header: 'Next round', path: 'next_round_guidance' },
+  { header: 'Reviewer', path: 'reviewer_agent_name' },
+  { header: 'Session', path: 'reviewer_session_id' },
+  { header: 'Deadline', path: 'deadline_at', as: 'time' },
+] as const
+const item = { item: 'review', fields } as const
+
+export const reviewRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/reviews',
+    area,
+    summary: 'List the reviews of the runs of a task, the newest first',
+    query: ListReviewsQuery,
+    origins: [AGENT_SESSION],
+    replies: { 200: ReviewsReply },
+    errors: [400, 403, 404, 500, 503],
+    cli: { path: 'task review list', view: rows },
+    handle: (self, { actor, params, query }) => {
+      self.visible(whoOf(actor), params.id)
+      return ok({ reviews: self.reviews.list({ task: params.id }, query) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/task-runs/{id}/reviews',
+    area,
+    summary: 'List the reviews of a run, the newest first',
+    query: ListReviewsQuery,
+    origins: [AGENT_SESSION],
+    replies: { 200: ReviewsReply },
+    errors: [400, 403, 404, 500, 503],
+    cli: { path: 'task run reviews', view: rows },
+    handle: (self, { actor, params, query }) => {
+      const reviews = self.reviews.list({ run: params.id }, query)
+      self.visible(whoOf(actor), self.run(params.id)?.task_id ?? '')
+      return ok({ reviews })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/reviews',
+    area,
+    summary: 'Ask for a review of a run that is over',
+    body: RequestReviewBody,
+    runsCode: false,
+    replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
+    errors: [400, 404, 409, 500, 503],
+    handle: async (self, { actor, params, body }) => {
+      const reply = await self.reviews.request(whoOf(actor), params.id, body)
+      return reply.created ? created(reply) : ok(reply)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/task-reviews/{id}',
+    area,
+    summary: 'Show a review',
+    origins: [AGENT_SESSION],
+    replies: { 200: ReviewReply },
+    errors: [403, 404, 500, 503],
+    cli: { path: 'task review show', view: item },
+    handle: (self, { actor, params }) => {
+      const review = self.reviews.show(params.id)
+      self.visible(whoOf(actor), review.task_id)
+      return ok({ review })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-reviews/{id}/route',
+    area,
+    summary: 'Give a review to a session',
+    body: RouteReviewBody,
+    runsCode: false,
+    replies: { 200: ReviewReply },
+    errors: [400, 404, 409, 500, 503],
+    cli: { path: 'task review route', view: item },
+    handle: async (self, { actor, params, body }) =>
+      ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-reviews/{id}/start',
+    area,
+    summary: 'Begin a review as the calling session',
+    headers,
+    origins: [AGENT_SESSION],
+    runsCode: false,
+    replies: { 200: ReviewReply },
+    errors: [400, 401, 403, 404, 409, 500, 503],
+    cli: { path: 'task review start', view: item },
+    handle: async (self, { actor, headers, params }) => {
+      const { session, who } = self.caller(actor, headers)
+      self.visible(who, self.reviews.show(params.id).task_id)
+      return ok({ review: await self.reviews.start(who, params.id, session) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-reviews/{id}/cancel',
+    area,
+    summary: 'Cancel a review; a verdict is refused from then on',
+    essential: true,
+    runsCode: false,
+    replies: { 200: ReviewReply },
+    errors: [400, 404, 409, 500, 503],
+    cli: { path: 'task review cancel', view: item },
+    handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-reviews/{id}/verdict',
+    area,
+    summary: 'Record the verdict of a review, as a person or as the session that has it',
+    body: VerdictBody,
+    headers,
+    origins: [AGENT_SESSION],
+    replies: { 200: VerdictReply },
+    errors: [400, 401, 403, 404, 409, 500, 503],
+    handle: async (self, { actor, headers, params, body }) => {
+      const isAgent = sessionOf(actor) !== undefined || headers['x-service-session-id'] !== undefined
+      const { session, who } = isAgent ? self.caller(actor, headers) : { session: undefined, who: whoOf(actor) }
+      self.visible(who, self.reviews.show(params.id).task_id)
+      return ok(await self.reviews.verdict(who, params.id, body, session))
+    },
+  }),
+]

@@ -1,0 +1,267 @@
+import { Fault, messageOf, TokenBucket, type Tx } from '../../../kernel/plugin.js'
+import type {
+  BulkRunsBody,
+  BulkRunsReply,
+  CompleteRunBody,
+  FailRunBody,
+  ReasonBody,
+  SuccessorReply,
+  Task,
+  TaskRun,
+} from '../../../schemas/tasks.js'
+import { TaskErrors, type TaskEventName } from '../api.js'
+import type { ClaimTokens } from '../claims/tokens.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { update } from '../rows.js'
+import type { RunMove } from '../states.js'
+import { NO_ATTENTION } from '../tasks/task-row.js'
+import { bounded, checked, invalid } from '../tasks/write.js'
+import type { Who } from '../who.js'
+import { type RunRow, runToWire } from './run-row.js'
+
+/** One change of a run without a lease. */
+interface Change {
+  readonly move: RunMove
+  readonly event: TaskEventName
+  readonly changes?: Partial<RunRow>
+  readonly payload?: Readonly<Record<string, unknown>>
+}
+
+/** Buckets of callers and tasks at most; beyond it they begin anew. */
+const MAX_BUCKETS = 10_000
+
+/** What an operator does with runs: without a lease, and where that is needed by force. */
+export class RunControl {
+  readonly #buckets = new Map<string, TokenBucket>()
+  /** Runs that were failed by force since the daemon was started. */
+  forcedStops = 0
+
+  constructor(
+    private readonly core: TaskCore,
+    private readonly tokens: ClaimTokens,
+    /** May agents force anything? */
+    private readonly agentForce: () => boolean,
+  ) {}
+
+  /** Says that a session works on the run. A run that waits is claimed for it, without a lease. */
+  attach(who: Who, id: string, session: string): Promise<TaskRun> {
+    return this.#write(who, id, (t, run, settle) => {
+      const known = this.core.kernel.needs.sessions.get(session)
+      if (!known || known.state === 'stopped')
+        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${session.slice(0, 100)}`)
+      const task = this.core.tasks.find(run.task_id, t)
+      if (run.session_id !== null && run.session_id !== session)
+        throw TaskErrors.task_run_leased(`session ${run.session_id} has run ${id}`)
+      if (run.status === 'queued' && task.claimable === 0)
+        throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; its runs are not begun`)
+      const by = { session_id: session, claimed_by_kind: who.by.kind, claimed_by_ref: who.by.ref }
+      const claimed =
+        run.status === 'queued' ? this.core.runs.move(t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
+      this.core.runs.move(t, claimed, 'bind', { session_id: session })
+      this.core.journal.write(t, who, 'task.run_session_bound', { task, run: id, payload: { session_id: session } })
+      settle(task.id)
+    })
+  }
+
+  start(who: Who, id: string): Promise<TaskRun> {
+    return this.#write(who, id, (t, run, settle) => {
+      const begun = run.status === 'claimed' ? this.core.runs.move(t, run, 'bind') : run
+      this.#apply(t, who, begun, settle, { move: 'start', event: 'task.run_started' })
+    })
+  }
+
+  complete(who: Who, id: string, body: CompleteRunBody): Promise<TaskRun> {
+    const result = bounded('result', body.result, LIMITS.result)
+    const change: Change = { move: 'complete', event: 'task.run_completed', changes: { result } }
+    return this.#write(who, id, (t, run, settle) => this.#apply(t, who, unleased(run), settle, change))
+  }
+
+  fail(who: Who, id: string, { error, metadata }: FailRunBody): Promise<TaskRun> {
+    const text = checked('error', error, LIMITS.text)
+    if (text === undefined) throw invalid('error: required')
+    const more = bounded('metadata', metadata)
+    const changes = { error: text, failure_kind: 'operator_reported', ...(more === null ? {} : { metadata: more }) }
+    const change: Change = { move: 'fail', event: 'task.run_failed', changes, payload: { error: text } }
+    return this.#write(who, id, (t, run, settle) => this.#apply(t, who, unleased(run), settle, change))
+  }
+
+  /** Ends a run for good; whoever holds it is refused from here on. */
+  cancel(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
+    bounded('metadata', metadata)
+    const why = checked('reason', reason, LIMITS.reason) ?? ''
+    const changes = why === '' ? {} : { error: why }
+    const change: Change = { move: 'cancel', event: 'task.run_canceled', changes, payload: { reason: why } }
+    return this.#write(who, id, (t, run, settle) => this.#apply(t, who, run, settle, change))
+  }
+
+  forceRelease(who: Who, id: string, { reason }: ReasonBody): Promise<TaskRun> {
+    const why = checked('reason', reason, LIMITS.reason) ?? ''
+    return this.#write(who, id, (t, run, settle) => {
+      this.#force(who, run)
+      const { claimable } = this.core.tasks.find(run.task_id, t)
+      const payload = { reason: why, forced: true }
+      this.#apply(t, who, run, settle, {
+        move: 'forceRelease',
+        event: 'task.run_released',
+        changes: { claimable },
+        payload,
+      })
+    })
+  }
+
+  forceFail(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
+    bounded('metadata', metadata)
+    const why = checked('reason', reason, LIMITS.reason)
+    if (why === undefined) throw TaskErrors.task_reason_required()
+    const changes = { error: why, failure_kind: 'operator_forced' }
+    const change: Change = {
+      move: 'forceFail',
+      event: 'task.run_operator_forced_fail',
+      changes,
+      payload: { reason: why },
+    }
+    return this.#write(who, id, (t, run, settle) => {
+      this.#force(who, run)
+      this.#apply(t, who, run, settle, change)
+      this.forcedStops++
+    })
+  }
+
+  /** Another attempt at what failed, whatever the number of attempts says. */
+  retry(who: Who, id: string, metadata: unknown): Promise<SuccessorReply> {
+    return this.#succeed(who, id, metadata, 'task.run_operator_retry', (_t, run) => {
+      if (run.status !== 'failed')
+        throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; those that failed are tried again`)
+    })
+  }
+
+  /** Another attempt in the place of a run that needed attention, which ends with it. */
+  recover(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<SuccessorReply> {
+    const why = checked('reason', reason, LIMITS.reason)
+    return this.#succeed(who, id, metadata, 'task.run_recovered_from_attention', (t, run) => {
+      this.core.runs.move(t, run, 'supersede', {
+        failure_kind: 'superseded',
+        ...(why === undefined ? {} : { error: why }),
+      })
+      update(t, 'tasks_task', run.task_id, NO_ATTENTION)
+    })
+  }
+
+  /** Somebody has looked at a task that needed attention: it goes on, with another attempt where it had a run. */
+  async recoverTask(who: Who, id: string, note: string | undefined): Promise<Task> {
+    const why = checked('note', note, LIMITS.reason)
+    const task = this.core.tasks.find(id)
+    const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
+    if (task.attention_at === null)
+      throw TaskErrors.task_conflict(`task ${id} needs no attention: it is ${task.status}`)
+    if (stuck) await this.recover(who, stuck.id, { reason: why })
+    return this.core.write(who, (t, settle) => {
+      update(t, 'tasks_task', id, { ...NO_ATTENTION, recurrences: null })
+      this.core.journal.write(t, who, 'task.recovered', { task, payload: { note: why ?? '' } })
+      settle(id)
+      return this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+    })
+  }
+
+  /** The same to many runs; what is refused for one leaves the others. */
+  async bulk(
+    who: Who,
+    what: 'forceRelease' | 'forceFail',
+    { run_ids: ids, ...body }: BulkRunsBody,
+  ): Promise<BulkRunsReply> {
+    if (ids.length < 1 || ids.length > LIMITS.bulk) throw invalid(`run_ids: from 1 to ${LIMITS.bulk}`)
+    const results: BulkRunsReply['results'] = []
+    for (const id of ids) {
+      try {
+        results.push({ run_id: id, ok: true, run: await this[what](who, id, body) })
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        results.push({ run_id: id, ok: false, error: { error: messageOf(error), code: error.code } })
+      }
+    }
+    return { results }
+  }
+
+  async #succeed(
+    who: Who,
+    id: string,
+    metadata: unknown,
+    event: TaskEventName,
+    end: (t: Tx, run: RunRow) => void,
+  ): Promise<SuccessorReply> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    const [before, after] = await this.core.write(who, (t, settle) => {
+      const run = this.core.runs.find(id, t)
+      this.#force(who, run)
+      end(t, run)
+      if (this.#chain(t, run) >= LIMITS.chain)
+        throw TaskErrors.task_chain_too_long(`run ${id} goes back to ${LIMITS.chain} others`)
+      const previous = this.core.runs.find(id, t)
+      const task = this.core.tasks.find(run.task_id, t)
+      const { run: next } = this.core.reservations.reserve(t, who, task, {
+        key: `run.${event}.${id}`,
+        metadata,
+        previous,
+        ...partOf(previous),
+      })
+      this.core.journal.write(t, who, event, { task, run: next.id, payload: { previous_run_id: id } })
+      settle(task.id)
+      return [previous, this.core.runs.find(next.id, t)] as const
+    })
+    return { previous_run: runToWire(before), run: runToWire(after) }
+  }
+
+  #chain(t: Tx, run: RunRow): number {
+    let length = 1
+    for (let at: RunRow | undefined = run; at?.previous_run_id; at = this.core.runs.get(at.previous_run_id, t)) length++
+    return length
+  }
+
+  #apply(t: Tx, who: Who, run: RunRow, settle: Settle, { move, event, changes, payload }: Change): void {
+    const task = this.core.tasks.find(run.task_id, t)
+    this.core.runs.move(t, run, move, changes)
+    if (run.session_id !== null && move !== 'start') this.tokens.forget(run.session_id, run.id)
+    this.core.journal.write(t, who, event, { task, run: run.id, ...(payload ? { payload } : {}) })
+    settle(task.id)
+  }
+
+  #write(who: Who, id: string, work: (t: Tx, run: RunRow, settle: Settle) => void): Promise<TaskRun> {
+    return this.core.write(who, (t, settle) => {
+      work(t, this.core.runs.find(id, t), settle)
+      return runToWire(this.core.runs.find(id, t))
+    })
+  }
+
+  /** Throws where an agent may not force, or not here (403), and `task_force_limit` (429) when one caller forces too much about one task. */
+  #force({ by }: Who, run: RunRow): void {
+    if (by.kind === 'agent_session') {
+      if (!this.agentForce()) throw TaskErrors.task_force_refused()
+      const own = this.core.kernel.needs.sessions.get(by.ref)?.workspaceId
+      if (run.place !== '' && run.place !== own) throw TaskErrors.task_workspace_foreign()
+    }
+    const { count, windowMs } = LIMITS.force
+    const key = `${by.kind}/${by.ref}/${run.task_id}`
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.clear()
+    const rate = { burst: count, perSecond: (count / windowMs) * 1000 }
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(rate, this.core.kernel.clock)
+    this.#buckets.set(key, bucket)
+    if (!bucket.tryTake(1)) {
+      const text = `task ${run.task_id} was forced ${count} times in a minute`
+      throw TaskErrors.task_force_limit(text, { retryAfter: Math.ceil(windowMs / count / 1000) })
+    }
+  }
+}
+
+/** Throws `task_run_leased` for a run that a session holds. */
+function unleased(run: RunRow): RunRow {
+  if (run.lease_until === null) return run
+  throw TaskErrors.task_run_leased(
+    `session ${run.session_id} holds run ${run.id} under a lease; it alone completes and fails it`,
+  )
+}
+
+/** The part of the work that a run of a fan-out has, which whoever goes on with it has too. */
+function partOf({ designation_group_id: group, designation_index: index, designation_brief: brief }: RunRow) {
+  return group === null || index === null ? {} : { designation: { group, index, brief: brief ?? '' } }
+}

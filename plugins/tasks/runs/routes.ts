@@ -1,0 +1,214 @@
+import { created, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  AttachSessionBody,
+  BulkRunsBody,
+  BulkRunsReply,
+  CompleteRunBody,
+  ExecutionBody,
+  FailRunBody,
+  ForceFailBody,
+  ListTaskRunsQuery,
+  MetadataBody,
+  ReasonBody,
+  StartRunBody,
+  SuccessorReply,
+  TaskRunReply,
+  TaskRunsReply,
+} from '../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../identity/api.js'
+import type { TaskService } from '../service.js'
+import { runItem, runRows } from '../views/columns.js'
+import { whoOf } from '../who.js'
+
+const route = routeOf<TaskService>()
+const area = 'Tasks'
+const invalid = 422
+const results = {
+  rows: 'results',
+  columns: [
+    { header: 'RUN', path: 'run_id' },
+    { header: 'DONE', path: 'ok' },
+    { header: 'STATUS', path: 'run.status' },
+    { header: 'ERROR', path: 'error.error' },
+  ],
+} as const
+
+export const runRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/runs',
+    area,
+    summary: 'List the runs of a task, the newest first',
+    origins: [AGENT_SESSION],
+    query: ListTaskRunsQuery,
+    replies: { 200: TaskRunsReply },
+    errors: [403, 404, 422, 500, 503],
+    cli: { path: 'task run list', view: runRows },
+    handle: (self, { actor, params, query }) => {
+      self.visible(whoOf(actor), params.id)
+      return ok({ runs: self.listRuns(params.id, query) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{id}/runs',
+    area,
+    summary: 'Queue a run for a task under a key of its own',
+    body: ExecutionBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    cli: { path: 'task run enqueue', view: runItem },
+    handle: async (self, { actor, params, body }) => {
+      const { run, existing_run } = await self.execution.enqueue(whoOf(actor), params.id, body ?? {})
+      return created({ run, existing_run })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/attach-session',
+    area,
+    summary: 'Bind a session to a run, which it then works on without a lease',
+    body: AttachSessionBody,
+    invalid,
+    replies: { 200: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    cli: { path: 'task run attach-session', args: [{ name: 'id', in: 'path' }, { name: 'session_id' }], view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/start',
+    area,
+    summary: 'Say that the work on a run has begun',
+    body: StartRunBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 200: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    cli: { path: 'task run start', view: runItem },
+    handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/complete',
+    area,
+    summary: 'Complete a run that no lease holds',
+    body: CompleteRunBody,
+    bodyOptional: true,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    cli: { path: 'task run complete', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/fail',
+    area,
+    summary: 'Fail a run that has begun and that no lease holds',
+    body: FailRunBody,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/cancel',
+    area,
+    summary: 'Cancel a run; whoever holds it is refused from then on',
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    errors: [404, 409, 422, 500, 503],
+    cli: { path: 'task run cancel', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/release',
+    area,
+    summary: 'Take a claimed run from whoever holds it, so that it can be claimed again',
+    origins: [AGENT_SESSION],
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 200: TaskRunReply },
+    errors: [403, 404, 409, 422, 429, 500, 503],
+    cli: { path: 'task run release', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/fail',
+    area,
+    summary: 'Fail a run that is queued or claimed, whoever holds it',
+    origins: [AGENT_SESSION],
+    body: ForceFailBody,
+    invalid,
+    replies: { 200: TaskRunReply },
+    errors: [403, 404, 409, 422, 429, 500, 503],
+    cli: { path: 'task run fail', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/retry',
+    area,
+    summary: 'Queue another attempt at a run that failed',
+    origins: [AGENT_SESSION],
+    body: MetadataBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: SuccessorReply },
+    errors: [403, 404, 409, 422, 429, 500, 503],
+    cli: { path: 'task retry', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      created(await self.runs.retry(whoOf(actor), params.id, body?.metadata)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/recover',
+    area,
+    summary: 'Queue another attempt in the place of a run that needs attention',
+    origins: [AGENT_SESSION],
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: SuccessorReply },
+    errors: [403, 404, 409, 422, 429, 500, 503],
+    cli: { path: 'task run recover', view: runItem },
+    handle: async (self, { actor, params, body }) =>
+      created(await self.runs.recover(whoOf(actor), params.id, body ?? {})),
+  }),
+  ...(['release', 'fail'] as const).map(verb =>
+    route({
+      method: 'POST',
+      path: `/api/runs/bulk/${verb}`,
+      area,
+      summary:
+        verb === 'release'
+          ? 'Take several claimed runs from whoever holds them'
+          : 'Fail several runs that are queued or claimed',
+      origins: [AGENT_SESSION],
+      body: BulkRunsBody,
+      invalid,
+      replies: { 200: BulkRunsReply },
+      errors: [403, 422, 429, 500, 503],
+      cli: { path: `task run bulk ${verb}`, view: results },
+      handle: async (self, { actor, body }) =>
+        ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
+    }),
+  ),
+]

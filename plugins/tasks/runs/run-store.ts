@@ -1,0 +1,95 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { Db, Reads, SqlValue, Tx } from '../../../kernel/plugin.js'
+import { TaskErrors } from '../api.js'
+import { update } from '../rows.js'
+import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
+import { type RunRow, UNCLAIMED } from './run-row.js'
+
+/** Which runs of a task a list shows. */
+export interface RunFilter {
+  readonly status?: string | undefined
+  readonly sessionId?: string | undefined
+  /** Of the network, as it was asked for. */
+  readonly channel?: string | undefined
+  readonly limit: number
+}
+
+/** Reads runs, and moves them along the table of {@link RUN_MOVES}. */
+export class RunStore {
+  /** Told of each lease that ends, in the transaction, with the run as it was. */
+  leaseEnded: (t: Tx, run: RunRow) => void = () => {}
+
+  constructor(
+    private readonly db: Db,
+    private readonly now: () => number,
+  ) {}
+
+  get(id: string, reads: Reads = this.db): RunRow | undefined {
+    return reads.get<RunRow>('SELECT * FROM tasks_run WHERE id = ?', [id])
+  }
+
+  /** Throws `task_run_not_found` (404). */
+  find(id: string, reads: Reads = this.db): RunRow {
+    const row = this.get(id, reads)
+    if (!row) throw TaskErrors.task_run_not_found(`there is no run ${shown(id)}`)
+    return row
+  }
+
+  /** Of a task, the newest first. */
+  list(task: string, { status, sessionId, channel, limit }: RunFilter): RunRow[] {
+    const conditions: [string, SqlValue | undefined][] = [
+      ['task_id = ?', task],
+      ['status = ?', status],
+      ['session_id = ?', sessionId],
+      ['channel = ?', channel],
+    ]
+    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    return this.db.all<RunRow>(
+      `SELECT * FROM tasks_run WHERE ${given.map(([sql]) => sql).join(' AND ')}
+       ORDER BY attempt DESC, queued_at DESC, id DESC LIMIT +?`,
+      [...given.map(([, value]) => value), limit],
+    )
+  }
+
+  /** Those of a task that are not over, the newest first. */
+  open(task: string, reads: Reads = this.db): RunRow[] {
+    return reads.all<RunRow>(
+      `SELECT * FROM tasks_run WHERE task_id = ? AND status NOT IN ('completed', 'failed', 'canceled')
+       ORDER BY attempt DESC, queued_at DESC, id DESC`,
+      [task],
+    )
+  }
+
+  /** Those that a session holds or that are bound to it, and that are not over. */
+  ofSession(session: string, reads: Reads = this.db): RunRow[] {
+    return reads.all<RunRow>(
+      `SELECT * FROM tasks_run WHERE session_id = ? AND status IN ('claimed', 'starting', 'running') ORDER BY id`,
+      [session],
+    )
+  }
+
+  /** Runs that a task had at most at once or one by the other, and the number of the next attempt. */
+  nextAttempt(task: string, reads: Reads = this.db): number {
+    return Number(reads.row('SELECT max(attempt) FROM tasks_run WHERE task_id = ?', [task])?.[0] ?? 0) + 1
+  }
+
+  /**
+   * Does to a run what the move says. A run that is over or waits again is nobody's any more: the lease goes with it.
+   * @throws Fault `task_run_conflict` where the table does not foresee it
+   */
+  move(t: Tx, run: RunRow, move: RunMove, changes: Partial<RunRow> = {}): RunRow {
+    const { to } = RUN_MOVES[move]
+    if (!allows(move, run.status)) {
+      const text = `run ${run.id} is ${run.status}; this is for those that are ${RUN_MOVES[move].from.join(', ')}`
+      throw TaskErrors.task_run_conflict(text, { next: `svc task run show ${run.id}` })
+    }
+    const ended = FINAL_RUN.has(to) ? { ended_at: this.now(), lease_until: null } : {}
+    const waits = to === 'queued' ? UNCLAIMED : {}
+    const held = to === 'needs_attention' ? { lease_until: null } : {}
+    const started = to === 'running' && run.started_at === null ? { started_at: this.now() } : {}
+    if (run.lease_until !== null && (FINAL_RUN.has(to) || to === 'queued' || to === 'needs_attention'))
+      this.leaseEnded(t, run)
+    update(t, 'tasks_run', run.id, { status: to, ...started, ...ended, ...waits, ...held, ...changes })
+    return this.find(run.id, t)
+  }
+}

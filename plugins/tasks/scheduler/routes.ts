@@ -1,0 +1,121 @@
+import { ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  BacklogQuery,
+  BacklogReply,
+  DrainBody,
+  DrainReply,
+  SchedulerBody,
+  SchedulerReply,
+} from '../../../schemas/tasks.js'
+import type { TaskService } from '../service.js'
+import { whoOf } from '../who.js'
+
+const route = routeOf<TaskService>()
+const area = 'Task scheduler'
+export const schedulerItem = {
+  item: 'scheduler',
+  fields: [
+    { header: 'Paused', path: 'paused' },
+    { header: 'By', path: 'paused_by' },
+    { header: 'Because', path: 'paused_reason' },
+    { header: 'Queued runs', path: 'queued_run_count' },
+    { header: 'Held runs', path: 'active_claim_count' },
+    { header: 'Starved runs', path: 'starved_run_count' },
+    { header: 'Runs that need attention', path: 'needs_attention_run_count' },
+    { header: 'Paused tasks', path: 'paused_task_count' },
+  ],
+} as const
+
+export const schedulerRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/scheduler',
+    area,
+    summary: 'Show whether runs of tasks are claimed, and how many wait',
+    replies: { 200: SchedulerReply },
+    errors: [403, 500, 503],
+    cli: { path: 'scheduler status', view: schedulerItem },
+    handle: self => ok({ scheduler: self.scheduler.toWire() }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/scheduler/pause',
+    area,
+    summary: 'Let no run of a task be claimed; what goes on goes on',
+    body: SchedulerBody,
+    bodyOptional: true,
+    invalid: 422,
+    replies: { 200: SchedulerReply },
+    errors: [403, 422, 500, 503],
+    cli: { path: 'scheduler pause', view: schedulerItem },
+    handle: async (self, { actor, body }) => {
+      await self.scheduler.pause(whoOf(actor), body?.reason)
+      return ok({ scheduler: self.scheduler.toWire() })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/scheduler/resume',
+    area,
+    summary: 'Let runs of tasks be claimed again',
+    body: SchedulerBody,
+    bodyOptional: true,
+    invalid: 422,
+    replies: { 200: SchedulerReply },
+    errors: [403, 422, 500, 503],
+    cli: { path: 'scheduler resume', view: schedulerItem },
+    handle: async (self, { actor, body }) => {
+      await self.scheduler.resume(whoOf(actor), body?.reason)
+      return ok({ scheduler: self.scheduler.toWire() })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/scheduler/drain',
+    area,
+    summary: 'Pause the claims of runs and wait until none is held; it stays paused',
+    body: DrainBody,
+    bodyOptional: true,
+    invalid: 422,
+    replies: { 200: DrainReply },
+    errors: [403, 422, 500, 503],
+    cli: {
+      path: 'scheduler drain',
+      view: {
+        item: '',
+        fields: [
+          { header: 'Done', path: 'completed' },
+          { header: 'Still held', path: 'remaining_claims' },
+          { header: 'Timed out', path: 'timed_out' },
+        ],
+      },
+    },
+    handle: async (self, { actor, body, signal }) => ok(await self.drain(whoOf(actor), body ?? {}, signal)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/scheduler/backlog',
+    area,
+    summary: 'List the runs that wait, in the order of claims, and what blocks their tasks',
+    query: BacklogQuery,
+    invalid: 422,
+    replies: { 200: BacklogReply },
+    errors: [403, 404, 410, 422, 500, 503],
+    cli: {
+      path: 'scheduler backlog',
+      view: {
+        rows: 'backlog.runs',
+        columns: [
+          { header: 'RUN', path: 'run.id' },
+          { header: 'TASK', path: 'task.id' },
+          { header: 'TITLE', path: 'task.title' },
+          { header: 'PRIORITY', path: 'task.priority' },
+          { header: 'QUEUED', path: 'run.queued_at', as: 'ago' },
+          { header: 'TASK IS', path: 'task.status' },
+        ],
+        empty: 'no run waits',
+      },
+    },
+    handle: async (self, { query }) => ok({ backlog: await self.backlog(query) }),
+  }),
+]

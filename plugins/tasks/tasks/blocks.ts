@@ -1,0 +1,148 @@
+import { iso, type Tx } from '../../../kernel/plugin.js'
+import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { given, insert, update } from '../rows.js'
+import { FINAL_TASK } from '../states.js'
+import { type Who, whoOf } from '../who.js'
+import { wantAttention } from './attention.js'
+import type { TaskRow } from './task-row.js'
+import { bounded, checked, invalid } from './write.js'
+
+interface BlockRow {
+  readonly id: string
+  readonly task_id: string
+  readonly kind: TaskBlock['kind']
+  readonly reason: string
+  readonly details: string | null
+  readonly created_at: number
+  readonly created_by_kind: TaskActor['kind']
+  readonly created_by_ref: string
+  readonly expires_at: number | null
+  readonly cleared_at: number | null
+  readonly cleared_by_kind: TaskActor['kind'] | null
+  readonly cleared_by_ref: string | null
+  readonly clear_note: string | null
+}
+
+/** What keeps tasks waiting by somebody's word. */
+export class Blocks {
+  constructor(
+    private readonly core: TaskCore,
+    /** How often a kind of block may come back before a person has to look; 0 for no limit. */
+    private readonly recurrenceLimit: () => number,
+  ) {
+    core.expireBlocks = (t, settle) => this.#expire(t, settle)
+  }
+
+  list(id: string, withCleared: boolean): TaskBlock[] {
+    const { workspace_id: workspace } = this.core.tasks.find(id)
+    const rows = this.core.kernel.db.all<BlockRow>(
+      'SELECT * FROM tasks_block WHERE task_id = ? AND (? OR cleared_at IS NULL) ORDER BY created_at, id LIMIT 1000',
+      [id, Number(withCleared)],
+    )
+    return rows.map(row => blockToWire(row, workspace))
+  }
+
+  /** Puts a block on a task. One that comes back too often makes the task need attention. */
+  create(who: Who, id: string, body: CreateBlockBody): Promise<TaskBlock> {
+    const reason = checked('reason', body.reason, LIMITS.reason)
+    if (reason === undefined) throw invalid('reason: required')
+    const expires = body.expires_at ? Date.parse(body.expires_at) : null
+    if ((expires !== null) !== (body.kind === 'transient'))
+      throw invalid('expires_at: for kind transient, and only for it')
+    return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`)
+      const row: BlockRow = {
+        id: this.core.kernel.ids.id('tblk'),
+        task_id: id,
+        kind: body.kind,
+        reason,
+        details: bounded('details', body.details),
+        created_at: this.core.now(),
+        created_by_kind: who.by.kind,
+        created_by_ref: who.by.ref,
+        expires_at: expires,
+        cleared_at: null,
+        cleared_by_kind: null,
+        cleared_by_ref: null,
+        clear_note: null,
+      }
+      insert(t, 'tasks_block', row)
+      const payload = { block_id: row.id, kind: row.kind, reason }
+      this.core.journal.write(t, who, 'task.block.created', { task, payload })
+      this.#count(t, who, task, row.kind)
+      settle(id)
+      return blockToWire(row, task.workspace_id)
+    })
+  }
+
+  clear(who: Who, id: string, blockId: string, note: string | undefined): Promise<TaskBlock> {
+    const why = checked('note', note, LIMITS.reason) ?? null
+    return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      const block = t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ? AND task_id = ?', [blockId, id])
+      if (!block)
+        throw TaskErrors.task_block_not_found(`task ${id} has no such block`, { next: `svc task blocks ${id}` })
+      if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
+      this.#clear(t, who, block, why)
+      this.core.journal.write(t, who, 'task.block.cleared', { task, payload: { block_id: blockId, note: why ?? '' } })
+      settle(id)
+      return blockToWire(
+        t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ?', [blockId]) as BlockRow,
+        task.workspace_id,
+      )
+    })
+  }
+
+  #count(t: Tx, who: Who, task: TaskRow, kind: string): void {
+    const counts: Record<string, number> = task.recurrences === null ? {} : JSON.parse(task.recurrences)
+    const count = (counts[kind] ?? 0) + 1
+    update(t, 'tasks_task', task.id, { recurrences: JSON.stringify({ ...counts, [kind]: count }) })
+    const limit = this.recurrenceLimit()
+    if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked by ${kind} ${count} times`)
+  }
+
+  #clear(t: Tx, who: Who, block: BlockRow, note: string | null): void {
+    update(t, 'tasks_block', block.id, {
+      cleared_at: this.core.now(),
+      cleared_by_kind: who.by.kind,
+      cleared_by_ref: who.by.ref,
+      clear_note: note,
+    })
+  }
+
+  #expire(t: Tx, settle: Settle): void {
+    const who = whoOf(this.core.kernel.actor)
+    const over = t.all<BlockRow>(
+      `SELECT * FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ?
+       ORDER BY expires_at, id LIMIT +?`,
+      [this.core.now(), LIMITS.sweep.batch],
+    )
+    for (const block of over) {
+      const task = this.core.tasks.find(block.task_id, t)
+      this.#clear(t, who, block, 'its time is over')
+      this.core.journal.write(t, who, 'task.block.expired', { task, payload: { block_id: block.id } })
+      settle(task.id)
+    }
+  }
+}
+
+function blockToWire(row: BlockRow, workspace: string | null): TaskBlock {
+  return {
+    id: row.id,
+    task_id: row.task_id,
+    ...given('workspace_id', workspace),
+    kind: row.kind,
+    reason: row.reason,
+    ...(row.details === null ? {} : { details: JSON.parse(row.details) }),
+    created_at: iso(row.created_at),
+    created_by: { kind: row.created_by_kind, ref: row.created_by_ref },
+    expires_at: row.expires_at === null ? null : iso(row.expires_at),
+    cleared_at: row.cleared_at === null ? null : iso(row.cleared_at),
+    cleared_by: row.cleared_by_kind === null ? null : { kind: row.cleared_by_kind, ref: row.cleared_by_ref ?? '' },
+    ...given('clear_note', row.clear_note),
+  }
+}

@@ -1,0 +1,127 @@
+import type { Tx } from '../../../kernel/plugin.js'
+import type { PauseTaskBody, ReasonBody, Task } from '../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { update } from '../rows.js'
+import { FINAL_TASK } from '../states.js'
+import type { Who } from '../who.js'
+import type { TaskRow } from './task-row.js'
+import { bounded, checked, invalid } from './write.js'
+
+/** Stops, holds up and lets go on tasks. */
+export class TaskControl {
+  constructor(private readonly core: TaskCore) {}
+
+  /** Cancels a task, all below it, and their runs. One that is over stays what it is. */
+  cancel(who: Who, id: string, { reason, metadata: more }: ReasonBody): Promise<Task> {
+    bounded('metadata', more)
+    const why = checked('reason', reason, LIMITS.reason)
+    return this.#change(who, id, (t, task, settle) => {
+      if (task.status === 'completed')
+        throw TaskErrors.task_conflict(`task ${id} is completed; there is nothing to cancel`)
+      const tree = this.core.tasks.subtree(id, t)
+      for (const each of tree) {
+        for (const run of this.core.runs.open(each.id, t)) {
+          this.core.runs.move(t, run, 'cancel', { error: why ?? 'its task was canceled' })
+          this.core.journal.write(t, who, 'task.run_canceled', {
+            task: each,
+            run: run.id,
+            payload: { reason: why ?? '' },
+          })
+        }
+        this.core.cancelReviews(t, who, each.id)
+        if (FINAL_TASK.has(each.status) && each.status !== 'failed') continue
+        const now = this.core.now()
+        update(t, 'tasks_task', each.id, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
+        this.core.journal.write(t, who, 'task.canceled', { task: each, payload: { reason: why ?? '' } })
+      }
+      settle(...tree.map(each => each.id))
+    })
+  }
+
+  /** New claims of it and of all below it wait; what goes on goes on. */
+  pause(who: Who, id: string, { reason, metadata: more }: PauseTaskBody): Promise<Task> {
+    bounded('metadata', more)
+    const why = checked('reason', reason, LIMITS.reason)
+    if (why === undefined) throw invalid('reason: required')
+    return this.#change(who, id, (t, task, settle) => {
+      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`)
+      if (task.paused_at !== null) return
+      update(t, 'tasks_task', id, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
+      this.core.journal.write(t, who, 'task.paused', { task, payload: { reason: why } })
+      this.#spread(t, id, settle)
+    })
+  }
+
+  resume(who: Who, id: string): Promise<Task> {
+    return this.#change(who, id, (t, task, settle) => {
+      if (task.paused_at === null) return
+      update(t, 'tasks_task', id, { paused_at: null, paused_by: null, paused_reason: null })
+      this.core.journal.write(t, who, 'task.resumed', { task })
+      this.#spread(t, id, settle)
+    })
+  }
+
+  reject(who: Who, id: string): Promise<Task> {
+    return this.#change(who, id, (t, task, settle) => {
+      if (task.approval_policy !== 'manual' || task.approval_state !== 'pending')
+        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${task.approval_state}`)
+      update(t, 'tasks_task', id, { approval_state: 'rejected' })
+      this.core.journal.write(t, who, 'task.rejected', { task })
+      settle(id)
+    })
+  }
+
+  /** Deletes a task that has neither children nor a run that is not over. */
+  remove(who: Who, id: string): Promise<void> {
+    return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      const [child] = this.core.tasks.children(id, t)
+      if (child) throw TaskErrors.task_conflict(`task ${id} has children, ${child.id} for one; delete them first`)
+      const [run] = this.core.runs.open(id, t)
+      if (run) throw TaskErrors.task_run_open(`run ${run.id} of task ${id} is ${run.status}`)
+      this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
+      const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
+      for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
+      t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
+      settle(...dependents.map(([dependent]) => String(dependent)))
+    })
+  }
+
+  /** Which paused task is the nearest one above each task of the tree. */
+  #spread(t: Tx, root: string, settle: Settle): void {
+    const tree = this.core.tasks.subtree(root, t)
+    const above = this.core.tasks.get(tree[0]?.parent_task_id ?? '', t)?.pausing_task ?? null
+    const pausing = new Map<string, string | null>()
+    for (const each of tree) {
+      const by = each.paused_at === null ? (pausing.get(each.parent_task_id ?? '') ?? above) : each.id
+      pausing.set(each.id, by)
+      if (by !== each.pausing_task) update(t, 'tasks_task', each.id, { pausing_task: by })
+    }
+    settle(...pausing.keys())
+  }
+
+  #change(who: Who, id: string, work: (t: Tx, task: TaskRow, settle: Settle) => void): Promise<Task> {
+    return this.core.write(who, (t, settle) => {
+      work(t, this.core.tasks.find(id, t), settle)
+      return this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+    })
+  }
+}
+
+/** What goes with a task. A task that waited for it waits no more. */
+const BELONGINGS = [
+  ['tasks_dependency', 'task_id'],
+  ['tasks_dependency', 'depends_on'],
+  ['tasks_block', 'task_id'],
+  ['tasks_review', 'task_id'],
+  ['tasks_hold', 'task_id'],
+  ['tasks_spend', 'task_id'],
+  ['tasks_run', 'task_id'],
+  ['tasks_event', 'task_id'],
+  ['tasks_triage', 'task_id'],
+  ['tasks_profile', 'task_id'],
+  ['tasks_worker', 'task_id'],
+  ['tasks_task', 'id'],
+] as const

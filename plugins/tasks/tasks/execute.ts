@@ -1,0 +1,157 @@
+import { messageOf, type Tx } from '../../../kernel/plugin.js'
+import type { ExecutionBody, FanOutBody, FanOutReply, Task, TaskRun } from '../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { update } from '../rows.js'
+import type { Reservation } from '../runs/reserve.js'
+import { runToWire } from '../runs/run-row.js'
+import { type Who, whoOf } from '../who.js'
+import { checked, invalid } from './write.js'
+
+/** A task with the run that was queued for it, or that the same key had queued before. */
+export interface Executed {
+  readonly task: Task
+  readonly run: TaskRun
+  readonly existing_run: boolean
+}
+
+/** Queues the runs of tasks. */
+export class TaskExecution {
+  constructor(
+    private readonly core: TaskCore,
+    /** Runs of one fan-out at most. */
+    private readonly mostRuns: () => number,
+  ) {
+    core.autoEnqueue = id => void this.#auto(id)
+  }
+
+  start(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    return this.#execute(who, id, 'start', body)
+  }
+
+  enqueue(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    return this.#execute(who, id, 'enqueue', body)
+  }
+
+  /** Makes a draft a task and queues its first run, which waits for whatever blocks the task. */
+  async publish(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const draft = this.core.tasks.find(id, t)
+      if (draft.status !== 'draft') throw TaskErrors.task_conflict(`task ${id} is ${draft.status}, and no draft`)
+      update(t, 'tasks_task', id, { status: 'pending' })
+      this.core.journal.write(t, who, 'task.published', { task: draft })
+      return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
+    })
+  }
+
+  /** Lets a task go on that waits for its approval, and queues a run unless it has one. */
+  async approve(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const before = this.core.tasks.find(id, t)
+      if (before.approval_policy !== 'manual' || before.approval_state !== 'pending')
+        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${before.approval_state}`)
+      if (before.status === 'draft') throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`)
+      update(t, 'tasks_task', id, { approval_state: 'approved' })
+      this.core.journal.write(t, who, 'task.approved', { task: before })
+      const [open] = this.core.runs.open(id, t)
+      const wish = wishOf(body, before.auto_enqueue ? 'auto_enqueue' : 'approve', id)
+      if (!open) return this.#queue(t, who, id, wish, settle)
+      settle(id)
+      const task = this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+      return { task, run: runToWire(this.core.runs.find(open.id, t)), existing_run: true }
+    })
+  }
+
+  /** Queues several runs that share the work. They are queued one by one: when one is refused, the earlier ones stay. */
+  async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    const { designations, idempotency_key: key, network_participation: participation } = body
+    const most = this.mostRuns()
+    if (designations.length < 1 || designations.length > most) throw invalid(`designations: from 1 to ${most}`)
+    const wishes = designations.map(({ brief, idempotency_key: own, metadata }, index) => {
+      const name = `designations.${index}`
+      const text = checked(`${name}.brief`, brief, LIMITS.reason)
+      if (text === undefined) throw invalid(`${name}.brief: required`)
+      const its = own ?? (key === undefined ? undefined : `${key}.${index}`)
+      if (its === undefined) throw invalid(`${name}.idempotency_key: required where the request has none`)
+      return { key: its, metadata, participation, index, brief: text }
+    })
+    if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
+      throw invalid('designations: each needs an idempotency_key of its own')
+    const group = this.#groupOf(
+      who,
+      wishes.map(wish => wish.key),
+    )
+    const runs: TaskRun[] = []
+    for (const { index, brief, ...wish } of wishes) {
+      const run = await this.core.write(who, (t, settle) => {
+        const task = this.core.tasks.find(id, t)
+        const { run } = this.core.reservations.reserve(t, who, task, { ...wish, designation: { index, brief, group } })
+        settle(id)
+        return this.core.runs.find(run.id, t)
+      })
+      runs.push(runToWire(run))
+    }
+    return { designation_group_id: group, runs }
+  }
+
+  /** The group that the same request made before, so that it goes on where it was refused. */
+  #groupOf({ origin }: Who, keys: readonly string[]): string {
+    for (const key of keys) {
+      const row = this.core.kernel.db.row(
+        'SELECT designation_group_id FROM tasks_run WHERE origin_kind = ? AND origin_ref = ? AND idempotency_key = ?',
+        [origin.kind, origin.ref, key],
+      )
+      if (row?.[0]) return String(row[0])
+    }
+    return this.core.kernel.ids.id('tgrp')
+  }
+
+  async #execute(who: Who, id: string, action: 'start' | 'enqueue', body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const before = this.core.tasks.find(id, t)
+      if (before.approval_policy === 'manual' && before.approval_state !== 'approved')
+        throw TaskErrors.task_approval_pending(`task ${id} waits for its approval`, { next: `svc task approve ${id}` })
+      return this.#queue(t, who, id, wishOf(body, action, id), settle)
+    })
+  }
+
+  #queue(t: Tx, who: Who, id: string, wish: Reservation, settle: Settle): Executed {
+    const { run, existing } = this.core.reservations.reserve(t, who, this.core.tasks.find(id, t), wish)
+    settle(id)
+    const task = this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+    return { task, run: runToWire(this.core.runs.find(run.id, t)), existing_run: existing }
+  }
+
+  /** Best effort: what keeps it from being queued is written into the log. */
+  async #auto(id: string): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    try {
+      await this.core.kernel.needs.daemon.admit('task run')
+      await this.core.write(who, (t, settle) => {
+        const task = this.core.tasks.get(id, t)
+        if (task?.status !== 'ready' || this.core.runs.open(id, t).length > 0) return
+        const attempt = this.core.runs.nextAttempt(id, t)
+        this.core.reservations.reserve(t, who, task, { key: `task.auto_enqueue.${id}.${attempt}` })
+        this.core.journal.write(t, who, 'task.auto_enqueue.triggered', { task })
+        settle(id)
+      })
+    } catch (error) {
+      this.core.kernel.log.warn(`task ${id} is ready, and no run was queued: ${messageOf(error)}`)
+    }
+  }
+}
+
+const wishOf = (
+  { idempotency_key: key, metadata, network_participation: participation }: ExecutionBody,
+  action: string,
+  id: string,
+) => ({
+  key: key ?? `task.${action}.${id}`,
+  metadata,
+  participation,
+})

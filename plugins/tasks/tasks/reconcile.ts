@@ -1,0 +1,107 @@
+import type { Tx } from '../../../kernel/plugin.js'
+import type { TaskStatus } from '../../../schemas/tasks.js'
+import type { TaskJournal } from '../journal.js'
+import { update } from '../rows.js'
+import { deriveStatus, FINAL_RUN, FINAL_TASK, type TaskFacts } from '../states.js'
+import type { Who } from '../who.js'
+import type { TaskRow } from './task-row.js'
+import type { TaskStore } from './task-store.js'
+
+/** What came of a change for others, to be done when it is durable. */
+export interface Consequences {
+  /** Tasks that nothing blocks any more and that want a run then. */
+  readonly enqueue: string[]
+  /** Runs that can be claimed now and could not before. */
+  claimable: boolean
+}
+
+type RunState = [status: TaskFacts['ended'] | 'queued' | 'claimed' | 'starting' | 'running', attempt: number]
+
+/** Brings the statuses of tasks up to what follows from their runs, dependencies, approvals, pauses and blocks. */
+export class Reconciler {
+  constructor(
+    private readonly tasks: TaskStore,
+    private readonly journal: TaskJournal,
+    private readonly now: () => number,
+  ) {}
+
+  /** Of these tasks, and of all whose status follows from theirs. */
+  reconcile(t: Tx, who: Who, ids: readonly string[]): Consequences {
+    const consequences: Consequences = { enqueue: [], claimable: false }
+    const waiting = [...ids]
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+      const before = this.tasks.get(id, t)
+      if (!before) continue
+      waiting.push(...this.#one(t, who, before, consequences))
+    }
+    return consequences
+  }
+
+  /** Tasks whose status may follow from that of this one. */
+  #one(t: Tx, who: Who, before: TaskRow, consequences: Consequences): string[] {
+    const blocked = this.tasks.blockedBy(before, t).length > 0
+    const { facts, lastFailed } = this.#facts(t, before, blocked)
+    if (lastFailed !== (before.last_run_failed === 1))
+      update(t, 'tasks_task', before.id, { last_run_failed: Number(lastFailed) })
+    const status = deriveStatus(facts)
+    const claimable = !blocked && before.attention_at === null && status !== 'draft' && !FINAL_TASK.has(status)
+    if (claimable !== (before.claimable === 1)) {
+      update(t, 'tasks_task', before.id, { claimable: Number(claimable) })
+      t.run("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'", [
+        Number(claimable),
+        before.id,
+      ])
+    }
+    if (claimable && facts.waiting) consequences.claimable = true
+    const unblocked = (before.status === 'blocked' || before.status === 'needs_attention') && status === 'ready'
+    if (unblocked && before.auto_enqueue === 1 && !facts.waiting && !facts.working) consequences.enqueue.push(before.id)
+    return status === before.status ? [] : this.#move(t, who, before, status)
+  }
+
+  #move(t: Tx, who: Who, before: TaskRow, status: TaskStatus): string[] {
+    const now = this.now()
+    const over = FINAL_TASK.has(status)
+    const closed = over ? (before.closed_at ?? now) : null
+    // What was put on it before it was done does not count when it is done anew.
+    const recurrences = status === 'completed' ? { recurrences: null } : {}
+    update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences })
+    this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
+    if (status !== 'completed' && before.status !== 'completed') return []
+    const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
+    return [...dependents.map(([id]) => String(id)), ...this.#rollUp(t, who, before, status)]
+  }
+
+  /** A parent is completed once, when each of its children is and nothing is left to do for itself. */
+  #rollUp(t: Tx, who: Who, { parent_task_id: parentId }: TaskRow, status: TaskStatus): string[] {
+    const parent = status === 'completed' && parentId !== null ? this.tasks.get(parentId, t) : undefined
+    if (!parent || FINAL_TASK.has(parent.status) || parent.status === 'draft') return []
+    const left = t.row("SELECT 1 FROM tasks_task WHERE parent_task_id = ? AND status <> 'completed' LIMIT 1", [
+      parent.id,
+    ])
+    const open = t.row(
+      "SELECT 1 FROM tasks_run WHERE task_id = ? AND status NOT IN ('completed', 'failed', 'canceled') LIMIT 1",
+      [parent.id],
+    )
+    return left || open ? [] : this.#move(t, who, parent, 'completed')
+  }
+
+  #facts(t: Tx, task: TaskRow, blocked: boolean): { readonly facts: TaskFacts; readonly lastFailed: boolean } {
+    const runs = t.rows(
+      'SELECT status, attempt FROM tasks_run WHERE task_id = ? ORDER BY attempt DESC, queued_at DESC, id DESC',
+      [task.id],
+    ) as unknown as RunState[]
+    const is = (...states: readonly string[]) => runs.some(([status]) => states.includes(status ?? ''))
+    const ended = runs.find(([status]) => FINAL_RUN.has(status as never))
+    const highest = runs[0]?.[1] ?? 0
+    const facts = {
+      status: task.status,
+      working: is('starting', 'running'),
+      waiting: is('queued', 'claimed'),
+      ended: ended?.[0] as TaskFacts['ended'],
+      exhausted: highest + 1 > task.max_attempts,
+      needsAttention: task.attention_at !== null,
+      blocked,
+    }
+    return { facts, lastFailed: runs[0]?.[0] === 'failed' }
+  }
+}

@@ -1,0 +1,138 @@
+import { iso } from '../../../kernel/plugin.js'
+import type {
+  BlockedReason,
+  Owner,
+  Task,
+  TaskActor,
+  TaskOrigin,
+  TaskStatus,
+  TaskSummary,
+} from '../../../schemas/tasks.js'
+import { priorityOf } from '../limits.js'
+import { given } from '../rows.js'
+
+/** A task as it is stored; times in epoch milliseconds, switches 0 or 1. */
+export interface TaskRow {
+  readonly id: string
+  readonly identifier: string | null
+  readonly title: string
+  readonly description: string | null
+  readonly status: TaskStatus
+  readonly priority: number
+  readonly scope: 'global' | 'workspace'
+  readonly workspace_id: string | null
+  readonly parent_task_id: string | null
+  readonly max_attempts: number
+  readonly auto_enqueue: number
+  readonly approval_policy: 'none' | 'manual'
+  readonly approval_state: 'not_required' | 'pending' | 'approved' | 'rejected'
+  readonly owner_kind: Owner['kind'] | null
+  readonly owner_ref: string | null
+  readonly created_by_kind: TaskActor['kind']
+  readonly created_by_ref: string
+  readonly origin_kind: TaskOrigin['kind']
+  readonly origin_ref: string
+  readonly wake_creator: number
+  readonly metadata: string | null
+  /** What part in the network was asked for. */
+  readonly participation: string | null
+  readonly paused_at: number | null
+  readonly paused_by: string | null
+  readonly paused_reason: string | null
+  /** The nearest task above it that is paused, itself included. */
+  readonly pausing_task: string | null
+  readonly attention_at: number | null
+  readonly attention_reason: string | null
+  readonly attention_by_kind: TaskActor['kind'] | null
+  readonly attention_by_ref: string | null
+  /** May its queued runs be claimed? */
+  readonly claimable: number
+  /** Its latest run, of whatever attempt, has failed. */
+  readonly last_run_failed: number
+  /** How often each kind of block was put on it since it was completed last. */
+  readonly recurrences: string | null
+  readonly created_at: number
+  readonly updated_at: number
+  readonly closed_at: number | null
+  readonly latest_event_seq: number
+  readonly event_count: number
+  readonly last_activity_at: number
+}
+
+/** Columns of a task that needs no attention. */
+export const NO_ATTENTION = {
+  attention_at: null,
+  attention_reason: null,
+  attention_by_kind: null,
+  attention_by_ref: null,
+} as const
+
+/** What is read of other tables with it. */
+export interface TaskMore {
+  readonly currentRun: string | undefined
+  readonly blockedReasons: readonly BlockedReason[]
+}
+
+export const ownerOf = ({ owner_kind: kind, owner_ref: ref }: TaskRow): Owner | undefined =>
+  kind === null ? undefined : { kind, ref: ref ?? '' }
+
+export function summaryToWire(row: TaskRow): TaskSummary {
+  return {
+    id: row.id,
+    ...given('identifier', row.identifier),
+    title: row.title,
+    scope: row.scope,
+    ...given('workspace_id', row.workspace_id),
+    status: row.status,
+    priority: priorityOf(row.priority),
+    owner: ownerOf(row) ?? null,
+    paused: row.paused_at !== null,
+    effective_paused: row.pausing_task !== null,
+    ...given('paused_by_task_id', row.pausing_task),
+    latest_event_seq: row.latest_event_seq,
+  }
+}
+
+/** What a task and its overview have in common. */
+export function taskFacts(
+  row: TaskRow,
+  { currentRun, blockedReasons }: TaskMore,
+): Omit<Task, 'description' | 'metadata'> {
+  const time = (at: number | null) => (at === null ? null : iso(at))
+  const attention = row.attention_by_kind !== null
+  return {
+    ...summaryToWire(row),
+    draft: row.status === 'draft',
+    ...given('parent_task_id', row.parent_task_id),
+    ...given('current_run_id', currentRun),
+    max_attempts: row.max_attempts,
+    auto_enqueue_on_ready: row.auto_enqueue === 1,
+    approval_policy: row.approval_policy,
+    approval_state: row.approval_state,
+    created_by: { kind: row.created_by_kind, ref: row.created_by_ref },
+    origin: { kind: row.origin_kind, ref: row.origin_ref },
+    wake_creator: row.wake_creator === 1,
+    paused_at: time(row.paused_at),
+    ...given('paused_by', row.paused_by),
+    ...given('paused_reason', row.paused_reason),
+    needs_attention: row.attention_at !== null,
+    needs_attention_at: time(row.attention_at),
+    ...(attention
+      ? { needs_attention_by: { kind: row.attention_by_kind, ref: row.attention_by_ref ?? '' } as TaskActor }
+      : {}),
+    ...given('needs_attention_reason', row.attention_reason),
+    blocked_reasons: [...blockedReasons],
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+    closed_at: time(row.closed_at),
+  }
+}
+
+/** A task as the contract has it. */
+export function taskToWire(row: TaskRow, more: TaskMore): Task {
+  return {
+    ...taskFacts(row, more),
+    ...given('description', row.description),
+    ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
+  }
+}

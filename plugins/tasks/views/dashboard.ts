@@ -1,0 +1,235 @@
+import { iso, type SqlValue } from '../../../kernel/plugin.js'
+import type { Dashboard, DashboardQuery, DashboardRun, TaskRunStatus, TaskStatus } from '../../../schemas/tasks.js'
+import { TaskStatus as Statuses } from '../../../schemas/tasks.js'
+import type { TaskCore } from '../core.js'
+import { priorityOf } from '../limits.js'
+import { given } from '../rows.js'
+import type { RunRow } from '../runs/run-row.js'
+import { isLive, isStuck, sinceOf } from '../runs/run-state.js'
+import { ownerOf } from '../tasks/task-row.js'
+import { IN_CHANNEL } from './catalog.js'
+
+const MINUTE = 60_000
+const BACKLOG_MS = 10 * MINUTE
+const STALE_MS = 2 * MINUTE
+/** Runs that are shown one by one, those that wait or work longest. */
+const SHOWN_RUNS = 50
+/** Runs of which the latencies are told, the newest. */
+const SAMPLES = 1000
+
+/** The condition on tasks, `1` for all of them, and its values. */
+interface Filter {
+  readonly sql: string
+  readonly params: readonly SqlValue[]
+}
+
+/** How all tasks stand, or those that the query asks for. */
+export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: string | undefined): Dashboard {
+  const filter = filterOf(query, workspace)
+  const tasks = countsOf(core, `SELECT status, count(*) FROM tasks_task t WHERE ${filter.sql} GROUP BY status`, filter)
+  const runs = countsOf(core, `SELECT r.status, count(*) FROM ${runsOf(filter)} GROUP BY r.status`, filter)
+  const items = activeRuns(core, filter)
+  const one = (sql: string, ...more: SqlValue[]) =>
+    Number(core.kernel.db.row(sql, [...filter.params, ...more])?.[0] ?? 0)
+  const approval = one(
+    `SELECT count(*) FROM tasks_task t WHERE ${filter.sql} AND t.status = 'blocked' AND t.approval_state = 'pending'`,
+  )
+  const dependencies = one(
+    `SELECT count(*) FROM tasks_task t WHERE ${filter.sql} AND t.status = 'blocked' AND EXISTS
+       (SELECT 1 FROM tasks_dependency d JOIN tasks_task x ON x.id = d.depends_on WHERE d.task_id = t.id AND x.status <> 'completed')`,
+  )
+  const [queued, claimed, starting, running] = (['queued', 'claimed', 'starting', 'running'] as const).map(
+    status => runs.get(status) ?? 0,
+  ) as [number, number, number, number]
+  const active = queued + claimed + starting + running
+  const total = sum(tasks)
+  const task = (status: TaskStatus) => tasks.get(status) ?? 0
+  const run = (status: TaskRunStatus) => runs.get(status) ?? 0
+  const now = core.now()
+  const oldest = core.kernel.db.row(
+    `SELECT min(r.queued_at) FROM ${runsOf(filter)} AND r.status = 'queued'`,
+    filter.params,
+  )?.[0]
+  const since = typeof oldest === 'number' ? oldest : now
+  const backlog = now - since > BACKLOG_MS
+  const stuck = items.filter(item => item.stuck).length
+  const orphans = items.filter(
+    ({ run_status: status, session_id: session }) =>
+      session !== undefined && status !== 'needs_attention' && !isLive(core, session),
+  ).length
+  const forced = one(
+    `SELECT count(*) FROM ${runsOf(filter)} AND r.status = 'failed' AND r.failure_kind = 'operator_forced'`,
+  )
+  const health = (bad: boolean) => (bad ? 'degraded' : 'ok')
+  return {
+    totals: {
+      tasks_total: total,
+      draft_tasks: task('draft'),
+      pending_tasks: task('pending'),
+      blocked_tasks: task('blocked'),
+      ready_tasks: task('ready'),
+      in_progress_tasks: task('in_progress'),
+      completed_tasks: task('completed'),
+      failed_tasks: task('failed'),
+      canceled_tasks: task('canceled'),
+      awaiting_approval_tasks: approval,
+      dependency_blocked_tasks: dependencies,
+      runs_total: sum(runs),
+      active_runs: active,
+      queued_runs: queued,
+      claimed_runs: claimed,
+      starting_runs: starting,
+      running_runs: running,
+      completed_runs: run('completed'),
+      failed_runs: run('failed'),
+      canceled_runs: run('canceled'),
+    },
+    status_breakdown: Statuses.options
+      .filter(status => tasks.has(status))
+      .map(status => ({ status, count: task(status), share_percent: Math.round((task(status) / total) * 100) })),
+    active_runs: { total: active, queued, claimed, starting, running, items: items.slice(0, SHOWN_RUNS) },
+    queue: {
+      total: queued,
+      backlog_status: backlog ? 'warning' : 'ok',
+      backlog_warning: backlog,
+      backlog_threshold_ms: BACKLOG_MS,
+      oldest_queue_age_ms: now - since,
+      oldest_queued_at: iso(since),
+      depth: queued === 0 ? [] : [{ count: queued, oldest_queue_age_ms: now - since, oldest_queued_at: iso(since) }],
+    },
+    cards: {
+      blocked: {
+        tasks: task('blocked'),
+        awaiting_approval: approval,
+        awaiting_dependencies: dependencies,
+        health_status: 'ok',
+      },
+      failed: {
+        tasks: task('failed'),
+        failed_runs: run('failed'),
+        forced_stops: forced,
+        health_status: health(task('failed') > 0),
+      },
+      in_progress: {
+        tasks: task('in_progress'),
+        active_runs: active,
+        claimed_runs: claimed,
+        queued_runs: queued,
+        running_runs: running,
+        starting_runs: starting,
+        health_status: health(stuck > 0),
+      },
+      latency: {
+        claim_latency_ms: latency(core, filter, 'r.claimed_at - r.queued_at', 'r.claimed_at'),
+        start_latency_ms: latency(core, filter, 'r.started_at - r.claimed_at', 'r.started_at'),
+      },
+    },
+    health: {
+      status: health(stuck > 0 || orphans > 0 || backlog || run('needs_attention') > 0),
+      stuck_runs: stuck,
+      active_orphan_runs: orphans,
+      queue_backlog: backlog,
+    },
+    freshness: freshness(core, filter, active > 0),
+  }
+}
+
+function filterOf(query: DashboardQuery, workspace: string | undefined): Filter {
+  const conditions: [string, SqlValue | undefined][] = [
+    ['t.scope = ?', query.scope],
+    ['t.workspace_id = ?', workspace],
+    ['t.owner_kind = ?', query.owner_kind],
+    ['t.owner_ref = ?', query.owner_ref],
+    ['t.origin_kind = ?', query.origin_kind],
+    [`t.${IN_CHANNEL}`, query.participation_channel],
+  ]
+  const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+  const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
+  return { sql, params: asked.map(([, value]) => value) }
+}
+
+/** Runs of the tasks that are asked for, with the beginning of a condition; without tasks where all are. */
+const runsOf = ({ sql }: Filter) =>
+  sql === '1' ? 'tasks_run r WHERE 1' : `tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
+
+function countsOf(core: TaskCore, sql: string, { params }: Filter): Map<string, number> {
+  return new Map(core.kernel.db.rows(sql, params).map(([status, count]) => [String(status), Number(count)]))
+}
+
+const sum = (counts: Map<string, number>) => [...counts.values()].reduce((all, count) => all + count, 0)
+
+/** Runs that wait for a person, those that somebody holds, and the first that wait for a claim. */
+function activeRuns(core: TaskCore, filter: Filter): DashboardRun[] {
+  const read = (status: string, limit: number) =>
+    core.kernel.db.all<RunRow>(
+      `SELECT r.* FROM ${runsOf(filter)} AND r.status = '${status}' ORDER BY r.queued_at LIMIT ${limit}`,
+      filter.params,
+    )
+  const held = ['needs_attention', 'running', 'starting', 'claimed'].flatMap(status => read(status, SAMPLES))
+  return [...held, ...read('queued', SHOWN_RUNS)].map(run => runToDashboard(core, run))
+}
+
+function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
+  const task = core.tasks.find(run.task_id)
+  const now = core.now()
+  const stuck = isStuck(run, now)
+  return {
+    run_id: run.id,
+    run_status: run.status,
+    task_id: run.task_id,
+    ...given('task_identifier', task.identifier),
+    task_title: task.title,
+    task_status: task.status,
+    task_priority: priorityOf(task.priority),
+    task_owner: ownerOf(task) ?? null,
+    scope: task.scope,
+    ...given('workspace_id', task.workspace_id),
+    ...given('session_id', run.session_id),
+    attempt: run.attempt,
+    max_attempts: task.max_attempts,
+    age_ms: now - sinceOf(run),
+    stuck,
+    health_status: run.status === 'needs_attention' ? run.status : stuck ? 'stuck' : 'ok',
+    ...given('error', run.error),
+    latest_event_seq: task.latest_event_seq,
+    last_activity_at: iso(task.last_activity_at),
+  }
+}
+
+function latency(
+  core: TaskCore,
+  filter: Filter,
+  of: string,
+  at: string,
+): Dashboard['cards']['latency']['claim_latency_ms'] {
+  const ended = ['completed', 'failed'].map(
+    status =>
+      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter)} AND r.status = '${status}' AND ${at} IS NOT NULL
+         ORDER BY r.queued_at DESC LIMIT ${SAMPLES / 2})`,
+  )
+  const row = core.kernel.db.row(`SELECT count(*), avg(ms), max(ms) FROM (${ended.join(' UNION ALL ')})`, [
+    ...filter.params,
+    ...filter.params,
+  ])
+  const [samples, average, maximum] = (row ?? []).map(value => Math.round(Number(value ?? 0)))
+  return { samples: samples ?? 0, average_ms: average ?? 0, maximum_ms: maximum ?? 0 }
+}
+
+function freshness(core: TaskCore, { sql, params }: Filter, live: boolean): Dashboard['freshness'] {
+  const now = core.now()
+  const latest = core.kernel.db.row(
+    `SELECT t.last_activity_at FROM tasks_task t WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
+    params,
+  )?.[0]
+  const at = typeof latest === 'number' ? latest : now
+  const stale = live && now - at > STALE_MS
+  return {
+    status: latest === undefined ? 'empty' : stale ? 'stale' : 'current',
+    stale,
+    stale_after_ms: STALE_MS,
+    age_ms: now - at,
+    has_live_work: live,
+    latest_activity_at: iso(at),
+    observed_at: iso(now),
+  }
+}

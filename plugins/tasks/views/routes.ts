@@ -1,0 +1,226 @@
+import { ok, routeOf, streamed } from '../../../kernel/plugin.js'
+import {
+  DashboardQuery,
+  DashboardReply,
+  InboxQuery,
+  InboxReply,
+  InspectReply,
+  RunDetailReply,
+  TaskFrame,
+  TimelineQuery,
+  TimelineReply,
+  TreeReply,
+  TriageReply,
+} from '../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../identity/api.js'
+import type { TaskService } from '../service.js'
+import { whoOf } from '../who.js'
+import { runFields } from './columns.js'
+
+const route = routeOf<TaskService>()
+const area = 'Tasks'
+const inspection = {
+  item: 'inspect',
+  fields: [
+    { header: 'Task', path: 'task.id' },
+    { header: 'Title', path: 'task.title' },
+    { header: 'Status', path: 'task.status' },
+    { header: 'Run', path: 'current_run.run_id' },
+    { header: 'Run is', path: 'current_run.status' },
+    { header: 'Error', path: 'current_run.last_error_summary' },
+    { header: 'Heartbeat', path: 'current_run.heartbeat_at', as: 'ago' },
+    { header: 'Session', path: 'bound_session.session_id' },
+    { header: 'Session is', path: 'bound_session.state' },
+    { header: 'Next', path: 'next_action' },
+  ],
+} as const
+const MARKS = {
+  read: { mark: 'read', summary: 'Mark a task as read in the inbox' },
+  dismiss: { mark: 'dismissed', summary: 'Hide a task in the inbox until something new happens to it' },
+  archive: { mark: 'archived', summary: 'Archive a task in the inbox' },
+} as const
+
+export const viewRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/timeline',
+    area,
+    summary: 'List what happened to a task, the oldest first',
+    query: TimelineQuery,
+    origins: [AGENT_SESSION],
+    replies: { 200: TimelineReply },
+    errors: [403, 404, 422, 500, 503],
+    cli: {
+      path: 'task timeline',
+      view: {
+        rows: 'timeline',
+        columns: [
+          { header: 'WHEN', path: 'timestamp', as: 'ago' },
+          { header: 'EVENT', path: 'event_type' },
+          { header: 'BY', path: 'actor.ref' },
+          { header: 'RUN', path: 'run.id' },
+        ],
+      },
+    },
+    handle: (self, { actor, params, query }) => {
+      self.visible(whoOf(actor), params.id)
+      return ok({ timeline: self.history.timeline(params.id, query.after_sequence, query.limit) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/stream',
+    area,
+    summary: 'Follow what happens to a task',
+    query: TimelineQuery,
+    headers: { 'Last-Event-ID': { required: false } },
+    contentType: 'text/event-stream',
+    replies: { 200: TaskFrame },
+    frames: TaskFrame,
+    errors: [404, 422, 500, 503],
+    handle: (self, { params, query, headers, signal }) => {
+      const resumed = Number(headers['last-event-id'] ?? Number.NaN)
+      const after = Number.isSafeInteger(resumed) ? resumed : (query.after_sequence ?? 0)
+      self.history.timeline(params.id, after, 1)
+      return streamed(self.history.stream(params.id, after, signal))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/tree',
+    area,
+    summary: 'Show a task with all below it',
+    replies: { 200: TreeReply },
+    errors: [404, 422, 500, 503],
+    cli: {
+      path: 'task tree',
+      view: {
+        rows: 'tree.descendants',
+        columns: [
+          { header: 'LEVEL', path: 'depth' },
+          { header: 'ID', path: 'task.id' },
+          { header: 'STATUS', path: 'task.status' },
+          { header: 'TITLE', path: 'task.title' },
+          { header: 'RUN', path: 'active_run.status' },
+        ],
+        empty: 'it has no children; make one: svc task child create <id> <title>',
+      },
+    },
+    handle: (self, { params }) => ok({ tree: self.history.tree(params.id) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/observe/tasks/dashboard',
+    area,
+    summary: 'Show how tasks and runs stand: what works, what waits and what is stuck',
+    query: DashboardQuery,
+    invalid: 422,
+    replies: { 200: DashboardReply },
+    errors: [404, 410, 422, 500, 503],
+    cli: {
+      path: 'task board',
+      view: {
+        item: 'dashboard',
+        fields: [
+          { header: 'Health', path: 'health.status' },
+          { header: 'Stuck runs', path: 'health.stuck_runs' },
+          { header: 'Runs without a session', path: 'health.active_orphan_runs' },
+          { header: 'Queued', path: 'active_runs.queued' },
+          { header: 'Waiting since', path: 'queue.depth.0.oldest_queued_at', as: 'ago' },
+          { header: 'Claimed', path: 'active_runs.claimed' },
+          { header: 'Running', path: 'active_runs.running' },
+          { header: 'Blocked tasks', path: 'totals.blocked_tasks' },
+          { header: 'Failed tasks', path: 'totals.failed_tasks' },
+          { header: 'Completed tasks', path: 'totals.completed_tasks' },
+        ],
+        table: {
+          path: 'active_runs.items',
+          columns: [
+            { header: 'RUN', path: 'run_id' },
+            { header: 'STATUS', path: 'run_status' },
+            { header: 'HEALTH', path: 'health_status' },
+            { header: 'AGE', path: 'age_ms', as: 'duration' },
+            { header: 'TASK', path: 'task_title' },
+            { header: 'SESSION', path: 'session_id', below: true },
+            { header: 'WHY', path: 'error', below: true },
+          ],
+        },
+      },
+    },
+    handle: async (self, { query }) => ok({ dashboard: await self.dashboard(query) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/observe/tasks/inbox',
+    area,
+    summary: 'List the tasks that wait for the caller, by the reason',
+    query: InboxQuery,
+    replies: { 200: InboxReply },
+    errors: [400, 404, 410, 500, 503],
+    handle: async (self, { actor, query }) => ok({ inbox: await self.listInbox(actor, query) }),
+  }),
+  ...(['read', 'dismiss', 'archive'] as const).map(verb =>
+    route({
+      method: 'POST',
+      path: `/api/tasks/{id}/triage/${verb}`,
+      area,
+      summary: MARKS[verb].summary,
+      replies: { 200: TriageReply },
+      errors: [404, 422, 500, 503],
+      cli: { path: `task triage ${verb}`, view: { item: 'triage', fields: [{ header: 'Task', path: 'task_id' }] } },
+      handle: async (self, { actor, params }) =>
+        ok({ triage: await self.inbox.triage(whoOf(actor), params.id, MARKS[verb].mark) }),
+    }),
+  ),
+  route({
+    method: 'GET',
+    path: '/api/task-runs/{id}',
+    area,
+    summary: 'Show a run of a task with its session',
+    origins: [AGENT_SESSION],
+    replies: { 200: RunDetailReply },
+    errors: [403, 404, 422, 500, 503],
+    cli: {
+      path: 'task run show',
+      view: {
+        item: 'run',
+        fields: [
+          ...runFields.map(field => ({ ...field, path: `run.${field.path}` })),
+          { header: 'Agent', path: 'session.agent_name' },
+          { header: 'Session is', path: 'session.state' },
+          { header: 'Started for it', path: 'worker.session_id' },
+          { header: 'In vain because', path: 'worker.error' },
+          { header: 'Folder', path: 'worktree.folder' },
+          { header: 'Branch', path: 'worktree.branch' },
+          { header: 'Commit', path: 'worktree.commit' },
+          { header: 'Active', path: 'summary.last_activity_at', as: 'ago' },
+        ],
+      },
+    },
+    handle: (self, { actor, params }) => {
+      const run = self.inspection.run(params.id)
+      self.visible(whoOf(actor), run.run.task_id)
+      return ok({ run })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/inspect',
+    area,
+    summary: 'Show why a task does not move, and what helps',
+    replies: { 200: InspectReply },
+    errors: [404, 422, 500, 503],
+    cli: { path: 'task inspect', view: inspection },
+    handle: (self, { params }) => ok({ inspect: self.inspection.inspectTask(params.id) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/runs/{id}/inspect',
+    area,
+    summary: 'Show why a run does not move, and what helps',
+    replies: { 200: InspectReply },
+    errors: [404, 422, 500, 503],
+    cli: { path: 'task run inspect', view: inspection },
+    handle: (self, { params }) => ok({ inspect: self.inspection.inspectRun(params.id) }),
+  }),
+]

@@ -1,0 +1,38 @@
+import type { Actor } from '../../kernel/plugin.js'
+import type { TaskActor, TaskOrigin } from '../../schemas/tasks.js'
+import { AGENT_SESSION } from '../identity/api.js'
+
+/** Who does something to a task, as tasks record it and as the log of events does. */
+export interface Who {
+  readonly actor: Actor
+  readonly by: TaskActor
+  readonly origin: TaskOrigin
+}
+
+const ORIGINS: readonly string[] = ['cli', 'web', 'uds', 'http', 'extension', 'daemon']
+
+/** Of a request, or of a plugin that acts by itself. */
+export function whoOf(actor: Actor): Who {
+  const session = sessionOf(actor)
+  if (session !== undefined) return whoOfSession(actor, session)
+  const by = { kind: kindOf(actor), ref: actor.id }
+  const kind = by.kind === 'automation' ? 'automation' : ORIGINS.includes(actor.origin ?? '') ? actor.origin : 'http'
+  return { actor, by, origin: { kind: kind as TaskOrigin['kind'], ref: actor.id } }
+}
+
+/** Of the agent of a session. */
+export function whoOfSession(actor: Actor, session: string): Who {
+  return { actor, by: { kind: 'agent_session', ref: session }, origin: { kind: 'agent_session', ref: session } }
+}
+
+/** The session whose agent this is, or for which an operator acts. */
+export function sessionOf({ id, origin, onBehalfOf }: Actor): string | undefined {
+  if (origin === AGENT_SESSION) return id
+  return onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
+}
+
+function kindOf({ kind, id }: Actor): TaskActor['kind'] {
+  if (kind === 'operator') return 'human'
+  if (kind === 'extension') return 'extension'
+  return id === 'automation' ? 'automation' : 'daemon'
+}

@@ -1,0 +1,60 @@
+import type { SessionInfo, WorktreeInUse } from '../../sessions/api.js'
+import type { TaskCore } from '../core.js'
+import type { Profiles } from '../profiles/profiles.js'
+import { update } from '../rows.js'
+import { whoOf } from '../who.js'
+import type { WorkerRow } from './worker-row.js'
+
+/** The session for a run, in a worktree where the profile says so. Leaves nothing behind when it throws. */
+export async function startSession(
+  core: TaskCore,
+  profiles: Profiles,
+  worker: WorkerRow,
+): Promise<{ readonly session: SessionInfo; readonly branch: string | undefined }> {
+  const { actor, needs } = core.kernel
+  const profile = profiles.partsOf(worker.task_id)
+  const task = core.tasks.find(worker.task_id)
+  const { mode, sandbox_ref: ref } = profile.sandbox
+  const worktree = await worktreeFor(core, profiles, worker)
+  try {
+    const session = await needs.sessions.create({
+      workspaceId: worker.place,
+      agentName: profile.worker.agent_name,
+      name: task.title.slice(0, 200),
+      model: profile.worker.model,
+      sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
+      unattended: true,
+      worktree,
+      actor,
+    })
+    const { undo: _, ...place } = worktree ?? {}
+    const text = worktree ? JSON.stringify(place) : null
+    await core.write(whoOf(actor), t =>
+      update(t, 'tasks_worker', worker.id, { session_id: session.id, worktree: text }),
+    )
+    const { provider } = profile.worker
+    if (provider === undefined || provider === session.provider) return { session, branch: worktree?.branch }
+    throw new Error(
+      `provider_mismatch: the agent ${session.agentName} runs with ${session.provider}, and not with ${provider}`,
+    )
+  } catch (error) {
+    await worktree?.undo()
+    throw error
+  }
+}
+
+async function worktreeFor(
+  core: TaskCore,
+  profiles: Profiles,
+  { run_id: run, task_id: task, place }: WorkerRow,
+): Promise<WorktreeInUse | undefined> {
+  const { worktrees } = core.kernel.needs.sessions
+  const { mode, worktree_ref: ref = '' } = profiles.partsOf(task).worktree
+  if (mode === 'ref') return worktrees.of(place, { use: ref })
+  if (mode !== 'per_run') return undefined
+  const [before] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND worktree IS NOT NULL', [
+    run,
+  ]) ?? [0]
+  // Whoever had the run before may still write into the folder that it had.
+  return worktrees.of(place, { create: Number(before) === 0 ? run : `${run}-${Number(before) + 1}` })
+}

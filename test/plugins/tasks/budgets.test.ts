@@ -1,0 +1,221 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Reply } from '../../harness/kernel.js'
+import { type Agent, type Scene, scene } from './scene.js'
+
+const SECOND = 1000
+const test = suite<{ world: Scene }>('budgets of tasks and agents')
+
+test.before.each(async context => {
+  context.world = await scene({
+    tells: new Map([
+      ['mute', { tokens: false, cost: false }],
+      ['ada', { tokens: true, cost: true }],
+    ]),
+  })
+})
+test.after.each(({ world }) => world.close())
+
+const set = (world: Scene, of: string, body: object) => world.request('PUT', `/api/budgets/${of}`, body)
+const budget = async (world: Scene, of: string): Promise<Reply> =>
+  (await world.request('GET', `/api/budgets/${of}`)).body.budget
+const held = async (of: { task: string; run: string }, agent: Agent) => {
+  const claimed = await agent.claim({ run_id: of.run })
+  assert.is(claimed.status, 200, JSON.stringify(claimed.body))
+}
+const stateOf = async (world: Scene, { task, run }: { task: string; run: string }) => {
+  const { status, error = '', failure_kind } = await world.run(run, task)
+  return [status, failure_kind, error.split(':')[0]]
+}
+const STOPPED = ['needs_attention', 'budget_exceeded', 'budget_exhausted']
+
+test('a run that uses more than its task may is stopped at the next word of its agent, and a person is asked', async ({
+  world,
+}) => {
+  const work = await world.queued()
+  assert.is((await set(world, `task/${work.task}`, { tokens: 1000 })).status, 200)
+  const ada = world.agent()
+  await held(work, ada)
+  assert.is((await budget(world, `task/${work.task}`)).reserved.tokens, 1000)
+  await world.use(ada, { tokens: 400 })
+  await world.use(ada, { tokens: 900 })
+  const { spent, left, exhausted } = await budget(world, `task/${work.task}`)
+  assert.equal([spent.tokens, left.tokens, exhausted], [900, 0, false])
+  assert.equal(world.interrupted, [])
+  await world.use(ada, { tokens: 1300 })
+  assert.equal(await stateOf(world, work), STOPPED)
+  assert.equal(world.interrupted, [ada.id])
+  const { task } = await world.task(work.task)
+  assert.equal(
+    [task.status, task.needs_attention_reason],
+    ['needs_attention', `budget_exhausted: 1300 tokens of 1000 tokens are used, the budget of task ${work.task}`],
+  )
+  assert.is(
+    (await ada.act('complete', work.run)).body.code,
+    'AUTONOMY_NO_ACTIVE_LEASE',
+    'what it did since does not count',
+  )
+
+  await set(world, `task/${work.task}`, { tokens: 2000 })
+  const next = (await world.post(`/api/runs/${work.run}/recover`, { reason: 'it may go on' })).body.run
+  const eve = world.agent()
+  await held({ task: work.task, run: next.id }, eve)
+  assert.is((await budget(world, `task/${work.task}`)).reserved.tokens, 700)
+})
+
+test('what a session used before its claim, and after it, is not that of the run', async ({ world }) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { tokens: 1000, cost_usd: 1 })
+  const ada = world.agent()
+  await world.use(ada, { tokens: 5000, cost: 10 })
+  await held(work, ada)
+  await world.use(ada, { tokens: 5300, cost: 10.25 })
+  await ada.act('complete', work.run)
+  await world.use(ada, { tokens: 9000, cost: 20 })
+  const { spent, reserved } = await budget(world, `task/${work.task}`)
+  assert.equal([spent.tokens, spent.cost_usd, reserved.tokens, reserved.cost_usd], [300, 0.25, 0, 0])
+})
+
+test('runs that share the work share the budget, and one that needs less leaves the rest to the others', async ({
+  world,
+}) => {
+  const { task } = (await world.post('/api/tasks', { title: 'shared', scope: 'global' })).body
+  await set(world, `task/${task.id}`, { tokens: 900 })
+  const designations = ['a', 'b', 'c'].map(brief => ({ brief, idempotency_key: brief }))
+  const { runs } = (await world.post(`/api/tasks/${task.id}/runs/fan-out`, { designations })).body
+  const agents = runs.map(() => world.agent())
+  for (const [n, agent] of agents.entries()) await held({ task: task.id, run: runs[n].id }, agent)
+  const [ada, eve] = agents
+  assert.is((await budget(world, `task/${task.id}`)).reserved.tokens, 900)
+  await world.use(ada, { tokens: 100 })
+  await ada.act('complete', runs[0].id)
+  await world.use(eve, { tokens: 450 })
+  assert.is((await world.run(runs[1].id, task.id)).status, 'claimed', 'it has what the first one left')
+  await world.use(eve, { tokens: 550 })
+  assert.is((await world.run(runs[1].id, task.id)).status, 'needs_attention', 'but not what the third one has reserved')
+  assert.is((await world.run(runs[2].id, task.id)).status, 'claimed')
+})
+
+test('a run is held for so long as its task may take', async ({ world }) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { wall_seconds: 60 })
+  const ada = world.agent()
+  await held(work, ada)
+  await world.pass(30 * SECOND)
+  assert.is((await world.run(work.run, work.task)).status, 'claimed')
+  await world.pass(45 * SECOND)
+  await world.pass(15 * SECOND)
+  assert.equal(await stateOf(world, work), STOPPED)
+  assert.equal(world.interrupted, [ada.id])
+})
+
+test('an agent has a budget for each day', async ({ world }) => {
+  await set(world, 'agent/ada', { tokens: 1000 })
+  const [first, second] = [await world.queued(), await world.queued()]
+  const ada = world.agent()
+  await held(first, ada)
+  await world.use(ada, { tokens: 2000 })
+  assert.equal(await stateOf(world, first), STOPPED)
+  const refused = await world.agent().claim()
+  assert.equal([refused.status, refused.body.code], [409, 'AUTONOMY_BUDGET_EXHAUSTED'])
+  assert.is(
+    (await world.agent({ agentName: 'eve' }).claim({ run_id: second.run })).status,
+    200,
+    'others have their own',
+  )
+  await world.clock.advance(24 * 3600 * SECOND)
+  const third = await world.queued()
+  await held(third, world.agent())
+})
+
+test('a run whose task has nothing left is not claimed; it is for a person, and others are not kept waiting', async ({
+  world,
+}) => {
+  const work = await world.queued({ priority: 'urgent', max_attempts: 5 })
+  await set(world, `task/${work.task}`, { tokens: 10 })
+  const ada = world.agent()
+  await held(work, ada)
+  await world.use(ada, { tokens: 20 })
+  const again = (await world.post(`/api/runs/${work.run}/recover`)).body.run
+  const named = await world.agent().claim({ run_id: again.id })
+  assert.equal([named.status, named.body.code], [409, 'AUTONOMY_BUDGET_EXHAUSTED'])
+  const other = await world.queued({ priority: 'low' })
+  assert.is((await world.agent().claim()).body.claim.run.id, other.run)
+  assert.is((await world.run(again.id, work.task)).status, 'needs_attention')
+})
+
+test('an agent that does not tell of its use is held by time alone', async ({ world }) => {
+  const work = await world.queued({ priority: 'urgent' })
+  await set(world, `task/${work.task}`, { tokens: 1000 })
+  const other = await world.queued({ priority: 'low' })
+  const mute = () => world.agent({ agentName: 'mute' })
+  const named = await mute().claim({ run_id: work.run })
+  assert.equal([named.status, named.body.code], [409, 'AUTONOMY_BUDGET_UNMEASURED'])
+  assert.is((await mute().claim()).body.claim.run.id, other.run, 'it gets what it can be held to')
+  await set(world, `task/${work.task}`, { wall_seconds: 1000 })
+  assert.is((await mute().claim()).body.claim.run.id, work.run)
+  await set(world, 'agent/mute', { cost_usd: 1 })
+  assert.is((await mute().claim()).body.code, 'AUTONOMY_BUDGET_UNMEASURED')
+})
+
+test('an agent of which nobody knows whether it tells is stopped after a turn in which it did not', async ({
+  world,
+}) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { tokens: 1000 })
+  const eve = world.agent({ agentName: 'eve' })
+  await held(work, eve)
+  await world.endTurn(eve)
+  assert.equal(await stateOf(world, work), ['needs_attention', 'budget_exceeded', 'budget_unmeasured'])
+})
+
+test('a budget that is set while runs are held holds them, and one that is removed lets them go', async ({ world }) => {
+  const work = await world.queued()
+  const ada = world.agent()
+  await held(work, ada)
+  await world.use(ada, { tokens: 5000 })
+  await set(world, `task/${work.task}`, { tokens: 100 })
+  await world.use(ada, { tokens: 5050 })
+  assert.is((await world.run(work.run, work.task)).status, 'claimed', 'what it used before does not count')
+  assert.is((await world.request('DELETE', `/api/budgets/task/${work.task}`)).status, 204)
+  await world.use(ada, { tokens: 9000 })
+  assert.is((await world.run(work.run, work.task)).status, 'claimed')
+  assert.is((await world.request('GET', `/api/budgets/task/${work.task}`)).body.code, 'task_budget_not_found')
+})
+
+test('what was used survives the daemon', async ({ world }) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { tokens: 1000 })
+  const ada = world.agent()
+  await held(work, ada)
+  await world.use(ada, { tokens: 600 })
+  const after = await world.killed()
+  const { spent, reserved } = await budget(after, `task/${work.task}`)
+  assert.equal([spent.tokens, reserved.tokens], [600, 0])
+  await after.close()
+})
+
+test('a budget that is not valid is refused', async ({ world }) => {
+  const { task } = await world.queued()
+  const refused: [string, object, string][] = [
+    [`task/${task}`, {}, '422 task_budget_invalid'],
+    [`task/${task}`, { tokens: 0 }, '422 task_budget_invalid'],
+    [`task/${task}`, { cost_usd: -1 }, '422 task_budget_invalid'],
+    [`task/${task}`, { wall_seconds: 1e12 }, '422 task_budget_invalid'],
+    [`task/${task}`, { tokens: 'many' }, '422 unprocessable'],
+    ['task/task_none', { tokens: 1 }, '404 task_not_found'],
+    [`agent/${'x'.repeat(201)}`, { tokens: 1 }, '422 task_budget_invalid'],
+    ['job/x', { tokens: 1 }, '422 task_budget_invalid'],
+  ]
+  for (const [of, body, expected] of refused) {
+    const { status, body: told } = await set(world, of, body)
+    assert.is(`${status} ${told.code}`, expected, `${of} ${JSON.stringify(body)}`)
+  }
+  await set(world, `task/${task}`, { tokens: 5 })
+  assert.is((await world.request('GET', '/api/budgets')).body.budgets.length, 1)
+  await world.post(`/api/tasks/${task}/cancel`)
+  await world.request('DELETE', `/api/tasks/${task}`)
+  assert.is((await world.request('GET', '/api/budgets')).body.budgets.length, 0)
+})
+
+test.run()

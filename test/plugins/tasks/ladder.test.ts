@@ -1,0 +1,55 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Reply } from '../../harness/kernel.js'
+import { scene } from './scene.js'
+
+const MINUTE = 60_000
+
+test('a run that nobody claims waits, gets a session, is told of, and needs attention in the end', async () => {
+  const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
+  try {
+    const { task, run } = await world.queued({ scope: 'workspace', workspace: world.workspace })
+    const isTold = async () =>
+      (await world.request('GET', `/api/tasks/${task}/timeline`)).body.timeline.some(
+        (entry: Reply) => entry.event_type === 'task.run_starved',
+      )
+    /** Minutes after which each of them was so for the first time. */
+    const first: Record<string, number> = {}
+    for (let minute = 1; first.attention === undefined && minute < 60; minute++) {
+      await world.pass(MINUTE)
+      const now = {
+        started: world.created.length > 0,
+        told: await isTold(),
+        attention: (await world.run(run, task)).status === 'needs_attention',
+      }
+      for (const [name, is] of Object.entries(now)) if (is) first[name] ??= minute
+    }
+    assert.equal(Object.keys(first), ['started', 'told', 'attention'], JSON.stringify(first))
+    assert.ok(
+      (first.started ?? 0) >= 5 && (first.told ?? 0) >= 7 && (first.attention ?? 0) >= 11,
+      JSON.stringify(first),
+    )
+    assert.match((await world.run(run, task)).error, /^starved: /)
+  } finally {
+    await world.close()
+  }
+})
+
+test('while a session holds another run of the workspace, a run goes on waiting', async () => {
+  const world = await scene()
+  try {
+    const body = { scope: 'workspace', workspace: world.workspace }
+    const first = await world.queued(body)
+    const ada = world.agent()
+    assert.is((await ada.claim({ scope: 'workspace', lease_seconds: 3600 })).status, 200)
+    const second = await world.queued(body)
+    for (let minutes = 0; minutes < 30; minutes++) await world.pass(MINUTE)
+    assert.is((await world.run(second.run, second.task)).status, 'queued')
+    assert.is(world.created.length, 0)
+    assert.is((await ada.act('complete', first.run)).status, 200)
+  } finally {
+    await world.close()
+  }
+})
+
+test.run()

@@ -1,0 +1,155 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Scene, scene } from './scene.js'
+
+const MINUTE = 60_000
+const test = suite<{ world: Scene }>('leases of runs')
+
+test.before.each(async context => {
+  context.world = await scene()
+})
+test.after.each(({ world }) => world.close())
+
+test('a session claims a run, extends its lease and completes it', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const ada = world.agent()
+  const claimed = await ada.claim()
+  assert.is(claimed.status, 200, JSON.stringify(claimed.body))
+  const { lease } = claimed.body.claim
+  assert.equal([lease.run_id, lease.session_id, lease.status], [run, ada.id, 'claimed'])
+  assert.match(lease.claim_token_hash, /^sha256:[0-9a-f]{64}$/)
+  assert.not.match(JSON.stringify(claimed.body), /tclaim_/)
+  assert.is((await world.task(task)).task.status, 'ready')
+
+  await world.clock.advance(4 * MINUTE)
+  const extended = (await ada.act('heartbeat', run, { lease_seconds: 600 })).body.lease
+  assert.is(Date.parse(extended.lease_until) - world.clock.now(), 10 * MINUTE)
+  assert.is((await ada.act('start', run)).body.run.status, 'running')
+  assert.is((await world.task(task)).task.status, 'in_progress')
+  const ended = await ada.act('complete', run, { result: { branch: 'work' } })
+  assert.equal([ended.status, ended.body.lease.status], [200, 'completed'])
+  const detail = await world.task(task)
+  assert.equal([detail.task.status, detail.runs[0].result], ['completed', { branch: 'work' }])
+  assert.ok(detail.task.closed_at)
+})
+
+test('there is nothing to claim where nothing is queued', async ({ world }) => {
+  assert.is((await world.agent().claim()).status, 204)
+  await world.post('/api/tasks', { title: 'without a run', scope: 'global' })
+  assert.is((await world.agent().claim()).status, 204)
+})
+
+test('a run has one holder, and a session holds one run', async ({ world }) => {
+  const { run } = await world.queued()
+  await world.queued()
+  const [ada, eve] = [world.agent(), world.agent()]
+  await ada.claim({ run_id: run })
+  const second = await ada.claim()
+  assert.equal([second.status, second.body.code], [409, 'AUTONOMY_LEASE_ALREADY_HELD'])
+  assert.is.not((await eve.claim()).body.claim.run.id, run)
+  for (const what of ['heartbeat', 'complete', 'release', 'start']) {
+    const foreign = await eve.act(what, run)
+    assert.equal([foreign.status, foreign.body.code], [409, 'AUTONOMY_FOREIGN_RUN'], what)
+  }
+})
+
+test('a claim that is sent again with its key gives the same lease', async ({ world }) => {
+  await world.queued()
+  const ada = world.agent()
+  const first = (await ada.claim({ idempotency_key: 'k' })).body.claim
+  assert.equal((await ada.claim({ idempotency_key: 'k' })).body.claim.lease, first.lease)
+})
+
+test('a holder that comes too late is refused, before and after its run has been taken back', async ({ world }) => {
+  const { run } = await world.queued()
+  const ada = world.agent()
+  await ada.claim({ lease_seconds: 1 })
+  await world.clock.advance(1000)
+  const late = await ada.act('complete', run)
+  assert.equal([late.status, late.body.code], [409, 'AUTONOMY_LEASE_EXPIRED'])
+  await world.pass(15_000)
+  const later = await ada.act('complete', run)
+  assert.equal([later.status, later.body.code], [409, 'AUTONOMY_NO_ACTIVE_LEASE'])
+})
+
+test('a run whose lease expires waits again, and needs attention when that was the last time', async ({ world }) => {
+  const { task, run } = await world.queued({ max_attempts: 2 })
+  const ada = world.agent()
+  await ada.claim()
+  await world.pass(5 * MINUTE + 15_000)
+  const again = await world.run(run, task)
+  assert.equal([again.status, again.recovery_count, again.session_id], ['queued', 1, undefined])
+  await ada.claim()
+  await world.pass(5 * MINUTE + 15_000)
+  const stuck = await world.run(run, task)
+  assert.equal([stuck.status, stuck.error], ['needs_attention', 'lease_recovery_exhausted'])
+  const { task: row } = await world.task(task)
+  assert.equal(
+    [row.status, row.needs_attention, row.needs_attention_reason],
+    ['needs_attention', true, 'lease_recovery_exhausted'],
+  )
+  assert.is((await world.agent().claim()).status, 204)
+
+  const recovered = await world.post(`/api/runs/${run}/recover`, { reason: 'looked at it' })
+  assert.equal([recovered.status, recovered.body.previous_run.status], [201, 'failed'])
+  assert.equal([recovered.body.run.previous_run_id, recovered.body.run.attempt], [run, 2])
+  assert.is((await world.task(task)).task.status, 'ready')
+  assert.is((await world.agent().claim()).body.claim.run.id, recovered.body.run.id)
+  assert.is((await world.post(`/api/runs/${run}/recover`)).status, 409)
+})
+
+test('a session that is stopped gives its run back, one whose process dies leaves it to a person', async ({
+  world,
+}) => {
+  const first = await world.queued()
+  const ada = world.agent()
+  await ada.claim({ run_id: first.run })
+  await world.stop(ada)
+  assert.is((await world.run(first.run, first.task)).status, 'queued')
+  const eve = world.agent()
+  await eve.claim({ run_id: first.run })
+  await world.stop(eve, 'crashed')
+  assert.is((await world.run(first.run, first.task)).status, 'needs_attention')
+  const gone = await eve.claim()
+  assert.equal([gone.status, gone.body.code], [409, 'AUTONOMY_SESSION_REQUIRED'])
+})
+
+test('after a kill of the daemon, claimed runs wait again, begun ones have failed, and those of living sessions go on', async ({
+  world,
+}) => {
+  const [claimed, begun, kept] = [await world.queued(), await world.queued(), await world.queued()]
+  const [ada, eve, bob] = [world.agent(), world.agent(), world.agent()]
+  await ada.claim({ run_id: claimed.run })
+  await eve.claim({ run_id: begun.run })
+  await eve.act('start', begun.run)
+  await bob.claim({ run_id: kept.run })
+  const after = await world.killed([bob])
+  const statuses = []
+  for (const { run, task } of [claimed, begun, kept]) statuses.push((await after.run(run, task)).status)
+  assert.equal(statuses, ['queued', 'failed', 'running'])
+  assert.is((await after.run(begun.run, begun.task)).failure_kind, 'daemon_restarted')
+  const again = after.agent()
+  assert.is((await again.claim({ run_id: claimed.run })).status, 200)
+  await after.close()
+})
+
+test('the operator without the headers of a session claims nothing', async ({ world }) => {
+  const reply = await world.post('/api/agent/tasks/claim-next')
+  assert.equal([reply.status, reply.body.code], [401, 'identity_required'])
+  const { run } = await world.queued()
+  const ada = world.agent()
+  assert.is((await ada.act('complete', run)).body.code, 'AUTONOMY_NO_ACTIVE_LEASE')
+  assert.is((await ada.act('complete', 'trun_none')).body.code, 'task_run_not_found')
+  for (const lease_seconds of [-1, 86_401]) {
+    const refused = await ada.claim({ lease_seconds })
+    assert.equal([refused.status, refused.body.code], [422, 'AUTONOMY_LEASE_INVALID'])
+  }
+})
+
+test('a caller that waits gets the run that is queued meanwhile', async ({ world }) => {
+  const waiting = world.agent().claim({ wait: true })
+  const { run } = await world.queued()
+  assert.is((await waiting).body.claim.run.id, run)
+})
+
+test.run()
