@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
-import type { WakeDecision, WakeSource } from '../../schemas/sidecars.js'
+import type { WakeDecision, WakeSource } from '../../schemas/agents/sidecars.js'
 import type { SessionInfo } from '../sessions/api.js'
 
 /** A wake-up that is about to be sent, or was decided. */

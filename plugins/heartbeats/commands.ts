@@ -1,5 +1,5 @@
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
-import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/sidecars.js'
+import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/agents/sidecars.js'
 
 const eventColumns: readonly CliColumn[] = [
   { header: 'WHEN', path: 'created_at', as: 'ago' },

@@ -1,5 +1,5 @@
+import type { Heartbeat, WakeSource } from '../../schemas/agents/sidecars.js'
 import type { SessionHealth, WakeReason, WakeResult } from '../../schemas/sessions.js'
-import type { Heartbeat, WakeSource } from '../../schemas/sidecars.js'
 import { isRestartable, type SessionInfo } from '../sessions/api.js'
 import type { HeartbeatConfig } from '../sidecars/api.js'
 

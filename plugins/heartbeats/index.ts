@@ -1,11 +1,13 @@
-import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
-import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/sidecars.js'
+import { DiskSpace, definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/agents/sidecars.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { SessionCreated, Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
+import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
+import { nativeTools } from './native-tools.js'
 import type { HeartbeatsService } from './service.js'
 import { failuresColumn, wakeTables } from './wakes.js'
 
@@ -19,12 +21,23 @@ const workspace = {
   type: 'workspace',
   summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
 } as const
-const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
+const everywhere = {
+  name: 'everywhere',
+  type: 'boolean',
+  summary: 'use the global agent even inside a workspace',
+} as const
 
 export default definePlugin({
   name: 'heartbeats',
   version: '0.1.0',
-  requires: { daemon: Daemon, events: Events, workspaces: Workspaces, sessions: Sessions, sidecars: Sidecars },
+  requires: {
+    disk: DiskSpace,
+    daemon: Daemon,
+    events: Events,
+    workspaces: Workspaces,
+    sessions: Sessions,
+    sidecars: Sidecars,
+  },
   provides: Heartbeats,
   service: () => import('./service.js').then(module => module.HeartbeatsService),
 }).surface({
@@ -73,7 +86,7 @@ export default definePlugin({
   commands: [
     {
       path: 'agent heartbeat status',
-      summary: 'Whether an agent is woken by its policy, and what came of it lately',
+      summary: 'Show whether an agent is woken by its policy, and what came of it lately',
       args: [name],
       options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
@@ -94,7 +107,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agents/{name}/heartbeat/status',
       area,
-      summary: 'Whether a policy is at work, the session that it wakes, and its last decisions',
+      summary: 'Show whether a policy is in force, the session that it wakes, and its last decisions',
       query: HeartbeatStatusQuery,
       replies: { 200: HeartbeatStatus },
       errors: [400, 403, 404, 410, 422, 500],
@@ -104,7 +117,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/agents/{name}/heartbeat/wake',
       area,
-      summary: 'Asks for a wake-up now; 409 is a session that cannot be woken. A wake-up claims no work',
+      summary: 'Ask for a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
       errors: [400, 403, 404, 410, 422, 500],
@@ -112,6 +125,7 @@ export default definePlugin({
     }),
   ],
   registries: [
+    contribute(NativeTools, () => nativeTools),
     contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
     contribute(WakeContexts, self => self.contexts),
     contribute(Checks, self => [{ id: 'heartbeats', category: 'agents', run: async () => self.checkItems() }]),

@@ -1,6 +1,6 @@
 import { type Contribution, iso, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import type { Heartbeat } from '../../schemas/agents/sidecars.js'
 import type { PolicyDiagnostic } from '../../schemas/sessions.js'
-import type { Heartbeat } from '../../schemas/sidecars.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import { cutText } from '../sidecars/api.js'
 import { type WakeContext, WakeContexts } from './api.js'

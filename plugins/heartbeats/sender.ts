@@ -1,7 +1,7 @@
-import { Fault, type Gate, messageOf, type Notify, type PluginKernel } from '../../kernel/plugin.js'
+import { type DiskSpace, Fault, type Gate, messageOf, type Notify, type PluginKernel } from '../../kernel/plugin.js'
+import type { Heartbeat, WakeDecision, WakeSource } from '../../schemas/agents/sidecars.js'
 import { durationMs } from '../../schemas/duration.js'
 import type { PolicyDiagnostic, WakeReason } from '../../schemas/sessions.js'
-import type { Heartbeat, WakeDecision, WakeSource } from '../../schemas/sidecars.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { SessionInfo, Sessions, TurnOutcome } from '../sessions/api.js'
@@ -14,6 +14,7 @@ import type { WakeRow, Wakes } from './wakes.js'
 import { Schedule, ZoneClocks } from './windows.js'
 
 export type HeartbeatsKernel = PluginKernel<{
+  disk: typeof DiskSpace
   daemon: typeof Daemon
   events: typeof Events
   workspaces: typeof Workspaces

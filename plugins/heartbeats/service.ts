@@ -1,13 +1,13 @@
 import { Fault, iso, messageOf, ok } from '../../kernel/plugin.js'
-import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
-import type { PolicyDiagnostic } from '../../schemas/sessions.js'
 import type {
   Heartbeat,
   HeartbeatStatus,
   HeartbeatStatusQuery,
   WakeBody,
   WakeDecision,
-} from '../../schemas/sidecars.js'
+} from '../../schemas/agents/sidecars.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type { PolicyDiagnostic } from '../../schemas/sessions.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
@@ -35,7 +35,7 @@ export class HeartbeatsService implements HeartbeatsApi {
   #forgotAt = Number.NEGATIVE_INFINITY
 
   constructor(private readonly kernel: HeartbeatsKernel) {
-    this.wakeBefore = kernel.hooks.gate<[Wake]>('wake.before')
+    this.wakeBefore = kernel.hooks.gate<[Wake]>('wake.before', { deadlineMs: 600_000 })
     this.wakeAfter = kernel.hooks.notify<[Wake, WakeDecision]>('wake.after')
     this.contexts = ownContexts({ healthOf: id => kernel.needs.sessions.healthOf(id) })
     this.#wakes = new Wakes(kernel.db)
@@ -200,10 +200,10 @@ export class HeartbeatsService implements HeartbeatsApi {
 
   /** Decides about the sessions that are due; at most `max_wakes_per_cycle` are sent, the others follow in the next minutes. */
   async #cycle(due: readonly string[]): Promise<void> {
-    const { needs, clock, disk, log } = this.kernel
+    const { needs, clock, log } = this.kernel
     const { max_wakes_per_cycle: max, min_interval } = needs.sidecars.heartbeatConfig
     await this.#forget()
-    const full = await disk.refusal()
+    const full = await needs.disk.refusal()
     let sent = 0
     let beyond = 0
     for (const id of due) {

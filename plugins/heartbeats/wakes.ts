@@ -1,7 +1,7 @@
 import { History } from '../../kernel/kit/history.js'
 import { type Db, iso, type Tx } from '../../kernel/plugin.js'
+import type { WakeSource } from '../../schemas/agents/sidecars.js'
 import type { WakeEvent, WakeReason, WakeResult, WakeState } from '../../schemas/sessions.js'
-import type { WakeSource } from '../../schemas/sidecars.js'
 
 /** Decisions that are shown. */
 const RECENT = 20

@@ -1,4 +1,4 @@
-import type { HeartbeatPreferences, TimeWindow } from '../../schemas/sidecars.js'
+import type { HeartbeatPreferences, TimeWindow } from '../../schemas/agents/sidecars.js'
 
 const MINUTE_MS = 60_000
 const DAY_MINUTES = 24 * 60

@@ -24,15 +24,15 @@ const guardPlugin = definePlugin({
   name: 'guard',
   version: '0.0.1',
   requires: { heartbeats: Heartbeats },
-  service: async () =>
-    class {
-      constructor(kernel: import('../../../kernel/plugin.js').PluginKernel<{ heartbeats: typeof Heartbeats }>) {
-        kernel.tap(kernel.needs.heartbeats.wakeBefore, async () =>
-          gate.closed ? new Fault('not_now', 409, 'somebody said no') : undefined,
-        )
-      }
-    },
-}).surface({})
+}).surface({
+  taps: [
+    surfaceOf<object>().tap(
+      Heartbeats,
+      heartbeats => heartbeats.wakeBefore,
+      () => async () => (gate.closed ? new Fault('not_now', 409, 'somebody said no') : undefined),
+    ),
+  ],
+})
 
 const wake = async (world: World, agent: string, session_id: string, more: object = {}) => {
   const url = `/api/agents/${agent}/heartbeat/wake`
