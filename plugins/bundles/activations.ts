@@ -4,6 +4,7 @@ import {
   type Actor,
   iso,
   KernelErrors,
+  operator,
   type PluginKernel,
   type RecordScope,
   type StoredRecord,
@@ -282,13 +283,7 @@ export class Activations {
 
 /** Activations come from the daemon itself, whoever asked for them. */
 function systemActor({ cause }: Actor): Actor {
-  return {
-    kind: 'daemon',
-    id: 'daemon-control',
-    owner: { kind: 'daemon', id: 'daemon-control' },
-    source: { kind: 'daemon', id: 'system' },
-    ...(cause === undefined ? {} : { cause }),
-  }
+  return { ...operator, origin: 'daemon', ...(cause === undefined ? {} : { cause }) }
 }
 
 function activationId({ bundle, profile }: Found, scope: RecordScope): string {

@@ -10,8 +10,10 @@ import {
 import { AgentKind, Agents } from '../agents/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
 import { Reconcile } from '../reconcile/api.js'
+import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
+import { nativeTools } from './native-tools.js'
 import type { BundlesService } from './service.js'
 
 const route = routeOf<BundlesService>()
@@ -71,7 +73,7 @@ export default definePlugin({
       run: (self, batch) => self.reconcile(batch),
     }),
   ],
-  registries: [contribute(ResourceFamilies, self => [self.family()])],
+  registries: [contribute(NativeTools, () => nativeTools), contribute(ResourceFamilies, self => [self.family()])],
   taps: [
     tap(
       Extensions,
@@ -90,7 +92,7 @@ export default definePlugin({
       path: '/api/bundles/catalog',
       area,
       before: self => self.settled(),
-      summary: 'Bundles of the loaded extensions, with their profiles',
+      summary: 'List bundles of the loaded extensions, with their profiles',
       replies: { 200: BundleCatalogReply },
       errors: [500, 503],
       cli: {
@@ -111,9 +113,10 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/bundles/preview',
+      runsCode: false,
       area,
       before: self => self.settled(),
-      summary: 'What an activation would be; changes nothing',
+      summary: 'Show what an activation would do; changes nothing',
       body: BundleActivationRequest,
       replies: { 200: BundleActivationReply },
       errors: [400, 404, 409, 422, 500, 503],
@@ -125,7 +128,7 @@ export default definePlugin({
       path: '/api/bundles/activations',
       area,
       before: self => self.settled(),
-      summary: 'Active profiles',
+      summary: 'List active profiles',
       replies: { 200: ListBundleActivationsReply },
       errors: [500, 503],
       cli: {
@@ -152,7 +155,7 @@ export default definePlugin({
       path: '/api/bundles/activations',
       area,
       before: self => self.settled(),
-      summary: 'Activates a profile: its agents, jobs, triggers, layouts and bridges as one unit',
+      summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges as one unit',
       body: BundleActivationRequest,
       replies: { 201: BundleActivationReply },
       errors: [400, 404, 409, 422, 500, 503],
@@ -164,7 +167,7 @@ export default definePlugin({
       path: '/api/bundles/activations/{id}',
       area,
       before: self => self.settled(),
-      summary: 'One activation with all that it has',
+      summary: 'Show an activation with all that it has',
       replies: { 200: BundleActivationReply },
       errors: [404, 500, 503],
       cli: { path: 'bundle get', view: activationItem },
@@ -175,7 +178,8 @@ export default definePlugin({
       path: '/api/bundles/activations/{id}',
       area,
       before: self => self.settled(),
-      summary: 'Takes a profile as it is now, and confirms what its extension requires of the network',
+      summary:
+        'Update an activation to its profile as it is now, and confirm what its extension requires of the network',
       body: BundleActivationPatch,
       replies: { 200: BundleActivationReply },
       errors: [400, 404, 409, 422, 500, 503],
@@ -186,7 +190,7 @@ export default definePlugin({
       method: 'DELETE',
       path: '/api/bundles/activations/{id}',
       area,
-      summary: 'Deactivates: takes away exactly what the activation has',
+      summary: 'Deactivate a profile: remove exactly what its activation has',
       essential: true,
       replies: { 204: null },
       errors: [404, 500, 503],
@@ -201,7 +205,7 @@ export default definePlugin({
       path: '/api/bundles/network/settings',
       area,
       before: self => self.settled(),
-      summary: 'Channels that active profiles declare; nobody takes part by that',
+      summary: 'List channels that active profiles declare; nobody takes part by that',
       replies: { 200: BundleNetworkReply },
       errors: [500, 503],
       cli: {

@@ -19,6 +19,7 @@ function projectionActor(id: string, cause: string | undefined): Actor {
     id: name,
     owner: { kind: 'bundle.activation', id },
     source: { kind: 'daemon', id: name },
+    origin: 'daemon',
     ...(cause === undefined ? {} : { cause }),
   }
 }

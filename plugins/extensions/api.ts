@@ -9,6 +9,7 @@ import {
   registry,
   token,
 } from '../../kernel/plugin.js'
+import type { Tree } from './install/source/tree.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 
 export { ExtensionErrors } from './errors.js'
@@ -139,3 +140,17 @@ export const ExtensionDevUnlinked = event(
   'extension.dev.unlinked',
   v.object({ name: v.string(), workspace: v.string() }),
 )
+
+export { ExtensionInstalled, ExtensionRemoved } from './install/events.js'
+export { type Files as InstallFiles, systemFiles, writeTree } from './install/files.js'
+export * from './install/source/curated.js'
+export type { Tree }
+
+/**
+ * The files of a `.tar.gz`, unpacked in memory and judged whole: what leads out, links and what unpacks to more than it may is
+ * refused. @throws Fault `extension_content_refused`
+ */
+export async function readArchive(bytes: Uint8Array, isRoot: (path: string) => boolean): Promise<Tree> {
+  // Loaded when there is an archive: a start has no use for it.
+  return (await import('./install/source/archive.js')).readArchive(bytes, isRoot)
+}

@@ -37,6 +37,7 @@ export const ExtensionErrors = defineErrors({
   extension_name_invalid: { status: 422, message: 'no extension can have that name' },
   extension_not_built: { status: 422, message: 'main is not bundled from its TypeScript', next: 'svc extension build' },
   extension_build_failed: { status: 422, message: 'the source of the extension cannot be bundled' },
+  extension_publish_invalid: { status: 422, message: 'the extension cannot be published there' },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_record_taken: {
@@ -54,8 +55,10 @@ export const ExtensionErrors = defineErrors({
   extension_dev_taken: { status: 409, message: 'another build of this extension has what there can be only once' },
   extension_ambiguous: { status: 409, message: 'several builds go by this name', next: 'svc extension list' },
   extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
+  extension_secret_foreign: { status: 400, message: 'this secret belongs to something else' },
   vault_unavailable: {
     status: 503,
-    message: 'there is no vault to keep a secret in; bind vault_ref to env:NAME and set that where the daemon starts',
+    message: 'the plugin vault does not run, so that no value can be stored',
+    next: 'svc plugin show vault',
   },
 })

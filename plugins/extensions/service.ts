@@ -12,7 +12,7 @@ import {
 import { extensionItems } from './checks.js'
 import { Catalog, type Found } from './folders/catalog.js'
 import { Claims } from './folders/claims.js'
-import { DevLinks, type ExtensionNeeds } from './folders/dev.js'
+import { DevLinks } from './folders/dev.js'
 import { honourDisableNotes } from './folders/honour-notes.js'
 import { InstalledFolder } from './folders/installed.js'
 import { News } from './folders/news.js'
@@ -28,6 +28,7 @@ import { Instance } from './load/instance.js'
 import type { InstanceHost } from './load/instance-host.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
+import type { ExtensionNeeds } from './needs.js'
 import { Secrets } from './secrets.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
@@ -52,7 +53,8 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #expected: Expected
 
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
-    const { home, clock, ids, hooks, db, host, dropIns } = kernel
+    const { home, clock, ids, hooks, db, needs } = kernel
+    const { host, dropIns, file } = needs
     this.changed = hooks.notify('changed')
     this.#news = new News(async names => {
       await this.changed.call(names)
@@ -63,14 +65,14 @@ export class ExtensionsService implements ExtensionsApi {
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
-    this.#catalog = new Catalog(kernel.file('cache', 'manifests.json'), () => clock.now(), host.version)
+    this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel)
     this.#code = new CodeCache(home.path('cache', 'extensions'))
-    kernel.scope.defer('copies of code', () => this.#code.idle())
+    kernel.scope.defer('copies of code', () => this.#code.end())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
     this.#host = {
       clock,
-      spawn: kernel.needs.processes.spawn,
+      spawn: needs.processes.spawn,
       claims: new Claims(),
       daemonVersion: host.version,
       dropIns,
@@ -86,6 +88,7 @@ export class ExtensionsService implements ExtensionsApi {
     const isOn = (name: string, link?: Link) => this.#flags.enabled(keyOf(name, link))
     this.folder = new InstalledFolder(home.path('extensions'), kernel, this.#catalog, {
       make: (name, found) => new Instance(name, () => this.tierOf(name), found, isOn(name), this.#host),
+      isPlacing: name => this.#installer.isPlacing(name),
       take: (instance, found, anew) => this.#load(instance, found, anew),
       freed: name => this.dev.retry(name),
       gone: name => this.#news.note(name),
@@ -136,7 +139,7 @@ export class ExtensionsService implements ExtensionsApi {
   settled = async (): Promise<void> => void (await this.#expected.none())
 
   /** What becomes of a request that no route matches. */
-  unrouted(path: string): Promise<Fault | boolean> {
+  unrouted(path: string): Promise<Fault | true | undefined> {
     const all = () => this.all()
     return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
   }

@@ -23,7 +23,7 @@ export class Views {
   /** Switches it off; a diagnostic names the plugins that wait for it from then on. @throws as the service */
   async disable(instance: Instance, actor: Actor): Promise<wire.Extension> {
     const token = instance.generation?.plugin?.provides?.id
-    const requiring = this.self.kernel.host
+    const requiring = this.self.kernel.needs.host
       .plugins()
       .flatMap(({ name, requires, state }) =>
         token !== undefined && requires.includes(token) && state.status === 'active' ? name : [],
@@ -45,7 +45,7 @@ export class Views {
   }
 
   #waits(plugin: string): boolean {
-    const found = this.self.kernel.host.plugins().find(({ name }) => name === plugin)
+    const found = this.self.kernel.needs.host.plugins().find(({ name }) => name === plugin)
     return found?.state.status === 'waiting'
   }
 
@@ -79,8 +79,8 @@ export class Views {
     if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
     const look = (): wire.ExtensionLogsReply => {
       const current = this.self.get(instance.key)
-      current.noteFaults(this.self.kernel.host.faults())
-      return logsOf(current, after, query.stream_epoch)
+      current.noteFaults(this.self.kernel.needs.host.faults())
+      return logsOf(current, after, query.stream_epoch, this.self.kernel.redact)
     }
     if (query.follow !== 'true') return look()
     const until = this.self.kernel.clock.monotonic() + FOLLOW_MS

@@ -1,5 +1,4 @@
-import { parseSecretRef, type SecretRef } from '../../kernel/kit/secret-ref.js'
-import { type Clock, iso } from '../../kernel/plugin.js'
+import { type Clock, iso, type Redact } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import type { ShippedItem } from './api.js'
 import { itemsOf } from './checks.js'
@@ -7,7 +6,6 @@ import { placeOf } from './identity.js'
 import { type Shipped, itemsOf as shipments, shippedKeys } from './load/families.js'
 import type { Instance } from './load/instance.js'
 import { type Manifest, requirementDigest, toolId, typeOf } from './manifest/manifest.js'
-import type { Binding } from './tables.js'
 
 /** The environment that the daemon was started with. */
 export type Env = Readonly<Record<string, string | undefined>>
@@ -162,6 +160,7 @@ export function logsOf(
   { generation, log }: Instance,
   after: number,
   epoch: string | undefined,
+  redact: Redact,
 ): wire.ExtensionLogsReply {
   const { epoch: current } = log
   // Numbers of another epoch say nothing about this one.
@@ -173,35 +172,13 @@ export function logsOf(
       .filter(({ sequence }) => sequence > from)
       .map(({ sequence, at, message }) => ({
         sequence,
-        message,
+        message: redact.text(message),
         timestamp: iso(at),
         stream_epoch: current,
         ...optional('generation_hash', generation?.hash),
       })),
   }
 }
-
-export function secretsToWire(
-  declared: readonly string[],
-  bindings: readonly Binding[],
-  env: Env,
-): wire.ExtensionSecretsReply {
-  return {
-    declared_env: [...declared],
-    bound_env_keys: declared.filter(
-      name => env[name] !== undefined || bindings.some(binding => binding.env_name === name),
-    ),
-    bindings: bindings.map(({ env_name, reference, mcp_server, header_name }) => ({
-      env_name,
-      ...(mcp_server ? { mcp_server } : {}),
-      ...(header_name ? { header_name } : {}),
-      stale: !declared.includes(env_name) || isUnset(parseSecretRef(reference), env),
-    })),
-  }
-}
-
-/** Whether a reference leads to a variable that the daemon does not have; of other schemes that is not known. */
-const isUnset = (ref: SecretRef | undefined, env: Env) => ref?.scheme === 'env' && env[ref.rest] === undefined
 
 /** Names of all variables that a manifest asks for or puts secrets into. */
 export function declaredEnv({ requires_env, subprocess, tools, resources }: Manifest): string[] {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { defineErrors, event, type Hook, token } from '../../kernel/plugin.js'
-import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
+import type { Heartbeat, Soul } from '../../schemas/agents/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { HeartbeatConfig } from './settings.js'
 
@@ -12,6 +12,8 @@ export type { HeartbeatConfig } from './settings.js'
 export interface SidecarsApi {
   /** As it is now; a broken one is a snapshot that is not valid. Throws `agent_not_found` (404). */
   soul(agent: string, workspace?: Workspace): Promise<Soul>
+  /** Judges a text as if it stood in the file of the agent. Throws `agent_not_found` (404). */
+  validateSoul(agent: string, text: string, workspace?: Workspace): Promise<Soul>
   heartbeat(agent: string, workspace?: Workspace): Promise<Heartbeat>
   /** The configuration of heartbeats in force; durations in milliseconds. */
   readonly heartbeatConfig: HeartbeatConfig

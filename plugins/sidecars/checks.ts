@@ -1,5 +1,5 @@
+import type { Heartbeat, Soul } from '../../schemas/agents/sidecars.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
-import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
 import { finding } from '../daemon/api.js'
 import { SIDECARS } from './places.js'
 

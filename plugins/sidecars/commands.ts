@@ -1,5 +1,5 @@
 import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
-import type { Heartbeat, HeartbeatRevision, Soul, SoulRevision, TimeWindow } from '../../schemas/sidecars.js'
+import type { Heartbeat, HeartbeatRevision, Soul, SoulRevision, TimeWindow } from '../../schemas/agents/sidecars.js'
 
 type Which = 'soul' | 'heartbeat'
 type Snapshot = (Heartbeat | Soul) &
@@ -64,7 +64,7 @@ function verbsOf(which: Which) {
         by: row.actor.ref ?? row.actor.kind,
       }))
       out.table(rows, revisionColumns, `no changes yet; svc agent ${which} write ${args.name} --file ${FILES[which]}`)
-      if (reply.next_cursor) out.line(out.color('dim', `there are more; go on with --cursor ${reply.next_cursor}`))
+      if (reply.next_cursor) out.line(out.color('dim', `more follow; next page: --cursor ${reply.next_cursor}`))
       if (rows.length > 0) out.line(out.color('dim', `next: svc agent ${which} rollback ${args.name} <id>`))
     },
   }

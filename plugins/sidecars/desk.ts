@@ -7,7 +7,7 @@ import type {
   Soul,
   ValidateSoulBody,
   WriteSidecarBody,
-} from '../../schemas/sidecars.js'
+} from '../../schemas/agents/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarErrors } from './api.js'
 import type { Asked, Changed, SidecarFiles } from './files.js'

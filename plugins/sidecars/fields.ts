@@ -71,7 +71,7 @@ export function checkedFields<K extends string>(
       else findings.add('invalid_field_type', `${field} is ${TYPES[type].words}`, about)
     } else if (forbidden.has(name)) {
       findings.add('forbidden_field', `${field} is set in AGENT.md or in the configuration, never here`, about)
-    } else findings.add('unknown_field', `${field} is not known; known are ${Object.keys(types).join(', ')}`, about)
+    } else findings.add('unknown_field', `${field} is not known; choose ${Object.keys(types).join(', ')}`, about)
   }
   return found
 }

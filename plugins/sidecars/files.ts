@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, Fault, type PluginKernel } from '../../kernel/plugin.js'
-import type { Heartbeat, Soul } from '../../schemas/sidecars.js'
+import type { Heartbeat, Soul } from '../../schemas/agents/sidecars.js'
 import type { Events } from '../events/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'

@@ -1,7 +1,7 @@
 import type { HeadField, Position } from '../../kernel/kit/frontmatter.js'
 import { iso } from '../../kernel/plugin.js'
+import type { Heartbeat, HeartbeatContext, HeartbeatFrontmatter, TimeWindow } from '../../schemas/agents/sidecars.js'
 import { durationMs, durationText } from '../../schemas/duration.js'
-import type { Heartbeat, HeartbeatContext, HeartbeatFrontmatter, TimeWindow } from '../../schemas/sidecars.js'
 import { Findings, parseSidecar, type SidecarDocument } from './document.js'
 import { checkBody, checkedFields, cutText, HEARTBEAT_FORBIDDEN, headFields } from './fields.js'
 import { type HeartbeatConfig, MAX_SIDECAR_BYTES, subsetOf } from './settings.js'

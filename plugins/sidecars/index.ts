@@ -1,17 +1,19 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
+import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
+import { nativeTools } from './native-tools.js'
 import { refreshTable } from './persona.js'
 import { revisionTable } from './revisions.js'
 import { sidecarRoutes } from './routes.js'
 import type { SidecarsService } from './service.js'
 import { HeartbeatSetting, SoulSetting } from './settings.js'
 
-const { contribute } = surfaceOf<SidecarsService>()
+const { contribute, tap } = surfaceOf<SidecarsService>()
 
 const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
@@ -19,12 +21,16 @@ const workspace = {
   type: 'workspace',
   summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
 } as const
-const everywhere = { name: 'everywhere', type: 'boolean', summary: 'of the home, whatever the workspace here' } as const
+const everywhere = {
+  name: 'everywhere',
+  type: 'boolean',
+  summary: 'use the global agent even inside a workspace',
+} as const
 const file = { name: 'file', type: 'text', summary: 'a file with the text; - is standard input' } as const
 const digest = {
   name: 'expected-digest',
   type: 'text',
-  summary: 'refuse when the file is another one by now; default: what it is when the command starts',
+  summary: 'fail if the file has changed since this digest',
 } as const
 
 type Verb = 'Inspect' | 'Validate' | 'Write' | 'Remove' | 'History' | 'Rollback'
@@ -64,7 +70,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
     },
     {
       path: at('history'),
-      summary: `Changes of ${fileName}, the newest first`,
+      summary: `List changes of ${fileName}, the newest first`,
       args: [name],
       options: [
         { name: 'limit', type: 'integer', summary: 'at most 100; default 20' },
@@ -87,7 +93,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
 export default definePlugin({
   name: 'sidecars',
   version: '0.1.0',
-  requires: { agents: Agents, events: Events, sessions: Sessions, workspaces: Workspaces },
+  requires: { settings: Settings, agents: Agents, events: Events, sessions: Sessions, workspaces: Workspaces },
   provides: Sidecars,
   service: () => import('./service.js').then(module => module.SidecarsService),
 }).surface({
@@ -95,6 +101,13 @@ export default definePlugin({
   events: [SidecarChanged, SoulRefreshed],
   errors: [SidecarErrors],
   settings: [SoulSetting, HeartbeatSetting],
+  taps: [
+    tap(
+      Settings,
+      settings => settings.of(HeartbeatSetting),
+      self => config => void self.configured.call(config),
+    ),
+  ],
   tables: [
     { id: '001-revision', sql: revisionTable },
     { id: '002-refresh', sql: refreshTable },
@@ -104,7 +117,7 @@ export default definePlugin({
     ...commandsOf('heartbeat', 'heartbeat policy', 'HEARTBEAT.md'),
     {
       path: 'session soul refresh',
-      summary: 'Give a session the persona of its agent as it is now, with its next prompt',
+      summary: 'Reload SOUL.md; it is used from the next prompt on',
       args: [{ name: 'session_id', summary: 'id of a session of which no turn runs' }],
       options: [digest],
       load: () => import('./commands.js').then(module => ({ run: module.soulRefresh })),
@@ -112,6 +125,7 @@ export default definePlugin({
   ],
   routes: sidecarRoutes,
   registries: [
+    contribute(NativeTools, () => nativeTools),
     contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
     contribute(SessionBriefings, self => [self.persona]),
     contribute(HealthTimings, self => [

@@ -1,5 +1,5 @@
 import { type Actor, type Notify, ok, type Tx } from '../../kernel/plugin.js'
-import type { RefreshSoulBody, Soul } from '../../schemas/sidecars.js'
+import type { RefreshSoulBody, Soul } from '../../schemas/agents/sidecars.js'
 import { type Briefing, SessionErrors, type SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SidecarErrors, SoulRefreshed } from './api.js'

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { History } from '../../kernel/kit/history.js'
 import { Paging } from '../../kernel/kit/page.js'
 import { type Actor, type Db, iso, type Tx } from '../../kernel/plugin.js'
-import type { HeartbeatRevision, SoulRevision } from '../../schemas/sidecars.js'
+import type { HeartbeatRevision, SoulRevision } from '../../schemas/agents/sidecars.js'
 import { SidecarErrors } from './api.js'
 import { SIDECARS, type Which } from './places.js'
 

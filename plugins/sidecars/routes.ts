@@ -17,7 +17,7 @@ import {
   ValidateHeartbeatBody,
   ValidateSoulBody,
   WriteSidecarBody,
-} from '../../schemas/sidecars.js'
+} from '../../schemas/agents/sidecars.js'
 import type { SidecarDesk } from './desk.js'
 import { SIDECARS, type Which } from './places.js'
 import type { SidecarsService } from './service.js'
@@ -53,7 +53,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'PUT',
       path,
       area,
-      summary: `Writes ${file}; expected_digest is that of the ${title} as it is, empty for none`,
+      summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
       body: WriteSidecarBody,
       headers,
       replies: { 200: change, 422: snapshot },
@@ -64,7 +64,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'DELETE',
       path,
       area: its.areaOfRemoval,
-      summary: `Removes ${file}; the history keeps it`,
+      summary: `Remove ${file}; the history keeps it`,
       body: DeleteSidecarBody,
       headers,
       essential: true,
@@ -75,8 +75,9 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'POST',
       path: `${path}/validate`,
+      runsCode: false,
       area,
-      summary: `What a ${file} text would be${its.validates}; nothing is saved`,
+      summary: `Check a ${file} text${its.validates}`,
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
       errors: [400, 403, 404, 410, 500],
@@ -86,7 +87,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'GET',
       path: `${path}/history`,
       area,
-      summary: `Changes of ${file}, the newest first`,
+      summary: `List changes of ${file}, the newest first`,
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
       errors: [400, 403, 404, 410, 422, 500],
@@ -96,7 +97,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'POST',
       path: `${path}/rollback`,
       area,
-      summary: `Writes ${file} as it was after an earlier change`,
+      summary: `Write ${file} as it was after an earlier change`,
       body: its.rollbackBody,
       headers,
       replies: { 200: change, 422: snapshot },
@@ -111,7 +112,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     method: 'GET',
     path: '/api/agents/{name}/heartbeat',
     area: 'Agents',
-    summary: 'The heartbeat policy of an agent; 422 is one that is not valid',
+    summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
     errors: [400, 403, 404, 410, 500],
@@ -133,7 +134,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     method: 'GET',
     path: '/api/agents/{name}/soul',
     area: 'Agent persona (soul)',
-    summary: 'The persona of an agent, valid or not',
+    summary: 'Show the persona of an agent, valid or not',
     query: SidecarQuery,
     replies: { 200: Soul },
     errors: [400, 403, 404, 410, 422, 500],
@@ -148,7 +149,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     change: SoulChangeReply,
     history: SoulHistoryReply,
     validateBody: ValidateSoulBody,
-    validates: ', or what the stored one is',
+    validates: ', or the stored one',
     rollbackBody: RollbackSoulBody,
   }),
   route({

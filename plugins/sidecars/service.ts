@@ -1,5 +1,4 @@
 import { type Actor, Fault, messageOf, ok } from '../../kernel/plugin.js'
-import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   Heartbeat,
   HeartbeatChangeReply,
@@ -8,7 +7,8 @@ import type {
   Soul,
   SoulChangeReply,
   SoulRevision,
-} from '../../schemas/sidecars.js'
+} from '../../schemas/agents/sidecars.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { SidecarsApi } from './api.js'
@@ -41,7 +41,6 @@ export class SidecarsService implements SidecarsApi {
     this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
     this.soulResolved = kernel.hooks.notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>('soul.snapshot.resolved')
     this.configured = kernel.hooks.notify<[HeartbeatConfig]>('heartbeat.configured')
-    kernel.config.onChange(HeartbeatSetting, config => void this.configured.call(config))
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
     const revisions = new Revisions(kernel.db)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
@@ -79,6 +78,10 @@ export class SidecarsService implements SidecarsApi {
 
   soul(agent: string, workspace?: Workspace): Promise<Soul> {
     return this.souls.read(agent, workspace)
+  }
+
+  validateSoul(agent: string, text: string, workspace?: Workspace): Promise<Soul> {
+    return this.souls.validate(agent, workspace, text)
   }
 
   heartbeat(agent: string, workspace?: Workspace): Promise<Heartbeat> {

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginKernel, Setting } from '../../kernel/plugin.js'
+import type { HeartbeatConfigSubset } from '../../schemas/agents/sidecars.js'
 import { Duration, durationText } from '../../schemas/duration.js'
-import type { HeartbeatConfigSubset } from '../../schemas/sidecars.js'
 import type { Agents } from '../agents/api.js'
 import type { Events } from '../events/api.js'
 import type { Sessions } from '../sessions/api.js'

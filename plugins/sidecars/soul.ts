@@ -1,5 +1,5 @@
 import { iso } from '../../kernel/plugin.js'
-import type { Soul, SoulFrontmatter } from '../../schemas/sidecars.js'
+import type { Soul, SoulFrontmatter } from '../../schemas/agents/sidecars.js'
 import { Findings, parseSidecar } from './document.js'
 import { checkBody, cutText, headFields, SOUL_FORBIDDEN } from './fields.js'
 import { MAX_SIDECAR_BYTES, type SoulConfig } from './settings.js'

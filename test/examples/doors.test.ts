@@ -1,8 +1,8 @@
+// alone: it measures the memory of its process
 import { createHash, createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { cp, readdir, rm } from 'node:fs/promises'
 import http from 'node:http'
-import { register } from 'node:module'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -11,9 +11,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
 import { ask } from '../kernel/http/doors.js'
+import { active, gone, scene } from '../plugins/extensions/scene.js'
 
-register('../harness/svc-from-source.mjs', import.meta.url)
-const { active, gone, scene } = await import('../plugins/extensions/scene.js')
 const examples = fileURLToPath(new URL('../../examples/extensions', import.meta.url))
 const MB = 1024 * 1024
 
@@ -83,7 +82,7 @@ test('acme.api-keys: a key lets in whoever has it, as far as it reaches, until i
     assert.is(last, '401 acme_key_unknown')
     await svc.remove('acme.api-keys')
     await svc.until('acme.api-keys', gone)
-    assert.is(await answer(tcp, '/api/status'), 200)
+    assert.is(await answer(tcp, '/api/status', bearer('k-narrow')), '401 identity_required')
   }))
 
 test('acme.api-keys: named in the configuration, nobody gets in over TCP before it runs', () =>
@@ -95,7 +94,7 @@ test('acme.api-keys: named in the configuration, nobody gets in over TCP before 
       await drop('acme.api-keys')
       assert.is(await waiting, '401 identity_required')
     },
-    { http: { authenticator: 'acme.api-keys', host: '0.0.0.0', allowed_hosts: ['127.0.0.1'] } },
+    { http: { authenticator: 'acme.api-keys', host: '0.0.0.0', allowed_hosts: ['127.0.0.1'], plaintext: true } },
   ))
 
 test('acme.webhook: what its sender signed is taken from outside, as it was sent, and nothing else', () =>
@@ -138,7 +137,10 @@ async function growthDuring(work: () => Promise<void>): Promise<number> {
   return Math.max(most, process.memoryUsage().rss) - before
 }
 
-test('acme.files: 100 MB go in and out at the memory of a few buffers', () =>
+/** Megabytes of the file that is sent. */
+const SIZE = 300
+
+test('acme.files: 300 MB go in and out at the memory of a few buffers', () =>
   during(['acme.files'], async ({ svc, socket }) => {
     const url = (name: string) => `/api/ext/acme.files/files/${name}`
     const block = Buffer.alloc(MB, 'x')
@@ -168,16 +170,17 @@ test('acme.files: 100 MB go in and out at the memory of a few buffers', () =>
       return hash.digest('hex')
     }
     const hashed = createHash('sha256')
-    for (let n = 0; n < 100; n++) hashed.update(block)
+    for (let n = 0; n < SIZE; n++) hashed.update(block)
     const wanted = hashed.digest('hex')
     // What code and buffers take once is not the size's.
     await send('small', 5)
     await fetched('small')
     const growth = await growthDuring(async () => {
-      await send('big.zip', 100)
+      await send('big.zip', SIZE)
       assert.is(await fetched('big.zip'), wanted)
     })
-    assert.ok(growth < 50 * MB, `${Math.round(growth / MB)} MB more for 100 MB each way`)
+    // Who held it whole would need all of it; how late garbage is collected differs between releases of Node, and with the load.
+    assert.ok(growth < (SIZE * MB) / 2, `${Math.round(growth / MB)} MB more for ${SIZE} MB each way`)
 
     const cut = http.request({
       ...socket,

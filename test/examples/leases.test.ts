@@ -7,7 +7,9 @@ import * as assert from 'uvu/assert'
 const file = path.join(import.meta.dirname, '../../examples/extensions/acme.leases/main.test.mjs')
 
 test('the tests of acme.leases pass as its author runs them', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--test', file]).catch(error => error)
+  const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', file]).catch(
+    error => error,
+  )
   assert.match(stdout, /^# fail 0$/m, stdout)
   assert.match(stdout, /^# pass [1-9]/m, stdout)
 })

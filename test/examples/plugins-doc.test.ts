@@ -31,6 +31,17 @@ function membersOf(type: string): Map<string, string> {
   ])
 }
 
+/** Members of a type that is what a function returns, or a record of names. */
+function aliasMembers(type: string): ReadonlySet<string> {
+  const alias = new RegExp(`^export type ${type} =([\\s\\S]*?)(?:^$|\\n\\n)`, 'm')
+  const [, text = ''] = sources.map(source => alias.exec(source)).find(Boolean) ?? []
+  const [, made] = /ReturnType<typeof (\w+)>/.exec(text) ?? []
+  const returned = new RegExp(`^export function ${made}\\b[\\s\\S]*?^ {2}return \\{\\n([\\s\\S]*?)^ {2}\\}`, 'm')
+  const [, body = ''] = (made && sources.map(source => returned.exec(source)).find(Boolean)) || []
+  const names = [...body.matchAll(/^ {4}(?:async )?(\w+)[:(]/gm), ...text.matchAll(/'(\w+)'/g)]
+  return new Set(names.map(([, name = '']) => name))
+}
+
 /** What is wrong with `kernel.a.b`, be it the kernel of a plugin or that of an embedder. */
 function wrongMember(member: string, inner: string | undefined): string | undefined {
   const types = ['PluginKernel', 'Kernel'].flatMap(type => membersOf(type).get(member) ?? [])
@@ -38,7 +49,7 @@ function wrongMember(member: string, inner: string | undefined): string | undefi
   // What a requirement leads to belongs to the plugin that provides it, and a variable to whoever sets it.
   if (inner === undefined || member === 'needs' || member === 'env') return undefined
   const names = types.flatMap(type => type.match(/[A-Z]\w+|'\w+'/g) ?? [])
-  const found = names.some(name => name === `'${inner}'` || membersOf(name).has(inner))
+  const found = names.some(name => name === `'${inner}'` || membersOf(name).has(inner) || aliasMembers(name).has(inner))
   return found ? undefined : `kernel.${member}.${inner}`
 }
 

@@ -22,7 +22,7 @@ test('clock-node tells the time, is well, and ends when it is asked to', async (
   assert.equal(await runtime.call('provide_tools', {}), { tools: [{ id: 'now', handler: 'now' }] })
   const answer = (await runtime.call('tools/call', { tool: 'now', input: { zone: 'Asia/Tokyo' } })) as Wire
   assert.match(answer.time, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
-  assert.is(answer.told_by, `svc ${world.kernel.host.version}`)
+  assert.is(answer.told_by, `svc ${world.kernel.needs.host.version}`)
   const bad = await runtime.call('tools/call', { tool: 'now', input: { zone: 'No/Where' } }).catch(error => error)
   assert.match((bad as Error).message, /Invalid time zone/)
   await until(() => runtime.health().health === 'healthy')

@@ -266,4 +266,4 @@ export function gate(): { opened: Promise<void>; open(): void } {
 
 /** One file with one note, and where the report on it goes. */
 export const SMALL = { 'a.ts': 'const a = 1 // TODO one\n' }
-export const REPORT = '.svc/reports/report.md'
+export const REPORT = 'svc-reports/report.md'

@@ -89,7 +89,7 @@ test('writes the report through the client and tells each step', async ({ scratc
       'Read src (1 file)',
       'Read src/deep (1 file)',
       'git',
-      'Write .svc/reports/report.md',
+      'Write svc-reports/report.md',
     ],
   )
   assert.ok(agent.log.indexOf('update plan') < agent.log.indexOf('update tool_call'))

@@ -130,6 +130,4 @@ const connection = agent({ name: 'svc-report-agent' })
   .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
 
 // The end of stdin closes the connection; the client is gone, and nobody else would end this process.
-await connection.closed
-await reportAgent.close()
-process.exit(0)
+connection.closed.then(() => reportAgent.close()).then(() => process.exit(0))

@@ -28,7 +28,7 @@ export class TargetRefused extends Error {
   }
 }
 
-export const REPORTS_DIRECTORY = '.svc/reports'
+export const REPORTS_DIRECTORY = 'svc-reports'
 const DEFAULT_TARGET = `${REPORTS_DIRECTORY}/report.md`
 const MAX_PAUSE_MS = 5_000
 /** Characters looked at, from the end: a client may put an envelope of its own before what the user wrote. */

@@ -32,10 +32,10 @@ class Keys {
     }
   }
 
-  /** A caller without a bearer token is left to others; when nobody knows it, the daemon answers 401. */
+  /** A caller without a key is left to others, and one with a token of svc itself too; whom nobody knows gets a 401. */
   whoAsks({ headers }) {
     const [, key] = /^Bearer (\S+)$/.exec(headers.authorization ?? '') ?? []
-    if (key === undefined) return undefined
+    if (key === undefined || key.startsWith('svc_')) return undefined
     return this.#actors.get(createHash('sha256').update(key).digest('hex')) ?? Errors.acme_key_unknown()
   }
 }

@@ -1,4 +1,5 @@
-import { defineErrors, definePlugin, kind, ok, registry, routeOf, surfaceOf } from 'svc/plugin'
+import { defineErrors, definePlugin, kind, ok, routeOf, surfaceOf } from 'svc/plugin'
+import { NativeTools } from 'svc/plugins/tools'
 import { Workspaces } from 'svc/plugins/workspaces'
 import * as v from 'valibot'
 
@@ -11,8 +12,6 @@ const Keep = kind({
 const Errors = defineErrors({
   acme_workspace_kept: { status: 409, message: 'the workspace is kept', next: 'svc resource list acme.keep' },
 })
-/** Of the plugin that has tools; while there is none, what is contributed waits. */
-const NativeTools = registry('tools.native@1')
 
 class Keeper {
   kept = new Map()
@@ -50,7 +49,12 @@ export default definePlugin({
       self => (_, workspace) => self.refusal(workspace),
     ),
   ],
-  registries: [contribute(NativeTools, self => [{ id: 'kept', description: 'Kept workspaces', run: self.list }])],
+  // A route of its own, lent to agents as the tool ext__acme_keep__kept.
+  registries: [
+    contribute(NativeTools, () => [
+      { name: 'kept', route: 'GET /api/ext/acme.keep/kept', description: 'List kept workspaces', toolsets: [] },
+    ]),
+  ],
   routes: [
     route({
       method: 'GET',

@@ -29,7 +29,8 @@ test('a workspace that is kept is not deleted', async () => {
   assert.equal((await request('DELETE', `/api/workspaces/${id}`)).status, 204)
 })
 
-test('its tool waits for the plugin that has tools', async () => {
-  const { body } = await extension.request('GET', '/api/plugins/acme.keep')
-  assert.deepEqual(body.plugin.unclaimed, ['tools.native@1'])
+test('its route is a tool', async () => {
+  const { status, body } = await extension.request('POST', '/api/tools/ext__acme_keep__kept/invoke', { input: {} })
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.deepEqual(body.result.structured, { kept: [] })
 })

@@ -35,7 +35,7 @@ export const DefaultSeconds = {
 export const SigningKey = {
   path: 'plugins.acme.leases.signing_key',
   section: 'general',
-  schema: secretRef({ env: '', vault: 'acme/' }),
+  schema: secretRef({ env: '', vault: 'extensions/acme.leases/' }),
   default: 'env:ACME_LEASES_KEY',
   apply: 'live',
 }

@@ -77,7 +77,7 @@ test('another extension refuses a claim through the guard, inside the transactio
 
 test('without its key it gives no lease, and doctor says what to set', async t => {
   const path = 'plugins.acme.leases.signing_key'
-  const setKey = value => leases.time.during(leases.inside.config.write([{ path, value }]))
+  const setKey = value => leases.time.during(leases.configuration.write([{ path, value }]))
   t.after(() => setKey('env:ACME_LEASES_KEY'))
   await setKey('env:NO_KEY')
   assert.deepEqual(seen(await claim(leases, 'x', 'ada')), [422, 'secret_missing'])

@@ -1,4 +1,5 @@
-import { definePlugin, ok, routeOf } from 'svc/plugin'
+import { definePlugin, ok, routeOf, Settings, surfaceOf } from 'svc/plugin'
+import { Configuration } from 'svc/plugins/configuration'
 import * as v from 'valibot'
 
 const Sign = v.strictObject({ text: v.pipe(v.string(), v.maxLength(200)), colour: v.optional(v.string()) })
@@ -17,8 +18,7 @@ class SignsService {
   changes = 0
 
   constructor(kernel) {
-    this.config = kernel.config
-    this.config.onChange(Signs, () => this.changes++)
+    this.config = kernel.needs.configuration
   }
 
   /** Each sign with the layer that says it, and what a change has to name. */
@@ -36,13 +36,22 @@ class SignsService {
 
 const Listed = v.object({ ...Sign.entries, name: v.string(), from: v.string() })
 const route = routeOf()
+const { tap } = surfaceOf()
 
 export default definePlugin({
   name: 'acme.signs',
   version: '1.0.0',
+  requires: { configuration: Configuration, settings: Settings },
   service: async () => SignsService,
 }).surface({
   settings: [Signs],
+  taps: [
+    tap(
+      Settings,
+      settings => settings.of(Signs),
+      self => () => self.changes++,
+    ),
+  ],
   routes: [
     route({
       method: 'GET',

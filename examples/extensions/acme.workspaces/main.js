@@ -1,4 +1,4 @@
-import { created, definePlugin, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
+import { created, definePlugin, Host, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Checks, Daemon } from 'svc/plugins/daemon'
 import { Events } from 'svc/plugins/events'
 import * as api from 'svc/plugins/workspaces'
@@ -33,7 +33,7 @@ export default definePlugin({
   name: 'acme.workspaces',
   version: '1.0.0',
   replaces: 'workspaces',
-  requires: { daemon: Daemon, events: Events },
+  requires: { host: Host, daemon: Daemon, events: Events },
   provides: api.Workspaces,
   service: async () => Registered,
 }).surface({

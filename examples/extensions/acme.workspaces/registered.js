@@ -44,8 +44,8 @@ export class Registered {
 
   /** The home of the user is the first workspace, once, unless the daemon was given a home of its own. */
   async start() {
-    const { actor, clock, db, env, home, host, log } = this.kernel
-    const userHome = await realpath(host.userHome).catch(() => undefined)
+    const { actor, clock, db, env, home, log, needs } = this.kernel
+    const userHome = await realpath(needs.host.userHome).catch(() => undefined)
     if (env.SVC_HOME || userHome === undefined || home.root !== path.join(userHome, '.svc')) return
     if (db.get("SELECT 1 FROM workspaces_seed WHERE name = 'default'")) return
     try {

@@ -5,6 +5,7 @@ import { typeOf } from '../manifest/manifest.js'
 import { develop } from './develop.js'
 import { writeExtension } from './init.js'
 import { bundleMain, packFolder } from './pack.js'
+import { publishTo } from './publish.js'
 import { FORMS, isForm } from './templates.js'
 import { testFolder } from './test.js'
 import { writeTypes } from './types.js'
@@ -52,6 +53,29 @@ export const runBuild = told(async context => {
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
   out.line(out.color('dim', `next: svc extension install ${path.relative(cwd, file)} --checksum ${packed.sha256}`))
+})
+
+/** `svc extension publish [dir] --to <folder>` */
+export const runPublish = told(async context => {
+  const { options, cwd, out, fault } = context
+  if (options.to === undefined)
+    return fault('usage', 'name the folder of a catalog: --to <folder>', 'svc extension publish --help')
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
+  const [problem] = problems
+  if (problem !== undefined)
+    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
+  const catalog = path.resolve(cwd, String(options.to))
+  const published = await publishTo(catalog, root, manifest, {
+    ...(options.key !== undefined && { key: path.resolve(cwd, String(options.key)) }),
+    ...(options.author !== undefined && { author: String(options.author) }),
+  })
+  if (out.json) return out.value(published)
+  out.line(
+    `published ${published.name} ${published.version} in ${path.relative(cwd, catalog) || '.'}${published.signed ? ', signed' : ''}`,
+  )
+  out.line(`sha256 ${published.sha256}`)
+  out.line(out.color('dim', `use the catalog: svc config set marketplace.catalog.base_url ${catalog}`))
 })
 
 /** `svc extension dev [dir]` */

@@ -52,7 +52,7 @@ function badName(form: Form, name: string, told: string) {
     rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' || form === 'typescript' ? `acme.${things}` : things
   const rule = told.replace(/^extension\.toml:\d+: name: /, '')
   const option = form === 'plugin' ? '' : ` --form ${form}`
-  return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is no name of an extension: ${rule}`, {
+  return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is not a valid extension name: ${rule}`, {
     next: `svc extension init ${better}${option}`,
   })
 }

@@ -29,6 +29,21 @@ export const authoringCommands: readonly Command[] = [
     load: () => import('../commands.js').then(module => ({ run: module.runBuild })),
   },
   {
+    path: 'extension publish',
+    summary: 'Pack an extension into the folder of a catalog and write its entry, with checksum and signature',
+    args: [dir],
+    options: [
+      { name: 'to', type: 'text', summary: 'folder of the catalog; it is made where there is none' },
+      {
+        name: 'key',
+        type: 'text',
+        summary: 'PEM file of an Ed25519 key that signs it; make one: openssl genpkey -algorithm ed25519',
+      },
+      { name: 'author', type: 'text', summary: 'who publishes it, for people' },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runPublish })),
+  },
+  {
     path: 'extension dev',
     summary: 'Run an extension from its folder and load it again at each change, until Ctrl-C',
     args: [dir],
@@ -54,7 +69,7 @@ export const authoringCommands: readonly Command[] = [
   },
   {
     path: 'extension logs',
-    summary: 'What an extension wrote for people, and what happened to it',
+    summary: 'Show what an extension wrote for people, and what happened to it',
     args: [{ name: 'name', summary: 'name of the extension' }],
     options: [
       { name: 'follow', type: 'boolean', summary: 'go on with what comes, until Ctrl-C' },

@@ -1,25 +1,15 @@
 import path from 'node:path'
 import { SerialBy } from '../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import type { Daemon } from '../../daemon/api.js'
-import type { Events } from '../../events/api.js'
-import type { Processes } from '../../processes/api.js'
-import type { Workspaces } from '../../workspaces/api.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
 import { EVERYWHERE, keyOf, placeOf } from '../identity.js'
 import { checkAgreed } from '../load/agreement.js'
 import type { Instance } from '../load/instance.js'
 import { type Manifest, requirementDigest } from '../manifest/manifest.js'
+import type { ExtensionNeeds } from '../needs.js'
 import { type DevLink, DevTable, FlagTable } from '../tables.js'
 import type { Catalog, Found } from './catalog.js'
 import { Watcher } from './watcher.js'
-
-export type ExtensionNeeds = {
-  daemon: typeof Daemon
-  events: typeof Events
-  processes: typeof Processes
-  workspaces: { readonly maybe: typeof Workspaces }
-}
 
 export interface LinkRequest {
   /** Absolute. */

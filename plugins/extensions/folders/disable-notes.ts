@@ -13,7 +13,7 @@ export const isExtensionName = (name: string): boolean => name.length <= MAX_NAM
 
 /** Durable when it returns. @throws what the system says; RangeError for what can be no name of an extension */
 export function leaveDisableNote(home: string, name: string): void {
-  if (!isExtensionName(name)) throw new RangeError(`${name} is no name of an extension`)
+  if (!isExtensionName(name)) throw new RangeError(`${name} is not a valid extension name`)
   const folder = folderOf(home)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   // Whatever lies there goes: to open a pipe would be to wait for its reader.

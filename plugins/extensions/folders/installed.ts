@@ -11,6 +11,8 @@ const AT_ONCE = 8
 /** What the folder asks of the service that runs what is in it. */
 export interface FolderHost {
   readonly make: (name: string, found: Found) => Instance
+  /** Its folder is being exchanged: that it is absent means nothing, and whoever does it has it looked at afterwards. */
+  readonly isPlacing: (name: string) => boolean
   /** Makes the instance what was found. */
   readonly take: (instance: Instance, found: Found, anew: boolean) => Promise<void>
   /** One of them may need less than before, or nothing any more. */
@@ -115,7 +117,7 @@ export class InstalledFolder {
     return this.#turns.run(name, async () => {
       const found = await this.catalog.read(path.join(this.dir, name))
       if (found) await this.#take(name, found, anew)
-      else await this.#forget(name)
+      else if (!this.host.isPlacing(name)) await this.#forget(name)
     })
   }
 

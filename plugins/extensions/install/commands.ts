@@ -13,12 +13,29 @@ export async function runInstall(context: CommandContext): Promise<void> {
   const { preview } = (await client.request('POST', '/api/extensions/preview', body)) as InstallPreviewReply
   show(context, preview)
   if (options['dry-run']) return
+  // What is refused is refused without a question.
+  const mayAsk = context.terminal && options.yes !== true && !preview.refusal && preview.action !== 'taken'
+  if (mayAsk && !(await isWanted(context))) {
+    out.line('nothing was installed')
+    return
+  }
   const reply = await client.request('POST', '/api/extensions', { ...body, tree_digest: preview.tree_digest })
   if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
   if (extension.last_error) out.line(out.color('red', extension.last_error))
   out.line(out.color('dim', `next: svc extension info ${extension.name}`))
+}
+
+/** Asks on the terminal; only a yes is one. */
+function isWanted({ terminal, out }: CommandContext): Promise<boolean> {
+  out.text('Install it? [y/N] ')
+  return new Promise(resolve => {
+    const quiet = terminal?.onLine(line => {
+      quiet?.()
+      resolve(/^y(?:es)?$/i.test(line?.trim() ?? ''))
+    })
+  })
 }
 
 /** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
@@ -103,7 +120,9 @@ function sourceOf({ args: { source = '' }, options, cwd }: CommandContext): Reco
   const resolved = path.resolve(cwd, source)
   if (/^[a-z+]+:|^[^/]+@[^/]+:/i.test(source)) return { path: source, ...more }
   const isSlug = /^[\w-]+\/[\w.-]+$/.test(source) && !existsSync(resolved)
-  return isSlug || options.from === 'github' ? { slug: source, ...more } : { path: resolved, ...more }
+  return isSlug || options.from === 'github' || options.from === 'curated'
+    ? { slug: source, ...more }
+    : { path: resolved, ...more }
 }
 
 function show({ out }: CommandContext, preview: InstallPreview): void {

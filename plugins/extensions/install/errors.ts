@@ -48,6 +48,11 @@ export const InstallErrors = defineErrors({
   extension_git_unavailable: { status: 422, message: 'git is not installed', next: 'install git and try again' },
   extension_source_invalid: { status: 422, message: 'the source of the extension is not valid' },
   extension_source_unreachable: { status: 422, message: 'the source of the extension could not be read' },
+  extension_catalog_mismatch: {
+    status: 422,
+    message: 'the archive is not the extension that the catalog describes',
+    next: 'svc marketplace refresh',
+  },
   extension_changed_name: { status: 422, message: 'the update is another extension' },
   extension_not_installed: { status: 404, message: 'no such extension is installed', next: 'svc extension list' },
   extension_installed: { status: 409, message: 'the extension is installed already', next: 'svc extension update' },

@@ -1,9 +1,8 @@
 import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, type Fault, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import type { Events } from '../../events/api.js'
-import type { Processes } from '../../processes/api.js'
+import { type Actor, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
+import type { InstallerKernel } from '../needs.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
@@ -11,8 +10,9 @@ import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
 import { type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
 import { type Candidate, readCandidate } from './source/candidate.js'
+import { findCurated } from './source/curated.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets } from './source/source.js'
+import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
 import { decide } from './trust.js'
 
@@ -67,7 +67,7 @@ export class Installer {
   readonly #changes = new Serial()
 
   constructor(
-    private readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
+    private readonly kernel: InstallerKernel,
     private readonly options: InstallerOptions,
   ) {
     this.#files = options.files ?? systemFiles
@@ -84,6 +84,11 @@ export class Installer {
   provenance(name: string): Provenance | undefined {
     const intent = this.#ledger.pending(name)
     return intent?.op === 'place' ? intent.provenance : this.#provenance.get(name)
+  }
+
+  /** Whether files of that name are being put in the place of others: for a moment neither are there. */
+  isPlacing(name: string): boolean {
+    return this.#ledger.pending(name)?.op === 'place'
   }
 
   /** Where an extension of that name lies, or would. */
@@ -193,8 +198,8 @@ export class Installer {
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
     const previous = this.#installedOf(name)
-    const source = withVersion(previous.source, request.version)
-    return this.#reading({ ...request, source }, async (_, candidate) => {
+    const wanted = withVersion(previous.source, request.version)
+    return this.#reading({ ...request, source: wanted }, async (source, candidate) => {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
@@ -218,21 +223,26 @@ export class Installer {
     { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
     then: (source: Source, candidate: Candidate) => Promise<T> | T,
   ): Promise<T> {
-    const full = await this.kernel.disk.refusal()
+    const full = await this.kernel.needs.disk.refusal()
     if (full) throw full
     const source = typeof named === 'object' ? named : await sourceOf({ ...request, source: named })
     const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
     const workFolder = () => this.#files.makeFolder(folder).then(() => folder)
     try {
-      const { clock, env, host, needs } = this.kernel
-      const fetching = { host: { clock, env, spawn: needs.processes.spawn }, workFolder, version: host.version }
+      const { clock, env, needs } = this.kernel
+      const fetching = {
+        host: { clock, env, spawn: needs.processes.spawn },
+        workFolder,
+        curated: (slug: string) => findCurated(this.kernel, slug),
+        version: needs.host.version,
+      }
       const candidate = await readCandidate(fetching, source, request.checksum)
       if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
         throw InstallErrors.extension_archive_digest_mismatch(
           `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
           { next: 'look at it again' },
         )
-      return await then(source, candidate)
+      return await then(candidate.source, candidate)
     } finally {
       await this.#files.remove(folder)
     }
@@ -278,12 +288,6 @@ export class Installer {
     if (found !== undefined) return found
     throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
   }
-}
-
-function withVersion(source: Source, version: string | undefined): Source {
-  if (version === undefined) return source
-  if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
-  throw InstallErrors.extension_source_invalid('only what came from a repository has versions to choose from')
 }
 
 /** An update looks where the installed one came from, and nowhere else. */

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { type Actor, isDropIn, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
+import { Snapshots } from '../subprocess/snapshots.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionInstalled, ExtensionRemoved, ExtensionUpdated } from './events.js'
 import { type Files, isThere, namesIn } from './files.js'
@@ -158,7 +159,6 @@ export class Ledger {
   async #settle(intent: Intent, actor: Actor): Promise<void> {
     const {
       db,
-      records,
       needs: { events },
     } = this.kernel
     const { name } = intent
@@ -169,7 +169,8 @@ export class Ledger {
         this.#intents.delete(t, intent)
         this.provenance.delete(t, name)
         this.options.forget?.(t, name, intent.purge, intent.kinds ?? [])
-        if (intent.purge) for (const source of sourcesOf(name)) records.resetSource(t, this.kernel.actor, source)
+        if (intent.purge)
+          for (const source of sourcesOf(name)) new Snapshots(this.kernel).reset(t, this.kernel.actor, source)
         events.emit(t, ExtensionRemoved, { name, purged: intent.purge }, options)
       })
       return

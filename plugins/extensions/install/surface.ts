@@ -117,7 +117,12 @@ const trustOptions = [
 
 const installOptions = [
   ...trustOptions,
-  { name: 'from', type: 'text', summary: 'local_path, url, git or github, where the source does not tell' },
+  {
+    name: 'from',
+    type: 'text',
+    summary: 'local_path, url, git, github or curated (the marketplace), where the source does not tell',
+  },
+  { name: 'yes', type: 'boolean', summary: 'ask nothing on a terminal' },
   { name: 'asset', type: 'text', summary: 'archive among the files of a release on GitHub' },
 ] as const
 

@@ -32,7 +32,7 @@ export function provenanceToWire(provenance: Provenance): wire.Provenance {
     installed_by: provenance.installedBy,
     installed_from: source.kind,
     permissions: [...provenance.permissions],
-    ...(source.kind === 'github' ? { slug: source.slug } : {}),
+    ...('slug' in source ? { slug: source.slug } : {}),
     // The commit is part of where it came from; the contract has no member of its own for it.
     source_url: commit === undefined ? addressOf(source) : `${addressOf(source)}#${commit}`,
     trust: { ...trustToWire(provenance), decision: provenance.decision },
@@ -92,7 +92,7 @@ export function updateToWire(
     current_version: status === 'updated' ? current.version : previous.version,
     latest_version: current.version,
     registry: source.kind,
-    slug: source.kind === 'github' ? source.slug : '',
+    slug: 'slug' in source ? source.slug : '',
   }
 }
 

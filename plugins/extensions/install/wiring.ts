@@ -1,6 +1,6 @@
 import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
-import type { Events } from '../../events/api.js'
-import type { Processes } from '../../processes/api.js'
+import type { InstallerKernel } from '../needs.js'
+import { Secrets } from '../secrets.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified } from './trust.js'
@@ -18,10 +18,7 @@ export interface ExtensionsHost {
 }
 
 /** The installer within the plugin `extensions`. */
-export function installerFor(
-  kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
-  { disabling, look, kinds, sweep }: ExtensionsHost,
-): Installer {
+export function installerFor(kernel: InstallerKernel, { disabling, look, kinds, sweep }: ExtensionsHost): Installer {
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
@@ -38,7 +35,8 @@ export function installerFor(
     purge: async name => {
       // What runs of it goes first. A name without a dot has no code in the daemon, and so no tables.
       await look(name)
-      if (isDropIn(name)) await kernel.dropIns.purge(name)
+      if (isDropIn(name)) await kernel.needs.dropIns.purge(name)
+      await new Secrets(kernel).purge(name)
       await sweep()
     },
   })

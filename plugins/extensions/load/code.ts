@@ -4,7 +4,7 @@ import { lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink, writeFi
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Serial } from '../../../kernel/kit/serial.js'
-import { type Plugin, readRegularFile } from '../../../kernel/plugin.js'
+import { KernelErrors, type Plugin, readRegularFile } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { namespaceProblems } from '../manifest/namespace.js'
@@ -82,6 +82,7 @@ export class CodeCache {
   readonly #given = new Map<string, number>()
   #spent = false
   readonly #copies = new Set<Promise<unknown>>()
+  #hasEnded = false
   readonly #sweeps = new Serial()
 
   constructor(private readonly dir: string) {}
@@ -91,15 +92,18 @@ export class CodeCache {
    * code it is.
    * @param unique a name that was never used before
    * @returns the hash, and the copy's folder
+   * @throws Fault `shutting_down` after {@link end}
    */
-  copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+    if (this.#hasEnded) throw KernelErrors.shutting_down()
     const copy = this.#copy(name, root, unique).finally(() => this.#copies.delete(copy))
     this.#copies.add(copy)
     return copy
   }
 
-  /** Resolves when no copy is being made: until then the home is written to. */
-  async idle(): Promise<void> {
+  /** Begins nothing any more; resolves when the last copy is made or given up, and the home is not written to. */
+  async end(): Promise<void> {
+    this.#hasEnded = true
     await Promise.allSettled(this.#copies)
     await this.#sweeps.idle()
   }
@@ -155,6 +159,7 @@ export class CodeCache {
   /** Removes the copies that nobody has: of an earlier daemon, or given back. */
   sweep(): Promise<void> {
     this.#spent = false
+    if (this.#hasEnded) return Promise.resolve()
     return this.#sweeps.run(() => this.#sweep())
   }
 

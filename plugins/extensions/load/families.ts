@@ -17,6 +17,7 @@ import {
 import { ExtensionErrors } from '../errors.js'
 import { isLink, isLinkOf } from '../identity.js'
 import { type Manifest, publishFamilies } from '../manifest/manifest.js'
+import { Snapshots } from '../subprocess/snapshots.js'
 
 /** Kinds of records that processes publish by themselves. */
 const PROCESS_KINDS: readonly string[] = Object.values(publishFamilies)
@@ -116,8 +117,7 @@ export class Families {
 
   /** Takes away all that came from there, what its process published as well. */
   forget(key: string): Promise<void> {
-    const { db, records } = this.kernel
-    return db.tx(t => records.resetSource(t, actorOf(key), partyOf(key)))
+    return this.kernel.db.tx(t => new Snapshots(this.kernel).reset(t, actorOf(key), partyOf(key)))
   }
 
   /**

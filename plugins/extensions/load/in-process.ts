@@ -1,6 +1,6 @@
 import {
   type Clock,
-  type DropIns,
+  type DropInsApi,
   messageOf,
   type Plugin,
   type PluginKernel,
@@ -86,7 +86,7 @@ export async function bringCode(
 }
 
 /** What is shown of code that is not to run, and so is not even imported: a loop at its first line would be the next one. */
-export async function standIn(dropIns: DropIns, { name, version }: Manifest): Promise<Code> {
+export async function standIn(dropIns: DropInsApi, { name, version }: Manifest): Promise<Code> {
   const plugin: Plugin = { name, version, requires: {}, surface: {}, apply: () => undefined }
   await dropIns.put(plugin)
   return { plugin }

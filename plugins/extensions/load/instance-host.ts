@@ -1,4 +1,4 @@
-import type { DropIns, PluginState } from '../../../kernel/plugin.js'
+import type { DropInsApi, PluginState } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Claims } from '../folders/claims.js'
 import type { BegunCode } from './begun.js'
@@ -12,7 +12,7 @@ import type { ExtensionRuntime } from './runtime.js'
 /** What instances share. */
 export interface InstanceHost extends Checker {
   readonly daemonVersion: string
-  readonly dropIns: DropIns
+  readonly dropIns: DropInsApi
   readonly code: CodeCache
   /** A name that was never used before. */
   readonly unique: () => string

@@ -1,11 +1,11 @@
 import { StringDecoder } from 'node:string_decoder'
 import { type Clock, type Rate, TokenBucket } from '../../../kernel/plugin.js'
-import { redactText } from '../../sessions/api.js'
+import { LONGEST_FORM, redactText, SecretMatcher } from '../../redaction/api.js'
 import type { LogEntry } from './runtime.js'
 
 /** Characters of a line that are kept, and those behind it that are still looked at for secrets. */
 const LINE = 16 * 1024
-const MARGIN = 4 * 1024
+const MARGIN = LONGEST_FORM
 /** Bytes that an entry weighs beside its text. */
 const ENTRY = 32
 /** A shorter value is a word like any other. */
@@ -39,7 +39,7 @@ export class LogRing {
   #bytes = 0
   #sequence = 0
   #rest = ''
-  #secrets: readonly string[] = []
+  #secrets = new SecretMatcher()
   #followers = 0
   #followedAt = Number.NEGATIVE_INFINITY
   #isMuted = false
@@ -60,10 +60,9 @@ export class LogRing {
 
   /** Values that must not be shown, beside what looks like a secret. */
   hide(secrets: readonly string[]): void {
-    this.#secrets = [...new Set(secrets.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)]))]
-      .filter(secret => secret.length >= MIN_SECRET)
-      // One that contains another has to go first.
-      .sort((a, b) => b.length - a.length)
+    this.#secrets = new SecretMatcher()
+    for (const secret of secrets)
+      if (Buffer.byteLength(secret.trim()) >= MIN_SECRET) this.#secrets.add(secret, { short: true })
   }
 
   /**
@@ -119,7 +118,7 @@ export class LogRing {
 
   /** A text without the values to hide and without what looks like a secret. */
   redact(text: string): string {
-    return redactText(this.#secrets.reduce((result, secret) => result.replaceAll(secret, '[redacted]'), text))
+    return redactText(this.#secrets.replace(text))
   }
 
   /** It drops what comes, which costs nothing. */

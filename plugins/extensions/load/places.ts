@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { finished } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { faultOf, messageOf, type PluginKernel, within } from '../../../kernel/plugin.js'
 import type { ProcessesApi } from '../../processes/api.js'
@@ -56,7 +57,8 @@ async function parse({ spawn, clock }: Checker, cwd: string, file: string): Prom
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(0, MAX_SAID)
   })
-  await within(clock, CHECK_MS, child.exited).catch(() => {})
+  // A process may end before what it wrote last was read.
+  await within(clock, CHECK_MS, Promise.all([child.exited, finished(child.stderr)])).catch(() => {})
   await child.stop({ graceMs: 0 })
   return said
 }

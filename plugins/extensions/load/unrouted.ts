@@ -18,9 +18,12 @@ export interface Sources {
 /**
  * What becomes of a request for `/api/ext/<name>/…` that has no route: it waits for an extension that is being loaded, and is told
  * why one that is installed has no routes.
- * @returns whether to look for its route again
+ * @returns true: its route is to be looked for again
  */
-export async function unrouted(path: string, { clock, expected, folder, all }: Sources): Promise<Fault | boolean> {
+export async function unrouted(
+  path: string,
+  { clock, expected, folder, all }: Sources,
+): Promise<Fault | true | undefined> {
   const [, name = ''] = /^\/api\/ext\/([^/]+)/.exec(path) ?? []
   const isLoading = expected.has(name) || folder.get(name)?.status === 'enabled'
   const loaded = expected.none(name).then(none => none && folder.looked(name).then(() => true))
@@ -29,7 +32,7 @@ export async function unrouted(path: string, { clock, expected, folder, all }: S
   }
   const instances = all().filter(instance => instance.name === name)
   const one = instances.find(({ enabled }) => enabled) ?? instances[0]
-  return (one && whyUnrouted(one)) ?? isLoading
+  return (one && whyUnrouted(one)) ?? (isLoading || undefined)
 }
 
 /** Why an extension has no routes now; undefined when it has those that it declares. */

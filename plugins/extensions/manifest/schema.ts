@@ -143,6 +143,8 @@ const Fields = {
       bundles: list(RelativePath),
       mcp_servers: v.optional(v.record(key, McpServer), {}),
       hooks: list(Hook),
+      /** What triggers may be about: `ext.<extension>.<name>`. */
+      events: list(key),
       publish: v.optional(
         v.strictObject({
           families: list(v.picklist(Object.keys(publishFamilies) as (keyof typeof publishFamilies)[])),

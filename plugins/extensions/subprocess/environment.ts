@@ -1,10 +1,13 @@
 import path from 'node:path'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { isWithheld } from '../../processes/api.js'
 import { ISOLATED, looksSecret, searchPath } from '../../providers/api.js'
+import { vaultPath } from '../../vault/api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { resolveInside } from '../manifest/paths.js'
+import { secretReference } from '../secret-path.js'
 
 /** What a process is started with. */
 export interface Launch {
@@ -17,7 +20,7 @@ export interface Launch {
 /**
  * Command and environment of a manifest's process. The command is a path inside the extension, or the bare name of a program
  * on the PATH; the environment has what every program needs, and what the manifest names.
- * @param bound references in place of those of `secret_env`, by name
+ * @param bound references in place of those of `secret_env`, by name, and of the variables that it asks for
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */
 export async function launchOf(
@@ -25,13 +28,16 @@ export async function launchOf(
   manifest: Manifest,
   root: string,
   bound: Readonly<Record<string, string>> = {},
+  key = manifest.name,
 ): Promise<Launch> {
   const { env } = host
+  // Another extension's secrets are not resolved for it, whatever its manifest names.
+  const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
   const { subprocess } = manifest
   if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
   const secrets: string[] = []
   const named = (name: string, where: string): string => {
-    const value = env[name]
+    const value = isWithheld(name) ? undefined : env[name]
     if (value === undefined) {
       throw ExtensionErrors.extension_launch_invalid(`${where} needs ${name}, which is not set for the daemon`, {
         next: `set ${name} in the environment of the daemon and start it again`,
@@ -51,14 +57,23 @@ export async function launchOf(
   )
   const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
   const secret: [name: string, value: string][] = []
-  for (const [name, declared] of Object.entries(subprocess.secret_env)) {
-    const what = `[subprocess.secret_env] ${name}`
-    const value = await resolveSecret(host, bound[name] ?? declared, what).catch(error => {
-      const { next } = faultOf(error)
+  const resolve = async (name: string, reference: string, what: string, mayLack: boolean) => {
+    const value = await resolveSecret(asker, reference, what).catch(error => {
+      const { next, code } = faultOf(error)
+      if (mayLack && LACKING.includes(code)) return undefined
       throw ExtensionErrors.extension_launch_invalid(messageOf(error), { next, cause: error })
     })
+    if (value === undefined) return
     secrets.push(value)
     secret.push([name, value])
+  }
+  for (const [name, declared] of Object.entries(subprocess.secret_env))
+    await resolve(name, bound[name] ?? declared, `[subprocess.secret_env] ${name}`, false)
+  // What it only asks for it is given when there is a value; without one it starts, and `missing_env` says so.
+  for (const name of askedFor(manifest)) {
+    const reference = bound[name] ?? secretReference({ name: manifest.name, key }, name)
+    if (vaultPath(reference) !== undefined || bound[name] !== undefined)
+      await resolve(name, reference, `requires_env ${name}`, true)
   }
   return {
     argv: [
@@ -73,6 +88,16 @@ export async function launchOf(
     },
     secrets,
   }
+}
+
+/** Faults of a secret that nobody stored. */
+const LACKING: readonly string[] = ['secret_missing', 'secret_resolver_missing']
+
+/** Variables of `requires_env`, of the extension and of its tools, that no other line of the manifest fills. */
+function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
+  const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
+  const filled = { ...subprocess?.env, ...subprocess?.secret_env }
+  return [...all].filter(name => !Object.hasOwn(filled, name))
 }
 
 /** A bare name is left to the PATH; anything else lies in the extension. */

@@ -68,6 +68,7 @@ export function publisher(key: string, grants: Grants, nonce: string, workspace?
     id: key,
     owner: source,
     source,
+    origin: 'extension',
     nonce,
     grantedKinds: grants.kinds,
     grantedScopes: grants.scopes,
@@ -80,5 +81,11 @@ export function publisher(key: string, grants: Grants, nonce: string, workspace?
  * operator can change it afterwards.
  */
 export function caller(key: string): Actor {
-  return { kind: 'daemon', id: `extension.${key}`, owner: sourceOf(key), source: { kind: 'daemon', id: 'system' } }
+  return {
+    kind: 'daemon',
+    id: `extension.${key}`,
+    owner: sourceOf(key),
+    source: { kind: 'daemon', id: 'system' },
+    origin: 'extension',
+  }
 }

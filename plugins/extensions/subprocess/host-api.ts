@@ -1,10 +1,11 @@
 import * as v from 'valibot'
-import { type Actor, Fault, issueText, type RecordScope, type Snapshot } from '../../../kernel/plugin.js'
+import { type Actor, Fault, issueText, type RecordScope } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
 import { isLink } from '../identity.js'
 import { type HostMethod, hostMethods } from '../manifest/permissions.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
+import { type Snapshot, Snapshots } from './snapshots.js'
 
 /** Rate limit of the Host API: a burst, and 10 calls/s sustained. */
 const CALLS = { requests: 20, window: '2s', queue: 0 }
@@ -97,7 +98,7 @@ export class HostApi {
     try {
       return {
         source_version: sourceVersion,
-        ...(await db.tx(t => this.host.records.applySnapshot(t, actor, snapshot))),
+        ...(await db.tx(t => new Snapshots(this.host).apply(t, actor, snapshot))),
       }
     } catch (error) {
       throw failed(error)
@@ -112,7 +113,7 @@ export class HostApi {
         area,
       })
     if (route === undefined) throw unavailable()
-    const { status, body } = await this.host.request(toRequest(route, params), as).catch(error => {
+    const { status, body } = await this.host.needs.request(toRequest(route, params), as).catch(error => {
       throw failed(error)
     })
     if (body.length > MAX_RESULT) {

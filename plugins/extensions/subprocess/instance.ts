@@ -9,6 +9,7 @@ import { checkReply, greeting, type Handshake, type Times } from './handshake.js
 import type { HostApi } from './host-api.js'
 import { rpcError } from './rpc-error.js'
 import type { Place, SubprocessHost } from './runtime.js'
+import { Snapshots } from './snapshots.js'
 
 /** Milliseconds for what a process said last to come through its pipes. */
 const DRAIN_MS = 500
@@ -70,10 +71,10 @@ export class Instance {
    */
   static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
-    const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.())
+    const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
-    await host.db.tx(t => host.records.activateSource(t, sourceOf(extension.key), nonce))
+    await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
     const handle = await host.needs.processes.spawn({
       label: `extension ${extension.key}`,
       argv: launch.argv,
@@ -168,7 +169,7 @@ export class Instance {
 
   async #shakeHands(): Promise<void> {
     const { extension, grants, times, host } = this.start
-    const hello = greeting(extension, grants, times, { version: host.version, nonce: this.nonce })
+    const hello = greeting(extension, grants, times, { version: host.needs.host.version, nonce: this.nonce })
     const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
     try {
       this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)

@@ -1,30 +1,22 @@
-import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
-import type { Events } from '../../events/api.js'
-import type { Processes } from '../../processes/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
+import type { SubprocessKernel } from '../needs.js'
 import { ExtensionCrashLoop } from './events.js'
 import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
 import type { SubprocessLimits } from './settings.js'
+import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
-
-/** The kernel of a plugin that hosts processes of extensions. */
-export type SubprocessKernel = PluginKernel<{ events: typeof Events; processes: typeof Processes }>
 
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
-  extends Pick<
-    SubprocessKernel,
-    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'request' | 'needs' | 'collect' | 'name'
-  > {
-  /** Of the daemon. */
-  readonly version: string
+  extends Pick<SubprocessKernel, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect' | 'name'> {
   readonly limits: SubprocessLimits
 }
 
@@ -250,7 +242,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     const actor = publisher(extension.key, this.grants, '')
     try {
       await host.db.tx(t => {
-        host.records.resetSource(t, actor, sourceOf(extension.key))
+        new Snapshots(host).reset(t, actor, sourceOf(extension.key))
         host.needs.events.emit(
           t,
           ExtensionCrashLoop,

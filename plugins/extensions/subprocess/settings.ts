@@ -22,15 +22,12 @@ export const SubprocessSettings = {
     window: '0s',
     queue: 0,
   } as RateLimit),
-  /** Health checks that fail in a row before the process is ended; 0: it never is for that. */
-  escalation: setting(
-    'daemon.subprocess_health_escalation_threshold',
-    v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
-    3,
-  ),
 }
 
 /** Their values. */
 export type SubprocessLimits = {
   readonly [K in keyof typeof SubprocessSettings]: (typeof SubprocessSettings)[K]['default']
+} & {
+  /** Health checks that fail in a row before the process is ended; 0: it never is for that. */
+  readonly escalation: number
 }

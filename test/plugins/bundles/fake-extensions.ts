@@ -7,6 +7,7 @@ import {
   readManifest,
 } from '../../../plugins/extensions/api.js'
 import { Families } from '../../../plugins/extensions/load/families.js'
+import { sourceTable } from '../../../plugins/extensions/subprocess/snapshots.js'
 import { Reconcile } from '../../../plugins/reconcile/api.js'
 
 /** What a test makes of the extensions that there are. */
@@ -98,6 +99,6 @@ export function fakeExtensions() {
     requires: needs,
     provides: Extensions,
     service: async () => Service,
-  }).surface({})
+  }).surface({ inherits: [sourceTable] })
   return { plugin, extensions: () => seen.service as FakeExtensions }
 }

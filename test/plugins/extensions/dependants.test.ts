@@ -1,11 +1,9 @@
+// alone: its extensions tell it by global variables how far they are
 import { rm } from 'node:fs/promises'
-import { register } from 'node:module'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../../harness/kernel.js'
-
-register('../../harness/svc-from-source.mjs', import.meta.url)
-const { active, scene, speaking } = await import('./scene.js')
+import { active, scene, speaking } from './scene.js'
 
 const manifest = (name: string) => `name = "${name}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.js"\n`
 const code = (name: string, head: string) => ({

@@ -2,11 +2,21 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { agents, daemon, extensions, providers, resources, skills, tools, workspaces } from '../../../plugins/index.js'
+import {
+  agents,
+  daemon,
+  extensions,
+  providers,
+  resources,
+  sessions,
+  skills,
+  tools,
+  workspaces,
+} from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, failed, scene, speaking, type Wire } from './scene.js'
 
-const plugins = [daemon, resources, workspaces, providers, agents, skills, tools, extensions]
+const plugins = [daemon, resources, workspaces, providers, agents, sessions, skills, tools, extensions]
 const HASH = 'a'.repeat(64)
 const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
 const agent = (name: string) => `---\nname: ${name}\n---\nYou are ${name}.\n`

@@ -88,6 +88,7 @@ test('what a manifest lets its process publish no longer is gone after the next 
   await one.close()
   const two = await scene({ kit: silent }, { home, plugins })
   await two.until('kit', async () => (await layouts(two)) === 0)
+  assert.equal(await records(two, 'window_layout'), [])
   await two.close()
   await rm(home, { recursive: true })
 })

@@ -9,6 +9,7 @@ import {
   extensions,
   providers,
   resources,
+  sessions,
   skills,
   tools,
   windowManager,
@@ -24,7 +25,19 @@ class Seer {
   }
 }
 const seer = definePlugin({ name: 'seer', version: '1', service: async () => Seer }).surface({})
-const plugins = [seer, daemon, resources, workspaces, providers, agents, skills, tools, windowManager, extensions]
+const plugins = [
+  seer,
+  daemon,
+  resources,
+  workspaces,
+  providers,
+  agents,
+  sessions,
+  skills,
+  tools,
+  windowManager,
+  extensions,
+]
 const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
 const HASH = 'a'.repeat(64)
 

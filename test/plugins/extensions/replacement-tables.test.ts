@@ -1,14 +1,11 @@
 import { rm } from 'node:fs/promises'
-import { register } from 'node:module'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createKernel } from '../../../kernel/index.js'
 import { type Plugin, type PluginKernel, token } from '../../../kernel/plugin.js'
+import { daemon, extensions, replacements, resources } from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
-
-register('../../harness/svc-from-source.mjs', import.meta.url)
-const { daemon, extensions, replacements, resources } = await import('../../../plugins/index.js')
-const { active, scene } = await import('./scene.js')
+import { active, scene } from './scene.js'
 
 const name = 'acme.base'
 const count = (kernel: PluginKernel) => kernel.db.tx(t => void t.run('INSERT INTO base_count (n) VALUES (1)'))

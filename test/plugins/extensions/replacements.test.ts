@@ -1,11 +1,10 @@
-import { register } from 'node:module'
+// alone: its extensions tell it by global variables how far they are
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Plugin, token } from '../../../kernel/plugin.js'
+import * as plugins from '../../../plugins/index.js'
+import { active, failed, scene } from './scene.js'
 
-register('../../harness/svc-from-source.mjs', import.meta.url)
-const plugins = await import('../../../plugins/index.js')
-const { active, failed, scene } = await import('./scene.js')
 type Options = NonNullable<Parameters<typeof scene>[1]>
 
 /** Who was applied, in order; code of extensions shares nothing else with its test. */

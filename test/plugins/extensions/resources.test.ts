@@ -10,6 +10,7 @@ import {
   mcp,
   providers,
   resources,
+  sessions,
   skills,
   tools,
   workspaces,
@@ -17,7 +18,7 @@ import {
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, failed, type Scene, scene, type Wire } from './scene.js'
 
-const plugins = [daemon, resources, workspaces, providers, agents, skills, mcp, hooks, tools, extensions]
+const plugins = [daemon, resources, workspaces, providers, agents, sessions, skills, mcp, hooks, tools, extensions]
 
 const agent = (name: string) => `---\nname: ${name}\n---\nYou are ${name}.\n`
 const skill = (name: string, about = 'Helps') =>

@@ -1,17 +1,15 @@
 import { cp, readdir, realpath, rm } from 'node:fs/promises'
-import { register } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
+import * as plugins from '../../../plugins/index.js'
 import { temporaryFolder } from '../../harness/kernel.js'
+import { active, gone, scene } from './scene.js'
 
-register('../../harness/svc-from-source.mjs', import.meta.url)
 const name = 'acme.workspaces'
 const folder = fileURLToPath(new URL(`../../../examples/extensions/${name}`, import.meta.url))
-const plugins = await import('../../../plugins/index.js')
-const { active, gone, scene } = await import('./scene.js')
 
 test('an extension takes the place of an in-tree plugin in a running kernel, with its data, and gives it back', async () => {
   const home = await temporaryFolder('swap')

@@ -1,7 +1,7 @@
 // proof: a process that really stands still
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
+import { definePlugin, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
 import { Events } from '../../../plugins/events/api.js'
 import { SessionHung, SessionRecovered, Sessions, SessionUnhealthy } from '../../../plugins/sessions/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
@@ -17,12 +17,21 @@ test('a process that stands still while it waits is noticed by the clock, as soo
     service: async () =>
       class {
         constructor(kernel: PluginKernel<{ events: typeof Events; sessions: typeof Sessions }>) {
-          kernel.tap(kernel.needs.sessions.healthUpdated, ({ state, health }) => void seen.push(`${state} ${health}`))
           for (const type of [SessionHung, SessionUnhealthy, SessionRecovered])
             kernel.needs.events.on(type, ({ name, payload }) => void logged.push(`${name} ${payload.health}`))
         }
       },
-  }).surface({})
+  }).surface({
+    taps: [
+      surfaceOf<object>().tap(
+        Sessions,
+        sessions => sessions.healthUpdated,
+        () =>
+          ({ state, health }) =>
+            void seen.push(`${state} ${health}`),
+      ),
+    ],
+  })
   const times = { session_health_stale_after: '1s', session_health_hook_min_interval: '1s' }
   const world = await openWorld({ plugins: [sidecars, listener], config: { agents: { heartbeat: times } } })
   await world.agent('writer')

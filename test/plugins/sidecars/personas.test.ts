@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { SessionBriefings } from '../../../plugins/sessions/api.js'
 import { Sidecars } from '../../../plugins/sidecars/api.js'
 import sidecars from '../../../plugins/sidecars/index.js'
@@ -16,21 +16,21 @@ const BROKEN = '---\nmodel: m\n---\n'
 test('a session keeps the persona that it began with, until it is given another one', async () => {
   const taken: string[] = []
   const guest = { fails: false }
-  const { contribute } = surfaceOf<object>()
+  const { contribute, tap } = surfaceOf<object>()
   const listener = definePlugin({
     name: 'listener',
     version: '0.0.1',
     requires: { sidecars: Sidecars },
-    service: async () =>
-      class {
-        constructor(kernel: PluginKernel<{ sidecars: typeof Sidecars }>) {
-          kernel.tap(
-            kernel.needs.sidecars.soulResolved,
-            ({ frontmatter }, { agentName }) => void taken.push(`${agentName} ${frontmatter.role}`),
-          )
-        }
-      },
   }).surface({
+    taps: [
+      tap(
+        Sidecars,
+        service => service.soulResolved,
+        () =>
+          ({ frontmatter }, { agentName }) =>
+            void taken.push(`${agentName} ${frontmatter.role}`),
+      ),
+    ],
     registries: [
       contribute(SessionBriefings, () => [
         {

@@ -4,9 +4,11 @@ import { leftOutOf } from '../../load/left-out.js'
 import { isAtLeast, type Manifest, manifestFileNames, readManifest } from '../../manifest/manifest.js'
 import { hostMethods } from '../../manifest/permissions.js'
 import { InstallErrors } from '../errors.js'
+import type { CuratedArchive } from './curated.js'
 import { download } from './download.js'
 import { readFolder, readLocalArchive } from './folder.js'
 import { type GitHost, readRepository } from './git.js'
+import { limits } from './limits.js'
 import { type Source, tierOf } from './source.js'
 import { sha256, type Tree, treeDigest } from './tree.js'
 
@@ -27,6 +29,8 @@ export interface Fetching {
   readonly host: GitHost
   /** A new folder that goes afterwards; made when a source needs one. */
   workFolder(): Promise<string>
+  /** What a catalog has of an extension; throws where there is no catalog. */
+  curated(slug: string): Promise<CuratedArchive>
   /** Version of the daemon. */
   readonly version: string
 }
@@ -45,6 +49,15 @@ const isManifest = (path: string) => (manifestFileNames as readonly string[]).in
  * `extension_version_unsupported`, `extension_tier_refused`
  */
 export async function readCandidate(fetching: Fetching, source: Source, expected?: string): Promise<Candidate> {
+  if (source.kind === 'curated' && source.address === '') {
+    const { address, sha256: published, name, version } = await fetching.curated(source.slug)
+    const found = await readCandidate(fetching, { ...source, address }, expected ?? published)
+    const { manifest } = found
+    if (manifest.name === name && (version === undefined || manifest.version === version)) return found
+    throw InstallErrors.extension_catalog_mismatch(
+      `the catalog says ${name} ${version ?? ''}, the archive is ${manifest.name} ${manifest.version}`,
+    )
+  }
   if (expected !== undefined && !(DIGEST.test(expected) && expected.length === digestLength(source, expected)))
     throw InstallErrors.extension_source_invalid(`the checksum is not ${digestName(source)}`)
   const content = await readContent(fetching, source, expected)
@@ -64,10 +77,11 @@ export function dropped({ manifest, source }: Pick<Candidate, 'manifest' | 'sour
 }
 
 async function readContent(
-  { host, workFolder }: Fetching,
+  fetching: Fetching,
   source: Source,
   expected: string | undefined,
 ): Promise<Pick<Candidate, 'tree' | 'commit' | 'archiveDigest'>> {
+  const { host, workFolder } = fetching
   const archive = async (bytes: Uint8Array) => {
     const archiveDigest = sha256(bytes)
     compareDigest('the digest of the archive', archiveDigest, expected)
@@ -82,6 +96,8 @@ async function readContent(
         : archive(await readLocalArchive(source.path))
     case 'url':
       return archive(await download(host.clock, source.url))
+    case 'curated':
+      return archive(await (await fetching.curated(source.slug)).read(limits.archiveBytes))
     case 'git':
       return readRepository(host, await workFolder(), { url: source.url, ref: source.ref, expected })
     case 'github': {

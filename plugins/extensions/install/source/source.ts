@@ -16,6 +16,12 @@ export type Source =
       readonly ref?: string | undefined
       readonly asset?: string | undefined
     }
+  | {
+      readonly kind: 'curated'
+      readonly slug: string
+      /** Where the catalog had the archive when it was read; empty before. */
+      readonly address: string
+    }
 
 /** The part of a request that names a source. */
 export interface SourceRequest {
@@ -29,6 +35,7 @@ export interface SourceRequest {
 /** Branch, tag or commit: nothing that git could take for an option, a range or a place of its own. */
 const REF = /^(?!.*(\.\.|\/\/|@\{|\.lock(\/|$)))[A-Za-z0-9_][A-Za-z0-9._/@+-]{0,199}(?<![./])$/
 const SLUG = /^[A-Za-z0-9][A-Za-z0-9-]{0,38}\/[A-Za-z0-9_.][A-Za-z0-9_.-]{0,99}$/
+const ENTRY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const ASSET = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\.(tar\.gz|tgz)$/
 const SCP = /^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!-)[^\s:\\]{1,1000}$/
 const ARCHIVE = /\.(tar\.gz|tgz)$/i
@@ -49,9 +56,9 @@ export async function sourceOf(request: SourceRequest): Promise<Source> {
     case 'github':
       return gitHub(slug ?? given ?? '', ref, asset)
     case 'curated':
-      throw invalid('there is no curated catalog to install from', 'install it from its repository')
+      return curated(slug ?? given ?? '', ref)
     default:
-      throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git and github`)
+      throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git, github and curated`)
   }
 }
 
@@ -67,10 +74,21 @@ export function addressOf(source: Source): string {
       return source.path
     case 'github':
       return `https://github.com/${source.slug}`
+    case 'curated':
+      return source.address
     case 'url':
     case 'git':
       return source.url
   }
+}
+
+/** The same source at another branch, tag or commit. Throws `extension_source_invalid` for one that has none. */
+export function withVersion(source: Source, version: string | undefined): Source {
+  // A catalog may have its archives elsewhere by now.
+  if (version === undefined && source.kind === 'curated') return { ...source, address: '' }
+  if (version === undefined) return source
+  if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
+  throw invalid('only what came from a repository has versions to choose from')
 }
 
 function guess(given: string | undefined, slug: string | undefined): string {
@@ -94,6 +112,12 @@ function gitHub(slug: string, ref: string | undefined, asset: string | undefined
   if (asset !== undefined && !ASSET.test(asset)) throw invalid(`the asset ${safely(asset)} is no .tar.gz`)
   if (asset !== undefined && ref === undefined) throw invalid('an asset belongs to a release: give its tag as version')
   return { kind: 'github', slug, ref, asset }
+}
+
+function curated(slug: string, ref: string | undefined): Source {
+  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is no id of a catalog's entry`, 'svc extension search')
+  if (ref !== undefined) throw invalid('a catalog has one version of an extension, its newest')
+  return { kind: 'curated', slug, address: '' }
 }
 
 async function repository(given: string): Promise<string> {

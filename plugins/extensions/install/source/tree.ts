@@ -85,7 +85,6 @@ export function sha256(bytes: Uint8Array): string {
 
 /** The parts of a path that leads to a place below, whatever system reads it; what could lead elsewhere is refused. */
 export function partsOf(path: string): string[] {
-  if (/^[A-Za-z]:/.test(path)) throw refused('drive_letter', 'a path must not begin with a drive', path)
   if (path.includes('\\')) throw refused('backslash', 'some systems take a backslash for a separator', path)
   if (path.startsWith('/')) throw refused('absolute_path', 'a path must be relative', path)
   if (Buffer.byteLength(path) > limits.pathBytes)
@@ -96,6 +95,8 @@ export function partsOf(path: string): string[] {
 }
 
 function judgeName(name: string, path: string): void {
+  // Of every part: `./C:` begins with one as well, and so does what is read of a folder.
+  if (/^[A-Za-z]:/.test(name)) throw refused('drive_letter', 'a name must not begin with a drive', path)
   if (name === '..') throw refused('parent_path', 'a path must not lead upwards', path)
   if (Buffer.byteLength(name) > limits.nameBytes)
     throw refused('too_long', `a name has at most ${limits.nameBytes} bytes`, path)

@@ -29,6 +29,7 @@ const refusals: readonly (readonly [string, Refusal, Buffer])[] = [
   ['a path upwards inside', 'parent_path', tarball(own, { path: 'a/../../escaped' })],
   ['an absolute path', 'absolute_path', tarball(own, { path: '/tmp/escaped' })],
   ['a drive letter', 'drive_letter', tarball(own, { path: 'C:/escaped' })],
+  ['a drive letter behind the folder itself', 'drive_letter', tarball(own, { path: './C:/escaped' })],
   ['a backslash', 'backslash', tarball(own, { path: '..\\escaped' })],
   ['a symbolic link', 'link', tarball(own, { path: 'a', flag: '2', linkpath: '/etc' })],
   ['a hard link', 'hard_link', tarball(own, { path: 'a', flag: '1', linkpath: 'extension.toml' })],

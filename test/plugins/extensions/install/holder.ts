@@ -1,4 +1,4 @@
-import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
+import { DiskSpace, DropIns, definePlugin, Host, maybe } from '../../../../kernel/plugin.js'
 import { Events } from '../../../../plugins/events/api.js'
 import { ExtensionErrors } from '../../../../plugins/extensions/errors.js'
 import { InstallErrors } from '../../../../plugins/extensions/install/errors.js'
@@ -6,13 +6,16 @@ import { installEvents } from '../../../../plugins/extensions/install/events.js'
 import { Installer, type InstallerOptions } from '../../../../plugins/extensions/install/installer.js'
 import { installMigrations } from '../../../../plugins/extensions/install/provenance.js'
 import { AllowUnverified } from '../../../../plugins/extensions/install/trust.js'
+import type { InstallerKernel } from '../../../../plugins/extensions/needs.js'
+import { sourceTable } from '../../../../plugins/extensions/subprocess/snapshots.js'
 import { Processes } from '../../../../plugins/processes/api.js'
+import { Vault } from '../../../../plugins/vault/api.js'
 
 /** A plugin that has the installer and nothing else. */
 export class Holder {
   readonly installer: Installer
   constructor(
-    readonly kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>,
+    readonly kernel: InstallerKernel,
     options: Partial<InstallerOptions> = {},
   ) {
     const allowUnverified = () => kernel.config.get(AllowUnverified)
@@ -28,16 +31,24 @@ export function holderPlugin(options: Partial<InstallerOptions>, made: (holder: 
   return definePlugin({
     name: 'extensions',
     version: '0.1.0',
-    requires: { events: Events, processes: Processes },
+    requires: {
+      host: Host,
+      disk: DiskSpace,
+      dropIns: DropIns,
+      events: Events,
+      processes: Processes,
+      vault: maybe(Vault),
+    },
     service: async () =>
       class extends Holder {
-        constructor(kernel: PluginKernel<{ events: typeof Events; processes: typeof Processes }>) {
+        constructor(kernel: InstallerKernel) {
           super(kernel, options)
           made(this)
         }
       },
   }).surface({
     tables: installMigrations,
+    inherits: [sourceTable],
     events: installEvents,
     errors: [InstallErrors, ExtensionErrors],
     settings: [AllowUnverified],

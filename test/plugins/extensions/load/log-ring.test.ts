@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../../kernel/clock.js'
 import { LogRing } from '../../../../plugins/extensions/load/log-ring.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 
 const MIB = 2 ** 20
 

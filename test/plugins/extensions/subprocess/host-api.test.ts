@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../../kernel/index.js'
 import { hostMethods } from '../../../../plugins/extensions/manifest/permissions.js'
 import { grantsOf } from '../../../../plugins/extensions/subprocess/grants.js'
 import { agents, automation, providers, sessions, workspaces } from '../../../../plugins/index.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { type Made, type Making, type Scene, scene } from './scene.js'
 
 let world: Scene
@@ -223,7 +223,7 @@ const limits = (maxScope: '' | 'global' | 'workspace' = '', allowedKinds: string
 test('grants: three tiers get what they declare, a marketplace reads some things', () => {
   for (const tier of ['bundled', 'user', 'workspace'] as const) {
     const { permissions, dropped } = grantsOf({ manifest: manifest(), tier }, limits())
-    assert.equal([permissions.length, dropped], [87, []])
+    assert.equal([permissions.length, dropped], [88, []])
   }
   const { permissions, dropped } = grantsOf({ manifest: manifest(), tier: 'marketplace' }, limits())
   assert.equal(permissions, [
@@ -237,7 +237,7 @@ test('grants: three tiers get what they declare, a marketplace reads some things
     'logs/list',
     'skills/list',
   ])
-  assert.is(dropped.length, 87 - 9)
+  assert.is(dropped.length, 88 - 9)
 })
 
 test('grants: kinds are what is asked for and allowed, the scope is the narrowest', () => {
@@ -261,7 +261,7 @@ test('what a marketplace keeps from an extension is in its log', () =>
   }))
 
 test('every method that is answered names a consent of its area, and the route of a subsystem', () => {
-  assert.is(hostMethods.size, 87)
+  assert.is(hostMethods.size, 88)
   for (const [method, { consent, route }] of hostMethods) {
     assert.match(consent, /^[a-z]+\.(read|write)$/, method)
     if (route) assert.is(/\.read$/.test(consent), /^GET |\/validate$/.test(route), method)

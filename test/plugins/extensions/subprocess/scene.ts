@@ -1,7 +1,7 @@
 import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { definePlugin, kind } from '../../../../kernel/plugin.js'
+import { definePlugin, Host, kind, Requests } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
 import { Events } from '../../../../plugins/events/api.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
@@ -16,6 +16,7 @@ import {
   SubprocessSettings,
   subprocessHost,
 } from '../../../../plugins/extensions/subprocess/index.js'
+import { sourceTable } from '../../../../plugins/extensions/subprocess/snapshots.js'
 import { Processes } from '../../../../plugins/processes/api.js'
 import resources from '../../../../plugins/resources/index.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
@@ -74,14 +75,19 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
-    requires: { events: Events, processes: Processes },
+    requires: { host: Host, request: Requests, events: Events, processes: Processes },
     service: async () =>
       class {
         constructor(own: SubprocessKernel) {
           kernel = own
         }
       },
-  }).surface({ kinds: [Layout], events: [ExtensionCrashLoop], settings: Object.values(SubprocessSettings) as never })
+  }).surface({
+    kinds: [Layout],
+    events: [ExtensionCrashLoop],
+    settings: Object.values(SubprocessSettings) as never,
+    inherits: [sourceTable],
+  })
   const { plugins = [], ...rest } = options
   const host = await boot({ ...rest, plugins: [daemon, resources, ...plugins, owner] })
   const made: SubprocessRuntime[] = []

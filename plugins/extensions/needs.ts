@@ -1,0 +1,28 @@
+import type { DiskSpace, DropIns, Files, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Daemon } from '../daemon/api.js'
+import type { Events } from '../events/api.js'
+import type { Processes } from '../processes/api.js'
+import type { Vault } from '../vault/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+
+/** What the plugin requires. */
+export type ExtensionNeeds = {
+  host: typeof Host
+  dropIns: typeof DropIns
+  request: typeof Requests
+  file: typeof Files
+  disk: typeof DiskSpace
+  daemon: typeof Daemon
+  events: typeof Events
+  processes: typeof Processes
+  vault: { readonly maybe: typeof Vault }
+  workspaces: { readonly maybe: typeof Workspaces }
+}
+
+/** The kernel of a plugin that installs. */
+export type InstallerKernel = PluginKernel<
+  Pick<ExtensionNeeds, 'host' | 'dropIns' | 'disk' | 'events' | 'processes' | 'vault'>
+>
+
+/** The kernel of a plugin that hosts processes of extensions. */
+export type SubprocessKernel = PluginKernel<Pick<ExtensionNeeds, 'host' | 'request' | 'events' | 'processes'>>

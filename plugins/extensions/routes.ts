@@ -1,0 +1,273 @@
+import { created, ok, routeOf } from '../../kernel/plugin.js'
+import {
+  DevExtensionReply,
+  ExtensionCommandsQuery,
+  ExtensionCommandsReply,
+  ExtensionInventoryReply,
+  ExtensionLogsQuery,
+  ExtensionLogsReply,
+  ExtensionPreviewReply,
+  ExtensionReply,
+  ExtensionWorkspaceQuery,
+  LinkExtensionBody,
+  ListExtensionsReply,
+  ProvenanceReply,
+  ReloadExtensionBody,
+} from '../../schemas/extensions.js'
+import type { ExtensionsService } from './service.js'
+import { inventoryOf } from './wire.js'
+
+const route = routeOf<ExtensionsService>()
+const area = 'Extensions'
+
+const item = {
+  item: 'extension',
+  fields: [
+    { header: 'Name', path: 'name' },
+    { header: 'Version', path: 'version' },
+    { header: 'Type', path: 'type' },
+    { header: 'State', path: 'state' },
+    { header: 'Health', path: 'health' },
+    { header: 'Why', path: 'health_message' },
+    { header: 'Error', path: 'last_error' },
+    { header: 'Note', path: 'diagnostics.0.title' },
+    { header: 'Next', path: 'diagnostics.0.suggested_command' },
+    { header: 'Enabled', path: 'enabled' },
+    { header: 'From', path: 'source' },
+    { header: 'Workspace', path: 'workspace_id' },
+    { header: 'Linked to', path: 'origin_path' },
+    { header: 'Provides', path: 'capabilities', as: 'list' },
+    { header: 'Lacks variables', path: 'missing_env', as: 'list' },
+    { header: 'PID', path: 'pid' },
+  ],
+  table: {
+    path: 'items',
+    columns: [
+      { header: 'Kind', path: 'kind' },
+      { header: 'Brings', path: 'name' },
+      { header: 'Live', path: 'live' },
+    ],
+  },
+} as const
+
+/** The reply names the folder also of what is not linked. */
+const reloaded = {
+  ...item,
+  fields: item.fields.map(field => (field.path === 'origin_path' ? { ...field, header: 'Folder' } : field)),
+}
+
+/** Extensions of the home and of workspaces; installing them has routes of its own. */
+export const extensionRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/extensions',
+    area,
+    summary: 'List extensions and their state',
+    replies: { 200: ListExtensionsReply },
+    errors: [500, 503],
+    cli: {
+      path: 'extension list',
+      view: {
+        rows: 'extensions',
+        columns: [
+          { header: 'Name', path: 'name' },
+          { header: 'Version', path: 'version' },
+          { header: 'Type', path: 'type' },
+          { header: 'State', path: 'state' },
+          { header: 'Health', path: 'health' },
+          { header: 'From', path: 'source' },
+          { header: 'Workspace', path: 'workspace_id' },
+          { header: 'Error', path: 'last_error', below: true },
+          { header: 'Why', path: 'health_message', below: true },
+        ],
+        empty: 'no extensions; write one: svc extension init <name>',
+      },
+    },
+    handle: async self => {
+      await self.settled()
+      return ok({ extensions: self.views.list() })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/commands',
+    area,
+    summary: 'List commands that tools of extensions bring',
+    query: ExtensionCommandsQuery,
+    replies: { 200: ExtensionCommandsReply },
+    errors: [403, 503],
+    cli: {
+      path: 'extension commands',
+      view: {
+        rows: 'commands',
+        columns: [
+          { header: 'Extension', path: 'extension' },
+          { header: 'Verb', path: 'verb' },
+          { header: 'Tool', path: 'tool_id' },
+          { header: 'Risk', path: 'risk_class' },
+          { header: 'Summary', path: 'summary' },
+        ],
+        empty: 'no extension brings commands of tools; svc extension list shows what is there',
+      },
+    },
+    handle: async (self, { query }) => ok(await self.views.commands(query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/dev',
+    area,
+    summary: 'Run a build from its own folder',
+    query: ExtensionWorkspaceQuery,
+    body: LinkExtensionBody,
+    replies: { 201: DevExtensionReply },
+    errors: [400, 403, 404, 409, 410, 422, 503],
+    privileged: true,
+    handle: async (self, { query, body, actor }) =>
+      created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}',
+    area,
+    summary: 'Show an extension',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionReply },
+    errors: [404, 409, 500, 503],
+    cli: { path: 'extension info', view: item },
+    handle: async (self, { params, query }) =>
+      ok({ extension: self.views.one(await self.choose(params.name, query.workspace)) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/{name}/enable',
+    area,
+    summary: 'Enable an extension',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionReply },
+    errors: [403, 404, 409, 500, 503],
+    privileged: true,
+    cli: { path: 'extension enable', view: item },
+    handle: async (self, { params, query, actor }) =>
+      ok({ extension: self.views.toWire(await self.enable(await self.choose(params.name, query.workspace), actor)) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/{name}/disable',
+    area,
+    summary: 'Disable an extension; its files, records and tables stay',
+    essential: true,
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionReply },
+    errors: [403, 404, 409, 500, 503],
+    privileged: true,
+    cli: { path: 'extension disable', view: item },
+    handle: async (self, { params, query, actor }) =>
+      ok({
+        extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/{name}/reload',
+    area,
+    summary: 'Read an extension again and start it again',
+    query: ExtensionWorkspaceQuery,
+    body: ReloadExtensionBody,
+    bodyOptional: true,
+    replies: { 200: DevExtensionReply },
+    errors: [400, 403, 404, 409, 422, 503],
+    privileged: true,
+    cli: {
+      path: 'extension reload',
+      args: [{ name: 'name', in: 'path' }],
+      view: reloaded,
+    },
+    handle: async (self, { params, query, body }) =>
+      ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/preview',
+    area,
+    summary: 'Show what enabling an extension would change',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionPreviewReply },
+    errors: [404, 409, 422, 503],
+    cli: {
+      path: 'extension preview',
+      view: {
+        rows: 'changes',
+        columns: [
+          { header: 'Change', path: 'change' },
+          { header: 'Kind', path: 'kind' },
+          { header: 'Name', path: 'name' },
+        ],
+        empty: 'it changes nothing',
+      },
+    },
+    handle: async (self, { params, query }) =>
+      ok(await self.views.preview(await self.choose(params.name, query.workspace))),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/provenance',
+    area,
+    summary: 'Show where an extension came from',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ProvenanceReply },
+    errors: [404, 409, 500, 503],
+    cli: {
+      path: 'extension provenance',
+      view: {
+        item: 'provenance',
+        fields: [
+          { header: 'From', path: 'installed_from' },
+          { header: 'Tier', path: 'registry_tier' },
+          { header: 'Source', path: 'source_url' },
+          { header: 'Installed', path: 'installed_at', as: 'time' },
+          { header: 'By', path: 'installed_by' },
+          { header: 'SHA-256', path: 'checksum_sha256' },
+          { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
+          { header: 'Verified', path: 'checksum_verified' },
+          { header: 'Trust', path: 'trust.decision' },
+          { header: 'Permissions', path: 'permissions', as: 'list' },
+        ],
+      },
+    },
+    handle: async (self, { params, query }) =>
+      ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace)) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/inventory',
+    area,
+    summary: 'Show what an extension ships, and what of it is in use',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionInventoryReply },
+    errors: [404, 409, 503],
+    cli: {
+      path: 'extension inventory',
+      view: {
+        rows: 'items',
+        columns: [
+          { header: 'Kind', path: 'kind' },
+          { header: 'Name', path: 'name' },
+          { header: 'Live', path: 'live' },
+        ],
+        empty: 'it ships nothing',
+      },
+    },
+    handle: async (self, { params, query }) => ok(inventoryOf(await self.choose(params.name, query.workspace))),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/logs',
+    area,
+    summary: 'Show what an extension wrote for people, and what happened to it',
+    query: ExtensionLogsQuery,
+    replies: { 200: ExtensionLogsReply },
+    errors: [400, 403, 404, 409, 503],
+    handle: async (self, { params, query, signal }) =>
+      ok(await self.views.logs(await self.choose(params.name, query.workspace), query, signal)),
+  }),
+]

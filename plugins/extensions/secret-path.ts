@@ -1,0 +1,21 @@
+import { EVERYWHERE, placeOf } from './identity.js'
+
+/** An extension, or one link of it. */
+interface Named {
+  readonly name: string
+  readonly key: string
+}
+
+/** Below which the vault has the secrets of an extension: those of its process, and those of the MCP servers that it ships. */
+export const secretFolders = (name: string): readonly string[] => [`extensions/${name}/`, `mcp/extensions/${name}/`]
+
+/**
+ * Where the vault has the value of a variable unless something else is said; each link has its own.
+ * @param server the MCP server that the variable is for; empty: the process of the extension
+ */
+export function secretReference(extension: Named, variable: string, server = ''): string {
+  const place = placeOf(extension)
+  const where = place === '' ? '' : `ws/${place === EVERYWHERE ? 'all' : place}/`
+  const [own = '', servers = ''] = secretFolders(extension.name)
+  return `vault:${server === '' ? own : servers}${where}${server === '' ? '' : `${server}/`}env/${variable}`
+}

@@ -1,0 +1,48 @@
+import { noContent, ok, routeOf } from '../../kernel/plugin.js'
+import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../schemas/extensions.js'
+import type { ExtensionsService } from './service.js'
+
+const route = routeOf<ExtensionsService>()
+const area = 'Extensions'
+
+/** Where the variables of an extension come from. */
+export const secretRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/secrets',
+    area,
+    summary: 'Variables that an extension declares, and whether they are there; never a value',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionSecretsReply },
+    errors: [403, 404, 409],
+    privileged: true,
+    handle: async (self, { params, query }) => ok(self.secrets.list(await self.choose(params.name, query.workspace))),
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/extensions/{name}/secrets',
+    area,
+    summary: 'Say where variables of an extension come from',
+    query: ExtensionWorkspaceQuery,
+    body: PutExtensionSecretsBody,
+    replies: { 200: ExtensionSecretsReply },
+    errors: [400, 403, 404, 503],
+    privileged: true,
+    handle: async (self, { params, query, body, actor }) =>
+      ok(await self.secrets.put(await self.choose(params.name, query.workspace), body, actor)),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/extensions/{name}/secrets/{env_name}',
+    area,
+    summary: 'Forget where a variable of an extension comes from',
+    query: ExtensionWorkspaceQuery,
+    replies: { 204: null },
+    errors: [400, 403, 404],
+    privileged: true,
+    handle: async (self, { params, query }) => {
+      await self.secrets.drop(await self.choose(params.name, query.workspace), params.env_name)
+      return noContent()
+    },
+  }),
+]
