@@ -1,87 +1,169 @@
 /** `svc/plugins`: the in-tree plugins by name, and what a daemon made of them needs to know. */
 import type { KernelStart, Plugin } from '../kernel/plugin.js'
 import agents from './agents/index.js'
+import audit from './audit/index.js'
+import auth from './auth/index.js'
 import automation from './automation/index.js'
 import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
+import channels from './channels/index.js'
+import configuration from './configuration/index.js'
 import daemon from './daemon/index.js'
+import discovery from './discovery/index.js'
 import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
 import { markInTree } from './extensions/load/wrapped.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
+import { hookPoints } from './hooks/points/beside.js'
+import identity from './identity/index.js'
 import journals from './journals/index.js'
+import marketplace from './marketplace/index.js'
 import mcp from './mcp/index.js'
+import models from './models/index.js'
 import openapi from './openapi/index.js'
+import ownUser, { ownUserWith } from './own-user/index.js'
 import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
+import redaction from './redaction/index.js'
+import replyChecks from './reply-checks/index.js'
+import reserve from './reserve/index.js'
 import resources from './resources/index.js'
+import restart from './restart/index.js'
+import sandboxes from './sandboxes/index.js'
+import selfService from './self-service/index.js'
+import services from './services/index.js'
 import sessions from './sessions/index.js'
+import settings from './settings/index.js'
 import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
+import tasks from './tasks/index.js'
+import tls from './tls/index.js'
 import tools from './tools/index.js'
+import trust from './trust/index.js'
+import vault from './vault/index.js'
 import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
 export {
   agents,
+  audit,
+  auth,
   automation,
   bridges,
   bundles,
+  channels,
+  configuration,
   daemon,
+  discovery,
   disk,
   events,
   extensions,
   heartbeats,
   hooks,
+  identity,
   journals,
+  marketplace,
   mcp,
+  models,
   openapi,
+  ownUser,
+  ownUserWith,
   processes,
   processesWith,
   providers,
   reconcile,
+  redaction,
+  replyChecks,
+  reserve,
   resources,
+  restart,
+  sandboxes,
+  selfService,
+  services,
   sessions,
+  settings,
   sidecars,
   skills,
+  tasks,
+  tls,
   tools,
+  trust,
+  vault,
   windowManager,
   workspaces,
 }
 
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
-export const base: readonly Plugin[] = [processes, journals, events, openapi, reconcile]
+export const base: readonly Plugin[] = [
+  redaction,
+  reserve,
+  replyChecks,
+  processes,
+  journals,
+  events,
+  openapi,
+  reconcile,
+  services,
+  configuration,
+  channels,
+  discovery,
+  tls,
+  ownUser,
+]
 
 /** All of them; the order says nothing, what a plugin requires does. */
 export const inTree: readonly Plugin[] = [
   ...base,
+  auth,
   daemon,
   disk,
   resources,
   workspaces,
+  trust,
+  settings,
   providers,
   agents,
   sessions,
+  identity,
+  sandboxes,
   automation,
+  tasks,
   extensions,
   windowManager,
   hooks,
   tools,
   mcp,
+  models,
   skills,
+  marketplace,
   sidecars,
+  selfService,
   heartbeats,
   bridges,
   bundles,
+  vault,
+  restart,
+  audit,
+  ...hookPoints,
 ]
 
 markInTree(inTree)
 
 /** Names of the plugins without which a boot stops. The first that is missing is named: what others build on comes first. */
-export const critical = ['processes', 'journals', 'events', 'reconcile', 'daemon', 'resources'] as const
+export const critical = [
+  'redaction',
+  'processes',
+  'journals',
+  'events',
+  'reconcile',
+  'services',
+  'tls',
+  'daemon',
+  'resources',
+] as const
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {

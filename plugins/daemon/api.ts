@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { defineErrors, event, type Fault, type Hook, registry, type Setting, token } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 
 /** What the daemon plugin offers: admission of new work, and the registries that status and doctor are made of. */
@@ -12,6 +12,15 @@ export interface DaemonApi {
 }
 
 export const Daemon = token<DaemonApi>('daemon@1')
+
+/** Health checks of a process that fail in a row before something is done about it; 0: nothing is. */
+export const HealthEscalation: Setting<number> = {
+  path: 'daemon.subprocess_health_escalation_threshold',
+  section: 'hooks-extensions',
+  schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
+  default: 3,
+  apply: 'restart-required',
+}
 
 /** The scope that a status request names; nothing is inferred. */
 export interface StatusScope {

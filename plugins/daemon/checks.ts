@@ -24,18 +24,14 @@ export function daemonItems(status: string): DiagnosticItem[] {
   ]
 }
 
-/** Whether TCP is served, and to the daemon's own user alone. */
+/** Whether TCP is served, and to those with a token alone. */
 export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   const common = { id: 'daemon.tcp', category: 'daemon', severity: 'warning' }
-  if (tcp.status === 'unsupported') {
-    const message = `${tcp.why}; clients use the Unix socket. To serve every local user over TCP, set http.enabled to true`
-    return [finding({ ...common, code: 'tcp_off', title: 'TCP is off', message })]
-  }
   if (tcp.status === 'unchecked') {
-    const message = `${tcp.why}; http.enabled is true, so every local user can run programs as the daemon's user`
+    const message = `${tcp.why}, so every local user can run programs as the daemon's user. Set it to true`
     return [finding({ ...common, code: 'tcp_unchecked', title: 'TCP serves every local user', message })]
   }
-  const message = tcp.status === 'on' ? "TCP serves the daemon's own user only" : `TCP is off: ${tcp.why}`
+  const message = tcp.status === 'on' ? 'TCP serves callers with a token' : `TCP is off: ${tcp.why}`
   return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
 
@@ -202,7 +198,7 @@ export function configItems(host: HostView, known: readonly string[]): Diagnosti
   }
   return items.length > 0
     ? items
-    : [fine('config.settings', 'config', 'config_ok', 'Configuration', 'all of it is in force')]
+    : [fine('config.settings', 'config', 'config_ok', 'Configuration', 'settings applied')]
 }
 
 /** The catalog: whether it takes writes. */

@@ -19,7 +19,7 @@ export async function run({ client, out, home, fault }: CommandContext): Promise
 }
 
 async function verifyStopped(home: string, fault: CommandContext['fault']): Promise<DbVerifyReply> {
-  const { verifyHome } = await import('../../kernel/index.js')
+  const { verifyHome } = await import('./verify.js')
   try {
     const checked = await verifyHome(home, verifyJournals)
     return {

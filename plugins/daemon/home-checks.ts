@@ -35,8 +35,8 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   // What cannot be read of it is told of by the configuration itself.
   const config = await readRegularFile(home.config, { maxBytes: MAX_CONFIG_BYTES }).catch(() => undefined)
   if (SECRET.test(config?.toString() ?? '')) judge(home.config, await modeOf(home.config), 0o600, 'secrets_perms_wrong')
-  const vault = home.path('vault.key')
-  judge(vault, await modeOf(vault), 0o600, 'secrets_perms_wrong')
+  for (const secret of ['vault.key', 'operator.token'].map(name => home.path(name)))
+    judge(secret, await modeOf(secret), 0o600, 'secrets_perms_wrong')
   if (items.length > 0) return items
   return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
 }

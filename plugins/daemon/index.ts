@@ -13,8 +13,7 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../schemas/daemon.js'
-import { Events } from '../events/api.js'
-import { Reconcile } from '../reconcile/api.js'
+import { NativeTools } from '../tools/api.js'
 import {
   Checks,
   Daemon,
@@ -22,9 +21,12 @@ import {
   DaemonDraining,
   DaemonErrors,
   DaemonStarted,
+  HealthEscalation,
   KnownNames,
   StatusMembers,
 } from './api.js'
+import { nativeTools } from './native-tools.js'
+import { needs } from './needs.js'
 import type { DaemonService } from './service.js'
 
 const route = routeOf<DaemonService>()
@@ -34,16 +36,22 @@ const area = 'Daemon status and control'
 export default definePlugin({
   name: 'daemon',
   version: '0.1.0',
-  requires: { events: Events, reconcile: Reconcile },
+  requires: needs,
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
+  secrets: [self => self.hidden],
   declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
+  settings: [HealthEscalation],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
-  registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(Checks, self => self.checks()),
+    contribute(SecretResolvers, self => [self.variables]),
+  ],
   commands: [
     {
       path: 'db verify',
@@ -56,7 +64,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/status',
       area,
-      summary: 'State of the daemon and everything in it',
+      summary: 'Show the state of the daemon and everything in it',
       query: StatusQuery,
       replies: { 200: StatusReply },
       errors: [500],
@@ -81,7 +89,7 @@ export default definePlugin({
             { header: 'Enabled jobs', path: 'automation.jobs.enabled' },
             { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
             { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },
-            { header: 'Kinds without runtime', path: 'health.reconcile.unprojected', as: 'list' },
+            { header: 'Stored, not run by this version', path: 'health.reconcile.unprojected', as: 'list' },
             { header: 'Database', path: 'health.global_db_size_bytes', as: 'bytes' },
             { header: 'Disk', path: 'health.disk.status' },
             { header: 'Disk free', path: 'health.disk.free_bytes', as: 'bytes' },
@@ -95,14 +103,15 @@ export default definePlugin({
       path: '/api/status/identity',
       area,
       summary: 'Which daemon this is; cheap enough to be asked often',
+      public: true,
       replies: { 200: IdentityReply },
-      handle: self => ok(self.identity()),
+      handle: (self, { actor }) => ok(self.identity(actor)),
     }),
     route({
       method: 'GET',
       path: '/api/doctor',
       area,
-      summary: 'What is wrong and what to do about it',
+      summary: 'Say what is wrong and what to do about it',
       query: DoctorQuery,
       replies: { 200: DoctorReply },
       errors: [400, 500],
@@ -124,6 +133,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/drain',
+      runsCode: false,
       area,
       summary: 'Refuse new work; running work goes on',
       essential: true,
@@ -139,6 +149,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/undrain',
+      runsCode: false,
       area,
       summary: 'Admit new work again',
       essential: true,
@@ -155,7 +166,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/plugins',
       area,
-      summary: 'Plugins: which run, which do not and why',
+      summary: 'List plugins: which run, which do not and why',
       replies: { 200: PluginListReply },
       errors: [500],
       cli: {
@@ -179,7 +190,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/plugins/{name}',
       area,
-      summary: 'One plugin: what it requires, provides and holds, and what it did wrong',
+      summary: 'Show what a plugin requires, provides and holds, and its faults',
       replies: { 200: PluginReply },
       errors: [404, 500],
       cli: {
@@ -206,7 +217,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/db/status',
       area,
-      summary: 'The database: its files, what was written, room on the disk',
+      summary: 'Show the files of the database, what was written and room on the disk',
       replies: { 200: DbStatusReply },
       errors: [500],
       cli: {
@@ -231,6 +242,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/db/checkpoint',
+      runsCode: false,
       area,
       summary: 'Move the log of the database into it and empty the log',
       privileged: true,

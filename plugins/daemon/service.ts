@@ -1,8 +1,10 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
+import { SecretSet } from '../../kernel/kit/secret-set.js'
 import {
   type Actor,
+  anonymous,
   type Gate,
   iso,
   KernelErrors,
@@ -24,8 +26,6 @@ import type {
   StatusReply,
 } from '../../schemas/daemon.js'
 import { diskHealth } from '../disk/api.js'
-import type { Events } from '../events/api.js'
-import type { Reconcile } from '../reconcile/api.js'
 import {
   type Check,
   Checks,
@@ -51,6 +51,8 @@ import {
 import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { logItems, permissionItems } from './home-checks.js'
+import type { needs } from './needs.js'
+import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
 import { variablesOf } from './variables.js'
@@ -61,18 +63,18 @@ const MEMBER_DEADLINE_MS = 2000
 /** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
-export type DaemonNeeds = { readonly events: typeof Events; readonly reconcile: typeof Reconcile }
-
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
   readonly admission: Gate<[what: string]>
   #admission: Admission = 'active'
 
   readonly variables: SecretResolver
+  /** Variables that are secrets of somebody. */
+  readonly hidden = new SecretSet()
 
-  constructor(private readonly kernel: PluginKernel<DaemonNeeds>) {
+  constructor(private readonly kernel: PluginKernel<typeof needs>) {
     this.admission = kernel.hooks.gate('admission')
-    this.variables = variablesOf(kernel.env)
+    this.variables = variablesOf(kernel.env, this.hidden)
   }
 
   get draining(): boolean {
@@ -82,7 +84,7 @@ export class DaemonService implements DaemonApi {
   async admit(what: string): Promise<void> {
     if (this.#admission === 'draining') throw DaemonErrors.draining()
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
-    const refused = (await this.kernel.disk.refusal()) ?? (await this.admission.ask(what))
+    const refused = (await this.kernel.needs.disk.refusal()) ?? (await this.admission.ask(what))
     if (refused) throw refused
   }
 
@@ -103,16 +105,17 @@ export class DaemonService implements DaemonApi {
 
   /** Runs once the boot is over: tells so, then only waits for its end. */
   async announce(signal: AbortSignal): Promise<void> {
-    const { version, pid } = this.kernel.host
+    const { version, pid } = this.kernel.needs.host
     await this.kernel.db.tx(t =>
       this.kernel.needs.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
     )
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  identity(): IdentityReply {
-    const { version, pid, startedAt, userHome } = this.kernel.host
-    const http = tcpAddress(this.kernel.host)
+  /** Somebody unknown is not told what the operator is called, which the path of a home folder says. */
+  identity(caller: Actor): IdentityReply {
+    const { version, pid, startedAt, userHome } = this.kernel.needs.host
+    const http = tcpAddress(this.kernel.needs.host)
     const started_at = iso(startedAt)
     return {
       schema_version: '1',
@@ -123,7 +126,8 @@ export class DaemonService implements DaemonApi {
         http_host: http.host,
         http_port: http.port,
         ...(http.off === undefined ? {} : { http_off: http.off }),
-        user_home_dir: userHome,
+        ...(http.tls ? { http_tls: true } : {}),
+        user_home_dir: caller.id === anonymous.id ? '' : userHome,
       },
     }
   }
@@ -145,11 +149,11 @@ export class DaemonService implements DaemonApi {
 
   /** The catalog's files. */
   async database(): Promise<DbStatusReply> {
-    return databaseStatus(this.kernel.host.store(), await diskHealth(this.kernel.disk))
+    return databaseStatus(this.kernel.needs.host.store(), await diskHealth(this.kernel.needs.disk))
   }
 
   async checkpoint(): Promise<DbCheckpointReply> {
-    const { host } = this.kernel
+    const { host } = this.kernel.needs
     const { walBytes } = host.store()
     await host.checkpoint()
     return { moved_bytes: walBytes, bytes: host.store().bytes }
@@ -157,7 +161,7 @@ export class DaemonService implements DaemonApi {
 
   /** Checks what the database holds in memory: see `verifyDatabase` for what blocks. */
   async verify(): Promise<DbVerifyReply> {
-    const { verifyDatabase } = await import('../../kernel/index.js')
+    const { verifyDatabase } = await import('./verify.js')
     const checked = await verifyDatabase(this.kernel.db)
     return {
       status: checked.some(({ problems }) => problems.length > 0) ? 'damaged' : 'ok',
@@ -165,27 +169,29 @@ export class DaemonService implements DaemonApi {
     }
   }
 
-  doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
+  async doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
     const checks = this.kernel.collect(Checks).map(({ entry }) => entry)
-    return runDoctor(checks, query, this.kernel.clock, signal)
+    // Why something failed is told in the words of whoever failed.
+    return this.kernel.redact.value(await runDoctor(checks, query, this.kernel.clock, signal))
   }
 
   /** Every plugin that the host was given, by name. */
   plugins(): PluginListReply {
-    const faults = this.kernel.host.faults()
-    return { plugins: this.kernel.host.plugins().map(info => pluginSummary(info, faults)) }
+    const faults = this.kernel.needs.host.faults()
+    return { plugins: this.kernel.needs.host.plugins().map(info => pluginSummary(info, faults)) }
   }
 
   /** @throws Fault `plugin_not_found` */
   plugin(name: string): PluginReply {
-    const info = this.kernel.host.plugins().find(plugin => plugin.name === name)
+    const info = this.kernel.needs.host.plugins().find(plugin => plugin.name === name)
     if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
-    return { plugin: pluginDetail(info, this.kernel.host.faults()) }
+    return { plugin: pluginDetail(info, this.kernel.needs.host.faults()) }
   }
 
   /** The daemon's own probes. */
   checks(): readonly Check[] {
-    const { host, home, records, needs } = this.kernel
+    const { home, records, needs } = this.kernel
+    const { host } = needs
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
       { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(host.tcp()) },
@@ -207,13 +213,19 @@ export class DaemonService implements DaemonApi {
           ),
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
+      {
+        id: 'daemon.node',
+        category: 'daemon',
+        run: async () => nodeItems(process.versions.node, this.kernel.clock.now()),
+      },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
     ]
   }
 
   async #ownStatus(): Promise<StatusReply> {
-    const { host, home, clock, records, needs } = this.kernel
+    const { home, clock, records, needs } = this.kernel
+    const { host } = needs
     const store = host.store()
     const logAvailable = await this.#logAvailable()
     const { pending, problem } = host.config()
@@ -254,14 +266,14 @@ export class DaemonService implements DaemonApi {
 
   /** `draining`, else `degraded` while the store, a plugin or a kind is in trouble, else `ok`. */
   #status(): 'ok' | 'draining' | 'degraded' {
-    const { host, needs } = this.kernel
+    const { host, disk, reconcile } = this.kernel.needs
     if (this.#admission !== 'active') return 'draining'
     const troubled =
       host.safeMode !== undefined ||
       host.store().failed !== undefined ||
-      !this.kernel.disk.writable ||
+      !disk.writable ||
       host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||
-      needs.reconcile.health().some(kind => kind.status !== 'healthy')
+      reconcile.health().some(kind => kind.status !== 'healthy')
     return troubled ? 'degraded' : 'ok'
   }
 

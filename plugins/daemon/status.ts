@@ -12,7 +12,7 @@ export interface StatusFacts {
   /** Why no extension runs. */
   readonly safeMode: string | undefined
   readonly userHome: string
-  readonly http: { readonly host: string; readonly port: number; readonly off?: string }
+  readonly http: { readonly host: string; readonly port: number; readonly off?: string; readonly tls?: true }
   /** Path of the socket that is listened on, empty when none is. */
   readonly socket: string
   readonly daemonStatus: string

@@ -1,4 +1,4 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { DiskSpace, definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
 import type { DiskService } from './service.js'
 
@@ -7,6 +7,7 @@ const { contribute } = surfaceOf<DiskService>()
 export default definePlugin({
   name: 'disk',
   version: '0.1.0',
+  requires: { disk: DiskSpace },
   service: () => import('./service.js').then(module => module.DiskService),
 }).surface({
   registries: [

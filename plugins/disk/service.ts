@@ -1,4 +1,4 @@
-import type { DiskRoom, PluginKernel } from '../../kernel/plugin.js'
+import type { DiskRoom, DiskSpace, PluginKernel } from '../../kernel/plugin.js'
 import type { DiskHealth } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { diskHealth } from './api.js'
@@ -8,8 +8,8 @@ import { diskItem } from './verdict.js'
 export class DiskService {
   readonly #disk: DiskRoom
 
-  constructor({ disk }: PluginKernel) {
-    this.#disk = disk
+  constructor({ needs }: PluginKernel<{ disk: typeof DiskSpace }>) {
+    this.#disk = needs.disk
   }
 
   /** One item. @throws Error where the system does not tell how much is free */

@@ -1,10 +1,12 @@
 /** `svc/plugins/events`: the log of what happened. */
 import * as v from 'valibot'
 import {
+  type Actor,
   type Awaitable,
   defineErrors,
   type EventType,
   event,
+  type GuardTap,
   type Hook,
   type Party,
   type Tx,
@@ -20,7 +22,11 @@ export interface StoredEvent<P = unknown> {
   /** Epoch milliseconds. */
   readonly at: number
   readonly name: string
-  readonly actor: Party
+  /**
+   * Its origin says where it acted from: `cli`, `uds`, `http`, `web`, `daemon`, `extension` … Events of former versions have none.
+   * `on_behalf_of` is the session of the agent for which it acted, as `kind/id`.
+   */
+  readonly actor: Party & { readonly origin?: string; readonly on_behalf_of?: string }
   /** Id of the event or request that led to it. */
   readonly cause?: string
   /** What day counts and overviews group by: a scope id and the id of what it is about. */
@@ -30,7 +36,7 @@ export interface StoredEvent<P = unknown> {
 }
 
 export interface EmitOptions {
-  readonly actor?: { readonly kind: string; readonly id: string; readonly cause?: string }
+  readonly actor?: Pick<Actor, 'id' | 'origin' | 'cause' | 'onBehalfOf'> & { readonly kind: string }
   /** Default: the actor's cause. */
   readonly cause?: string | undefined
   readonly scope?: string | undefined
@@ -103,12 +109,17 @@ export interface EventsApi {
   counts(filter: EventFilter & { readonly scope?: string; readonly from: string; readonly to: string }): DayCount[]
   /** Position of the newest event, 0 when there is none. */
   last(): number
-  /** The same as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
+  /** One of those in the database, by its id, at once: for who follows causes. All of them are looked through. */
+  find(id: string): StoredEvent | undefined
+  /** An event was appended; the transaction of its state is still open. A throw aborts that transaction. */
+  readonly written: Hook<GuardTap<[event: StoredEvent]>>
+  /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
   of<P>(type: EventType<P> | '*'): Hook<(event: StoredEvent<P>) => Awaitable<void>>
   of<P>(cursor: DurableCursor<P>): Hook<(event: StoredEvent<P> | GapEvent) => Awaitable<void>>
 }
 
 export const EventErrors = defineErrors({
+  event_flood: { status: 429, message: 'this plugin tells of too many events; try again later' },
   events_ahead: {
     status: 500,
     message: 'the journal of events is ahead of the database',

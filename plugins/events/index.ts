@@ -1,4 +1,4 @@
-import { definePlugin, perConsumer } from '../../kernel/plugin.js'
+import { definePlugin, Faults, perConsumer } from '../../kernel/plugin.js'
 import { Journals } from '../journals/api.js'
 import { EventErrors, Events, PluginFailed, PluginLoaded, PluginUnloaded, RecordDeleted, RecordPut } from './api.js'
 import { eventMigrations } from './rows.js'
@@ -9,7 +9,7 @@ import { EventSettings } from './settings.js'
 export default definePlugin({
   name: 'events',
   version: '0.1.0',
-  requires: { journals: Journals },
+  requires: { journals: Journals, report: Faults },
   provides: perConsumer(Events, (self: EventsService, consumer) => self.log.for(consumer)),
   service: () => import('./service.js').then(module => module.EventsService),
 }).surface({
@@ -18,6 +18,8 @@ export default definePlugin({
   settings: Object.values(EventSettings),
   // Their tables were the kernel's own.
   inherits: [{ stream: 'kernel', prefixes: ['kernel_event', 'kernel_cursor'], migrations: eventMigrations }],
+  // Its journal has positions of the catalog.
+  ofCatalog: ['events'],
   hooks: {
     running: self => self.running(),
     written: (self, t, written) => self.written(t, written),

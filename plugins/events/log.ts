@@ -5,20 +5,32 @@ import {
   type Clock,
   type Db,
   type EventType,
+  type Guard,
   type Hook,
   type Ids,
   iso,
   KernelErrors,
+  pluginActor,
+  type Redact,
   type Report,
   type Scope,
   type Timer,
   type Tx,
 } from '../../kernel/plugin.js'
-import type { DayCount, DurableCursor, EmitOptions, EventFilter, EventsApi, StoredEvent } from './api.js'
+import {
+  type DayCount,
+  type DurableCursor,
+  type EmitOptions,
+  EventErrors,
+  type EventFilter,
+  type EventsApi,
+  type StoredEvent,
+} from './api.js'
 import { Archive, type ArchiveJournal } from './archive.js'
 import { Consumer } from './consumer.js'
 import { Outbox } from './outbox.js'
-import { conditions, DAY_MS, type EventRow, fromRow } from './rows.js'
+import { redacted } from './redacted.js'
+import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './rows.js'
 
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
@@ -68,6 +80,8 @@ export class EventLog {
     readonly report: Report,
     journal: ArchiveJournal,
     limits: Partial<EventLimits> = {},
+    private readonly redact: Pick<Redact, 'value'> = { value: payload => payload },
+    private readonly written?: Guard<[event: StoredEvent]>,
   ) {
     this.limits = { ...LIMITS, ...limits }
     const newest = () => Number(db.row("SELECT seq FROM sqlite_sequence WHERE name = 'kernel_event'")?.[0] ?? 0)
@@ -89,11 +103,12 @@ export class EventLog {
 
   /** The log as a consumer sees it: its name is the default actor, its scope ends what it follows. */
   for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
-    const spend = allowance('event', name, this.clock, this.report)
+    const { clock, report } = this
+    const spend = allowance('events', name, { clock, report }, EventErrors.event_flood)
     return {
       emit: (t, type, payload, options) => {
         spend(1)
-        return this.emit(t, type, payload, { actor: { kind: 'daemon', id: name }, ...options })
+        return this.emit(t, type, payload, { actor: pluginActor(name), ...options })
       },
       on: (what: Followed, fn: Consumer['fn']) => this.#consume(scope, what, fn),
       of: (what: Followed) => this.#hook(what),
@@ -101,6 +116,8 @@ export class EventLog {
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
       last: () => this.#durable,
+      find: id => this.find(id),
+      written: this.written as Hook<never>,
     }
   }
 
@@ -108,18 +125,20 @@ export class EventLog {
     const checked = v.safeParse(type.payload, payload)
     if (!checked.success)
       throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
-    const text = JSON.stringify(checked.output)
+    const told = redacted(type, checked.output, this.redact)
+    const text = JSON.stringify(told)
     if (text.length > LARGEST_PAYLOAD)
       throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
-    const id = this.ids.id('evt')
-    const { kind, id: by, cause } = options.actor ?? { kind: 'daemon', id: 'kernel' }
-    const about = [options.cause ?? cause ?? null, options.scope ?? null, options.subject ?? null]
+    const event = newRow({ id: this.ids.id('evt'), at: this.clock.now(), name: type.name, payload: text }, options)
+    const { id } = event
     const row = this.db.within(t).row(
-      `INSERT INTO kernel_event (id, at, name, actor_kind, actor_id, cause, scope, subject, payload)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
-      [id, this.clock.now(), type.name, kind, by, ...about, text],
+      `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
+         subject)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+      Object.values(event),
     )
     const seq = Number(row?.[0])
+    this.written?.check(t, eventOf(seq, event, told))
     this.db.onDurable(t, () => {
       this.#durable = Math.max(this.#durable, seq)
       for (const consumer of this.#consumers) if (consumer.wants(seq, type.name)) this.#wake(consumer)
@@ -141,6 +160,12 @@ export class EventLog {
       after = first - 1
     }
     return found.concat(this.rows(filter, after, limit - found.length))
+  }
+
+  /** See {@link Events.find}. */
+  find(id: string): StoredEvent | undefined {
+    const row = this.db.get<EventRow>('SELECT * FROM kernel_event WHERE id = ? AND seq <= ?', [id, this.#durable])
+    return row && fromRow(row)
   }
 
   /** See {@link Events.counts}. What is moved is counted when it is moved, the rest now. */
@@ -165,7 +190,7 @@ export class EventLog {
   rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
     const { sql, params } = conditions(filter)
     return this.db
-      .all<EventRow>(`SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT ?`, [
+      .all<EventRow>(`SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT +?`, [
         after,
         this.#durable,
         ...params,

@@ -42,12 +42,12 @@ export class Outbox {
     const fits = this.db.row(
       `SELECT count(*) FROM (
          SELECT sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes
-         FROM (SELECT seq, payload FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT ?)
+         FROM (SELECT seq, payload FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?)
        ) WHERE bytes <= ${CHUNK_BYTES}`,
       [upTo, chunkRows],
     )?.[0]
     return this.db
-      .all<EventRow>('SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT ?', [upTo, fits || 1])
+      .all<EventRow>('SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?', [upTo, fits || 1])
       .map(fromRow)
   }
 

@@ -1,5 +1,5 @@
-import type { Migration, SqlValue } from '../../kernel/plugin.js'
-import type { StoredEvent } from './api.js'
+import { type Migration, pluginActor, type SqlValue } from '../../kernel/plugin.js'
+import type { EmitOptions, StoredEvent } from './api.js'
 
 export const eventMigrations: readonly Migration[] = [
   {
@@ -22,24 +22,56 @@ export const eventMigrations: readonly Migration[] = [
         PRIMARY KEY (owner, name)
       ) STRICT;`,
   },
+  // Without a number in front: the version before takes it for a drop-in's and goes on, for which one column more is no matter.
+  { id: 'actor-origin', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_origin TEXT' },
+  { id: 'actor-for', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_for TEXT' },
 ]
 
 export const DAY_MS = 86_400_000
 
 export type EventRow = Pick<StoredEvent, 'seq' | 'id' | 'at' | 'name'> &
   Record<'actor_kind' | 'actor_id' | 'payload', string> &
-  Record<'cause' | 'scope' | 'subject', string | null>
+  Record<'actor_origin' | 'actor_for' | 'cause' | 'scope' | 'subject', string | null>
 
-export function fromRow({ actor_kind, actor_id, cause, scope, subject, payload, ...head }: EventRow): StoredEvent {
+/** What is stored of an event, all but its place. */
+export function newRow(
+  event: Pick<EventRow, 'id' | 'at' | 'name' | 'payload'>,
+  options: EmitOptions,
+): Omit<EventRow, 'seq'> {
+  const { kind, id, cause, origin, onBehalfOf } = options.actor ?? pluginActor('kernel')
+  // Each member by its name: every change of a record pays for it, and a spread costs more than the rest.
   return {
-    ...head,
-    actor: { kind: actor_kind, id: actor_id },
-    ...(cause === null ? {} : { cause }),
-    ...(scope === null ? {} : { scope }),
-    ...(subject === null ? {} : { subject }),
-    payload: JSON.parse(payload),
+    id: event.id,
+    at: event.at,
+    name: event.name,
+    payload: event.payload,
+    actor_kind: kind,
+    actor_id: id,
+    // Whoever acts and does not say from where is a plugin.
+    actor_origin: origin ?? (kind === 'extension' ? 'extension' : 'daemon'),
+    actor_for: onBehalfOf ? `${onBehalfOf.kind}/${onBehalfOf.id}` : null,
+    cause: options.cause ?? cause ?? null,
+    scope: options.scope ?? null,
+    subject: options.subject ?? null,
   }
 }
+
+export const fromRow = (row: EventRow): StoredEvent => eventOf(row.seq, row, JSON.parse(row.payload))
+
+/** The event in that place with what is stored of it. */
+export function eventOf(seq: number, row: Omit<EventRow, 'seq'>, payload: unknown): StoredEvent {
+  const { actor_origin, actor_for, cause, scope, subject } = row
+  const actor: Writable<StoredEvent['actor']> = { kind: row.actor_kind, id: row.actor_id }
+  if (actor_origin !== null) actor.origin = actor_origin
+  if (actor_for !== null) actor.on_behalf_of = actor_for
+  const event: Writable<StoredEvent> = { seq, id: row.id, at: row.at, name: row.name, actor, payload }
+  if (cause !== null) event.cause = cause
+  if (scope !== null) event.scope = scope
+  if (subject !== null) event.subject = subject
+  return event
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A filter as SQL that follows another condition. */
 export function conditions(filter: { name?: string; scope?: string; subject?: string }): {

@@ -1,4 +1,4 @@
-import type { PluginKernel, PluginState, Tx, Written } from '../../kernel/plugin.js'
+import type { Faults, PluginKernel, PluginState, Tx, Written } from '../../kernel/plugin.js'
 import type { Journals } from '../journals/api.js'
 import { PluginFailed, PluginLoaded, PluginUnloaded, RecordDeleted, RecordPut } from './api.js'
 import { EventLog } from './log.js'
@@ -13,13 +13,13 @@ export class EventsService {
   readonly log: EventLog
   #sweeps = false
 
-  constructor(private readonly kernel: PluginKernel<{ journals: typeof Journals }>) {
+  constructor(private readonly kernel: PluginKernel<{ journals: typeof Journals; report: typeof Faults }>) {
     const { db, clock, ids, home, needs, scope } = kernel
     this.log = new EventLog(
       db,
       clock,
       ids,
-      ({ owner, hook, error }) => kernel.report(owner, hook, error),
+      ({ owner, hook, error }) => needs.report(owner, hook, error),
       {
         folder: home.path('events'),
         segmentBytes: SEGMENT_BYTES,
@@ -29,6 +29,8 @@ export class EventsService {
         retentionMs: kernel.config.get(EventSettings.retentionDays) * DAY_MS,
         maxBytes: kernel.config.get(EventSettings.maxBytes),
       },
+      kernel.redact,
+      kernel.hooks.guard('written'),
     )
     scope.defer('event log', () => this.log.close())
   }

@@ -1,4 +1,4 @@
-import { type Checked, token } from '../../kernel/plugin.js'
+import { token } from '../../kernel/plugin.js'
 
 /** One record; sequences start at 1 and are contiguous. */
 export interface JournalRecord {
@@ -62,6 +62,16 @@ export interface JournalsApi {
 }
 
 export const Journals = token<JournalsApi>('journals@1')
+
+/** One thing of a home that was looked at, and what is wrong with it. */
+export interface Checked {
+  readonly kind: 'database' | 'table' | 'journal'
+  /** File, table or folder. */
+  readonly name: string
+  /** Rows or records that could be read. */
+  readonly entries: number
+  readonly problems: readonly string[]
+}
 
 /** Reads every record of every journal below a home that no daemon holds, and changes nothing. */
 export async function verifyJournals(root: string): Promise<Checked[]> {

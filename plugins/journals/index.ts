@@ -1,4 +1,4 @@
-import { definePlugin, perConsumer } from '../../kernel/plugin.js'
+import { DiskSpace, definePlugin, perConsumer } from '../../kernel/plugin.js'
 import { Processes } from '../processes/api.js'
 import { Journals } from './api.js'
 import type { JournalsService } from './service.js'
@@ -7,7 +7,9 @@ export default definePlugin({
   name: 'journals',
   version: '0.1.0',
   // What an earlier daemon started has ended before a journal has its next generation.
-  requires: { processes: Processes },
+  requires: { processes: Processes, disk: DiskSpace },
   provides: perConsumer(Journals, (self: JournalsService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.JournalsService),
-}).surface({})
+}).surface({
+  prepare: async start => (await import('./catalog-guard.js')).guardCatalog(start),
+})

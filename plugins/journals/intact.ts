@@ -1,10 +1,14 @@
 import { type Disk, readInto, type StoreError, turn } from '../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
-import { HEADER_BYTES, recordLength } from './record.js'
+import { HEADER_BYTES, LARGEST_PAYLOAD, recordLength } from './record.js'
 import { eachRecord, type Segment } from './segment.js'
 
 /** Bytes that are searched for the next good record between two turns of the event loop. */
 const SEARCHED_A_TURN = 256 * 1024
+/** Bytes without a good record after which a file is taken to have no more: what a few of the largest records take. */
+const SEARCHED_IN_VAIN = 4 * LARGEST_PAYLOAD
+/** Bytes of a file that are held at a time; the largest record fits twice. */
+const WINDOW_BYTES = 2 * (HEADER_BYTES + LARGEST_PAYLOAD)
 /** Bytes of records that are one run at most: what is read at most to find one. */
 const RUN_BYTES = 64 * 1024
 
@@ -21,17 +25,25 @@ interface Run {
 async function intactRuns(disk: Disk, segment: Segment, before: number): Promise<Run[]> {
   const handle = await disk.open(segment.file, 'read')
   try {
-    const bytes = Buffer.alloc((await disk.stat(handle)).size)
-    const size = await readInto(disk, handle, bytes, 0)
+    let { size } = await disk.stat(handle)
+    let window = Buffer.alloc(0)
+    let base = 0
     const runs: Run[] = []
     let next = segment.first
-    for (let at = 0, searched = 0; at + HEADER_BYTES <= size; ) {
+    for (let at = 0, vain = 0; at + HEADER_BYTES <= size && vain < SEARCHED_IN_VAIN; ) {
+      const held = base + window.length
+      if (held < size && held - at < WINDOW_BYTES / 2) {
+        const bytes = Buffer.alloc(Math.min(WINDOW_BYTES, size - at))
+        window = bytes.subarray(0, await readInto(disk, handle, bytes, at))
+        base = at
+        if (window.length < bytes.length) size = base + window.length
+      }
       // Cheap first: hardly any place reads as a sequence that may come here.
-      const sequence = bytes.readUIntLE(at + 8, 6)
-      const length = sequence >= next && sequence < before ? recordLength(bytes.subarray(0, size), at, sequence) : 0
+      const sequence = window.readUIntLE(at - base + 8, 6)
+      const length = sequence >= next && sequence < before ? recordLength(window, at - base, sequence) : 0
       if (length <= 0) {
         at++
-        if (++searched % SEARCHED_A_TURN === 0) await turn()
+        if (++vain % SEARCHED_A_TURN === 0) await turn()
         continue
       }
       const run = runs.at(-1)
@@ -41,6 +53,7 @@ async function intactRuns(disk: Disk, segment: Segment, before: number): Promise
       } else runs.push({ segment, first: sequence, last: sequence, offset: at, end: at + length })
       next = sequence + 1
       at += length
+      vain = 0
     }
     return runs
   } finally {

@@ -1,5 +1,7 @@
 import path from 'node:path'
-import { type Checked, type Disk, journalsBelow, messageOf, systemDisk } from '../../kernel/plugin.js'
+import { type Disk, messageOf, systemDisk } from '../../kernel/plugin.js'
+import type { Checked } from './api.js'
+import { journalsBelow } from './catalog-guard.js'
 import { openJournal } from './open.js'
 
 const BATCH = 1000

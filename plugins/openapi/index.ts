@@ -1,4 +1,4 @@
-import { definePlugin, ok, routeOf } from '../../kernel/plugin.js'
+import { definePlugin, Host, ok, routeOf } from '../../kernel/plugin.js'
 import { OpenApiReply } from '../../schemas/daemon.js'
 import { OpenApi } from './api.js'
 import type { OpenApiService } from './service.js'
@@ -9,6 +9,7 @@ const route = routeOf<OpenApiService>()
 export default definePlugin({
   name: 'openapi',
   version: '0.1.0',
+  requires: { host: Host },
   provides: OpenApi,
   service: () => import('./service.js').then(module => module.OpenApiService),
 }).surface({
@@ -17,6 +18,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/openapi.json',
+      origins: ['agent_session'],
       area: 'Daemon status and control',
       summary: 'The OpenAPI document of everything that is routed now',
       replies: { 200: OpenApiReply },

@@ -1,5 +1,5 @@
 /** `svc/plugins/reconcile`: what follows records, and how it is doing. */
-import { token } from '../../kernel/plugin.js'
+import { defineErrors, token } from '../../kernel/plugin.js'
 
 export interface QuarantinedRecord {
   readonly kind: string
@@ -44,4 +44,8 @@ export interface ReconcileApi {
 }
 
 /** Requires the loop itself; a plugin that has reconcilers on its surface need not. */
+export const ReconcileErrors = defineErrors({
+  mark_flood: { status: 429, message: 'this plugin marks too many records; try again later' },
+})
+
 export const Reconcile = token<ReconcileApi>('reconcile@1')

@@ -1,5 +1,4 @@
 import {
-  type BoundReconciler,
   backoff,
   type Clock,
   type Db,
@@ -12,11 +11,12 @@ import {
   turn,
 } from '../../kernel/plugin.js'
 import type { KindHealth } from './api.js'
+import type { BoundReconciler } from './bound.js'
 
 /** Keys of one pass at most. */
 const PAGE = 1000
-/** Records that are looked at in one turn. */
-const LOOK = 200
+/** Records that are looked at in one turn, in about a millisecond. */
+const LOOK = 50
 const PASS_MS = 5000
 const DEGRADED_AFTER = 3
 
@@ -54,7 +54,7 @@ export class KindLoop {
   #booted = () => {}
   #busy = false
   #passes: Promise<void> = Promise.resolve()
-  #looked: Promise<void> = Promise.resolve()
+  #looked: Promise<void> | undefined
   #fruitless = 0
   #stuck = false
 
@@ -66,13 +66,20 @@ export class KindLoop {
   /** Marks what is due. Resolves when all of that has been through a pass, or when one of these passes is stuck. */
   boot(): Promise<void> {
     for (const id of this.#due()) this.#marked.add(id)
-    if (this.reconciler.projected) this.#looked = this.#lookAtAll()
     this.#first = this.#marked.size
     if (this.#first === 0) return Promise.resolve()
     return new Promise(resolve => {
       this.#booted = resolve
       this.#work()
     })
+  }
+
+  /**
+   * A boot that believes a projection does not read its records, so damaged ones would show only when they are needed. They
+   * are looked for once all runs, for the start must not wait for it.
+   */
+  lookForDamage(): void {
+    if (this.reconciler.projected) this.#looked ??= this.#lookAtAll()
   }
 
   /** News of a key: it gets a pass at once, and if it fails again, its retries begin anew. */
@@ -128,10 +135,7 @@ export class KindLoop {
     return records.ids(kind)
   }
 
-  /**
-   * A boot that believes a projection does not read its records, so damaged ones would show only when they are needed. They
-   * are looked for behind it, a page a turn; a pass puts them aside.
-   */
+  /** A page a turn; a pass puts aside what is damaged. */
   async #lookAtAll(): Promise<void> {
     const { records, report } = this.context
     const { owner, kind } = this.reconciler

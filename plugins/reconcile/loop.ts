@@ -1,8 +1,8 @@
 import {
   allowance,
-  type BoundReconciler,
   type Change,
   Collected,
+  type Faults,
   type Kind,
   type PluginKernel,
   type Report,
@@ -10,7 +10,8 @@ import {
   type Tx,
   type Written,
 } from '../../kernel/plugin.js'
-import type { KindHealth, ReconcileApi, RecordKey } from './api.js'
+import { type KindHealth, type ReconcileApi, ReconcileErrors, type RecordKey } from './api.js'
+import { type BoundReconciler, bound } from './bound.js'
 import { KindLoop } from './kind-loop.js'
 import { bootOrder, watchCycle } from './order.js'
 
@@ -23,7 +24,7 @@ export class ReconcileLoop implements ReconcileApi {
   readonly #waiters = new Set<() => void>()
   #kinds: ReadonlyMap<string, Kind> = new Map()
 
-  constructor(private readonly kernel: PluginKernel) {
+  constructor(private readonly kernel: PluginKernel<{ report: typeof Faults }>) {
     kernel.scope.defer('passes', async () => {
       await Promise.all([...this.#loops.keys()].map(kind => this.remove(kind)))
     })
@@ -59,9 +60,15 @@ export class ReconcileLoop implements ReconcileApi {
     }
   }
 
+  /** All that started runs. */
+  async running(): Promise<void> {
+    for (const loop of this.#loops.values()) loop.lookForDamage()
+  }
+
   /** The loop as a consumer sees it. */
   for(owner: string): ReconcileApi {
-    const spend = allowance('mark', owner, this.kernel.clock, this.#report)
+    const { clock } = this.kernel
+    const spend = allowance('marks', owner, { clock, report: this.#report }, ReconcileErrors.mark_flood)
     return {
       mark: keys => {
         spend(keys.length)
@@ -143,8 +150,8 @@ export class ReconcileLoop implements ReconcileApi {
   }
 
   #reconcilers(): BoundReconciler[] {
-    return this.kernel.collect(Collected.reconcilers).map(({ entry }) => entry)
+    return this.kernel.collect(Collected.reconcilers).map(bound)
   }
 
-  readonly #report: Report = ({ owner, hook, error }) => this.kernel.report(owner, hook, error)
+  readonly #report: Report = ({ owner, hook, error }) => this.kernel.needs.report(owner, hook, error)
 }

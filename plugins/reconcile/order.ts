@@ -1,4 +1,4 @@
-import type { BoundReconciler } from '../../kernel/plugin.js'
+import type { BoundReconciler } from './bound.js'
 
 type Watching = Pick<BoundReconciler, 'owner' | 'kind'> & { readonly watches: readonly { readonly kind: string }[] }
 

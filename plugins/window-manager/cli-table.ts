@@ -33,7 +33,7 @@ export const cliVerbs = {
     command: 'desktop.create',
     args: [{ name: 'name', member: 'name', optional: true, summary: 'Desktop 2 and so on when left out' }],
     options: [
-      { name: 'id', member: 'id', summary: 'minted when left out' },
+      { name: 'id', member: 'id', summary: 'generated if omitted' },
       { name: 'purpose', member: 'purpose', summary: 'standard (default) or focus' },
       { name: 'order', member: 'order', as: 'integer', summary: 'place in the list, from 0' },
     ],
@@ -55,13 +55,13 @@ export const cliVerbs = {
     command: 'desktop.delete',
     args: [desktop],
     options: [{ name: 'move-to', member: 'move_to', summary: 'id of the desktop that takes its windows' }],
-    summary: 'Removes a desktop; --move-to says which other one takes its windows',
+    summary: 'Remove a desktop; --move-to says which other one takes its windows',
   },
   'window open': {
     command: 'window.open',
     args: [{ name: 'app', member: 'app', summary: 'what the window shows' }],
     options: [
-      { name: 'id', member: 'id', summary: 'minted when left out' },
+      { name: 'id', member: 'id', summary: 'generated if omitted' },
       { name: 'instance', member: 'instance_key', summary: 'the window that has it is focused and none is opened' },
       onDesktop,
       beside,
@@ -80,13 +80,13 @@ export const cliVerbs = {
     command: 'window.move',
     args: [window],
     options: [{ ...desktop, summary: 'id of the desktop that it goes to' }, beside, edge],
-    summary: 'Moves a window beside another (--beside, --edge) or to another desktop (--desktop)',
+    summary: 'Move a window beside another (--beside, --edge) or to another desktop (--desktop)',
   },
   'window group': {
     command: 'window.move',
     args: [window, { name: 'onto', member: 'target_window_id', summary: 'id of the window that it is stacked with' }],
     fixed: { edge: 'center' },
-    summary: 'Stacks a window with another',
+    summary: 'Stack a window with another',
   },
   'window swap': {
     command: 'window.swap',
@@ -108,7 +108,7 @@ export const cliVerbs = {
       { name: 'delta', member: 'delta', as: 'number', summary: 'part of the split to grow by, 0.1 say' },
     ],
     options: [{ name: 'shrink', member: 'delta', as: 'minus', summary: 'by that much smaller instead' }],
-    summary: 'Makes a window larger or smaller',
+    summary: 'Make a window larger or smaller',
   },
   'layout arrange': {
     command: 'layout.arrange',
@@ -118,7 +118,7 @@ export const cliVerbs = {
   'layout balance': {
     command: 'layout.balance',
     options: [onDesktop],
-    summary: 'Gives the windows of a desktop the same size',
+    summary: 'Give the windows of a desktop the same size',
   },
   'layout undo': { command: 'layout.undo' },
   'layout redo': { command: 'layout.redo' },
@@ -170,41 +170,41 @@ const fitting: readonly CommandOption[] = [
 export const cliCommands: readonly Command[] = [
   {
     path: 'desktop list',
-    summary: 'Desktops of a workspace and the windows on them',
+    summary: 'List desktops of a workspace and the windows on them',
     options: common,
     load: load(module => module.runDesktops),
   },
   ...(Object.keys(cliVerbs) as CliVerb[]).map(verb),
   {
     path: 'layout get',
-    summary: 'The arrangement as a layout document',
+    summary: 'Show the arrangement as a layout document',
     options: common,
     load: load(module => module.runLayout),
   },
   {
     path: 'layout apply',
-    summary: 'Applies a saved layout to the windows that are open, or puts a document in place of the arrangement',
+    summary: 'Apply a saved layout to the windows that are open, or replace the arrangement by a document',
     args: [{ ...layoutId, optional: true }],
     options: [...fitting, ...changing],
     load: load(module => module.runApply),
   },
   {
     path: 'layout preview',
-    summary: 'What layout apply would do',
+    summary: 'Show what layout apply would do',
     args: [{ ...layoutId, optional: true }],
     options: [...fitting, ...common],
     load: load(module => module.runPreview),
   },
   {
     path: 'layout validate',
-    summary: 'Everything that is wrong with a layout document',
+    summary: 'List everything that is wrong with a layout document',
     args: [{ name: 'file', summary: 'JSON file, - for standard input' }],
     options: common,
     load: load(module => module.runValidate),
   },
   {
     path: 'layout export',
-    summary: 'The arrangement as a layout that other workspaces can apply; --save keeps it in the daemon',
+    summary: 'Export the arrangement as a layout that other workspaces can apply; --save keeps it in the daemon',
     options: [
       ...common,
       { name: 'save', type: 'text', summary: 'id to save it under, for all workspaces' },

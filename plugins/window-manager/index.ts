@@ -6,6 +6,7 @@ import {
   ok,
   type Replies,
   routeOf,
+  Settings,
   surfaceOf,
 } from '../../kernel/plugin.js'
 import {
@@ -29,10 +30,12 @@ import {
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
 import { Events, isGap } from '../events/api.js'
+import { NativeTools } from '../tools/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
 import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
+import { nativeTools } from './native-tools.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
 import { settingsIn, WindowManagerSettings } from './settings.js'
@@ -78,16 +81,24 @@ const workspaceArg = [
 export default definePlugin({
   name: 'window-manager',
   version: '0.1.0',
-  requires: { events: Events, workspaces: Workspaces },
+  requires: { settings: Settings, events: Events, workspaces: Workspaces },
   provides: WindowManager,
   service: () => import('./service.js').then(module => module.WindowManagerService),
 }).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   kinds: [LayoutKind],
   tables: migrations,
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
   commands: cliCommands,
   settings: settingsIn(WindowManagerSettings),
   taps: [
+    ...settingsIn(WindowManagerSettings).map(entry =>
+      tap(
+        Settings,
+        settings => settings.of(entry),
+        self => () => self.live.settingsChanged(),
+      ),
+    ),
     tap(
       Events,
       events => events.of(CommandApplied),
@@ -108,15 +119,16 @@ export default definePlugin({
       method: 'GET',
       path: BASE,
       area,
-      summary: 'Desktops and windows of a workspace, with their history',
+      summary: 'Show the desktops and windows of a workspace, with their history',
       replies: orRefused({ 200: WindowManagerState }),
       handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.read(workspace))),
     }),
     route({
       method: 'POST',
       path: `${BASE}/commands`,
+      runsCode: false,
       area,
-      summary: 'Does a command at the revision that it was written for',
+      summary: 'Run a command at the revision that it was written for',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowCommandReply }),
@@ -126,8 +138,9 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/preview`,
+      runsCode: false,
       area,
-      summary: 'What a command would do, without doing it',
+      summary: 'Show what a command would do, without doing it',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowPreviewReply }),
@@ -138,15 +151,16 @@ export default definePlugin({
       method: 'GET',
       path: `${BASE}/layout`,
       area,
-      summary: 'The arrangement as a layout document',
+      summary: 'Show the arrangement as a layout document',
       replies: orRefused({ 200: LayoutDocument }),
       handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.document(workspace))),
     }),
     route({
       method: 'PUT',
       path: `${BASE}/layout`,
+      runsCode: false,
       area,
-      summary: 'Puts a layout document in place of the arrangement',
+      summary: 'Replace the arrangement by a layout document',
       body: PutLayoutBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowCommandReply }),
@@ -158,8 +172,9 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/layout/validate`,
+      runsCode: false,
       area,
-      summary: 'Everything that is wrong with a layout document',
+      summary: 'List everything that is wrong with a layout document',
       body: ValidateLayoutBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: ValidateLayoutReply }),
@@ -175,7 +190,7 @@ export default definePlugin({
       method: 'GET',
       path: `${BASE}/clients`,
       area,
-      summary: 'Screens that show the workspace now',
+      summary: 'List screens that show the workspace now',
       replies: orRefused({ 200: ListWindowClientsReply }),
       cli: {
         path: 'desktop clients',
@@ -191,8 +206,9 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/clients`,
+      runsCode: false,
       area,
-      summary: 'Attaches a client, or refreshes one; without a stream it expires after five minutes',
+      summary: 'Attach a client, or refresh one; without a stream it expires after five minutes',
       body: AttachClientBody,
       replies: orRefused({ 201: WindowClient }),
       handle: (self, { params, body }) =>
@@ -205,8 +221,9 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: `${BASE}/clients/{client_id}`,
+      runsCode: false,
       area,
-      summary: 'Detaches a client',
+      summary: 'Detach a client',
       essential: true,
       replies: orRefused({ 204: null }),
       handle: (self, { params }) =>
@@ -219,7 +236,7 @@ export default definePlugin({
       method: 'GET',
       path: `${BASE}/layout-profiles`,
       area,
-      summary: 'Saved layouts that the workspace can apply',
+      summary: 'List saved layouts that the workspace can apply',
       replies: orRefused({ 200: ListLayoutProfilesReply }),
       cli: {
         path: 'layout list',
@@ -237,8 +254,9 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: `${BASE}/layout-profiles/{profile_id}`,
+      runsCode: false,
       area,
-      summary: 'Saves a layout',
+      summary: 'Save a layout',
       body: PutLayoutProfileBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: LayoutProfileReply, 201: LayoutProfileReply }),
@@ -251,8 +269,9 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: `${BASE}/layout-profiles/{profile_id}`,
+      runsCode: false,
       area,
-      summary: 'Deletes a saved layout at its current version',
+      summary: 'Delete a saved layout at its current version',
       essential: true,
       body: DeleteLayoutProfileBody,
       replies: orRefused({ 204: null }),

@@ -31,7 +31,7 @@ import { type CommandId, commandTable } from './reduce/command-table.js'
 import { decodePayload, isHistoryCommand, reduce } from './reduce/reduce.js'
 import type { Effect } from './reduce/reducer.js'
 import { Refusal, refusalStatus, refuse } from './refusal.js'
-import { preferences, preferred, settingsIn, WindowManagerSettings } from './settings.js'
+import { preferences, preferred, WindowManagerSettings } from './settings.js'
 import { DocumentStore, type Side, type StoredDocument } from './store.js'
 
 /** What a command makes of a document, before anything is written. */
@@ -61,8 +61,6 @@ export class WindowManagerService implements WindowManagerApi {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
-    for (const entry of settingsIn(WindowManagerSettings))
-      kernel.config.onChange(entry, () => this.live.settingsChanged())
   }
 
   state(workspaceId: string): WindowManagerState | undefined {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import {
+  type Actor,
   type Awaitable,
   defineErrors,
   event,
@@ -36,6 +37,8 @@ export interface WorkspacesApi {
   find(reference: string): Promise<Workspace>
   /** Like `find`, and registers an absolute path that no root encloses. */
   resolve(reference: string): Promise<Workspace>
+  /** Forgets a workspace with its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
+  remove(reference: string, actor: Actor): Promise<void>
   /** May the workspace be registered or changed to this; asked before it is stored, its `id` is empty until it has one. */
   readonly saving: Hook<(workspace: Workspace) => Promise<Fault | undefined>>
   /** May the workspace be deleted, decided in the transaction. */

@@ -1,4 +1,4 @@
-import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { created, definePlugin, Host, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
   ListWorkspacesReply,
@@ -9,6 +9,7 @@ import {
 } from '../../schemas/workspaces.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
+import { NativeTools } from '../tools/api.js'
 import {
   WorkspaceCreated,
   WorkspaceDeleted,
@@ -17,6 +18,7 @@ import {
   Workspaces,
   WorkspaceUpdated,
 } from './api.js'
+import { nativeTools } from './native-tools.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
 
@@ -38,7 +40,7 @@ const fields = [
 export default definePlugin({
   name: 'workspaces',
   version: '0.1.0',
-  requires: { daemon: Daemon, events: Events },
+  requires: { host: Host, daemon: Daemon, events: Events },
   provides: Workspaces,
   service: () => import('./service.js').then(module => module.WorkspacesService),
 }).surface({
@@ -46,13 +48,13 @@ export default definePlugin({
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(NativeTools, () => nativeTools), contribute(Checks, self => self.checks())],
   routes: [
     route({
       method: 'GET',
       path: '/api/workspaces',
       area,
-      summary: 'Registered workspaces',
+      summary: 'List registered workspaces',
       replies: { 200: ListWorkspacesReply },
       errors: [500],
       cli: {
@@ -99,8 +101,9 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/workspaces/{id}',
+      origins: ['agent_session'],
       area,
-      summary: 'A workspace and what it sees; by id, name or path',
+      summary: 'Show a workspace and what it sees; by id, name or path',
       replies: { 200: WorkspaceDetail },
       errors: [400, 404, 410, 500],
       cli: {

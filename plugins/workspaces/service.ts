@@ -6,6 +6,7 @@ import {
   type Fault,
   type Gate,
   type Guard,
+  type Host,
   iso,
   KernelErrors,
   messageOf,
@@ -50,7 +51,9 @@ export class WorkspacesService implements WorkspacesApi {
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
 
-  constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon; events: typeof Events }>) {
+  constructor(
+    private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
+  ) {
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
@@ -67,9 +70,9 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** On a fresh install the user's home is the default workspace, unless the service was given a home of its own. */
   async start(): Promise<void> {
-    const { env, host, home, clock, db, log } = this.kernel
+    const { env, needs, home, clock, db, log } = this.kernel
     if (env.SVC_HOME || this.#table.seeded) return
-    const userHome = await realpath(host.userHome).catch(() => undefined)
+    const userHome = await realpath(needs.host.userHome).catch(() => undefined)
     if (userHome === undefined || home.root !== path.join(userHome, '.svc')) return
     try {
       if (this.#table.list().length === 0) await this.create({ root_dir: userHome }, this.kernel.actor)

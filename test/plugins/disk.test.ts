@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../kernel/index.js'
-import { DiskLimits } from '../../kernel/store/disk-guard.js'
 import { diskItem } from '../../plugins/disk/verdict.js'
 import { daemon, disk, resources } from '../../plugins/index.js'
+import { DiskLimits } from '../../plugins/reserve/disk-guard.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 import { boot, whileTimePasses } from '../harness/kernel.js'
 import { body, notes, outcome } from './resource-scene.js'
 

@@ -28,7 +28,7 @@ type Probe = { kernel: PluginKernel<typeof needs>; daemon: DaemonApi }
 /** A plugin that contributes what a test wants and lets the test look at the kernel from a plugin's side. */
 export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refuse?: Fault } = {}) {
   const seen: Partial<Probe> = {}
-  const { contribute } = surfaceOf<object>()
+  const { contribute, tap } = surfaceOf<object>()
   const route = routeOf<{ enter(what: string): Promise<void> }>()
   const plugin: Plugin = definePlugin({
     name: 'guest',
@@ -39,14 +39,19 @@ export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refus
         constructor(readonly kernel: PluginKernel<typeof needs>) {
           seen.kernel = kernel
           seen.daemon = kernel.needs.daemon
-          const { refuse } = parts
-          if (refuse) kernel.tap(kernel.needs.daemon.admission, async what => (what === 'guest' ? refuse : undefined))
         }
         enter(what: string) {
           return this.kernel.needs.daemon.admit(what)
         }
       },
   }).surface({
+    taps: [
+      tap(
+        Daemon,
+        daemon => daemon.admission,
+        () => async what => (what === 'guest' ? parts.refuse : undefined),
+      ),
+    ],
     registries: [contribute(StatusMembers, () => parts.members ?? []), contribute(Checks, () => parts.checks ?? [])],
     routes: [
       route({

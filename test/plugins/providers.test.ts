@@ -156,6 +156,21 @@ test('the preferred provider is the one of the configuration; an unknown one is 
   }
 })
 
+test('the preferred provider is the default one in every view, also with an entry of its own', async () => {
+  const config = { defaults: { provider: 'svc' }, providers: { svc: { base_url: 'http://127.0.0.1:9/v1' } } }
+  const home = await temporaryFolder('default')
+  await writeFile(path.join(home, 'config.json'), JSON.stringify(config))
+  const kernel = await boot({ home, plugins: [daemon, providers] })
+  assert.is((await kernel.request('GET', '/api/providers/svc')).body.default, true)
+  const listed = (await kernel.request('GET', '/api/providers')).body.providers as { name: string; default: boolean }[]
+  assert.equal(
+    listed.filter(one => one.default).map(({ name }) => name),
+    ['svc'],
+  )
+  await kernel.close()
+  await rm(home, { recursive: true })
+})
+
 test('an isolated home is made, for nobody else to read', async () => {
   let api: ProvidersApi | undefined
   const kernel = await boot({ plugins: [daemon, providers, user('node', given => (api = given))] })
@@ -166,11 +181,12 @@ test('an isolated home is made, for nobody else to read', async () => {
   await kernel.close()
 })
 
-test('the catalog: every provider is a program with arguments and tells how to install it', () => {
+test('the catalog: every provider is a program with arguments and tells how to install it, or needs only an endpoint', () => {
   const names = catalog.map(provider => provider.name)
-  assert.equal(names, ['local', 'claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'kimi', 'pi'])
-  for (const { name, argv, install, loginCheck } of catalog.slice(1)) {
+  assert.equal(names, ['local', 'claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'kimi', 'pi', 'svc'])
+  for (const { name, argv, install, loginCheck, needsEndpoint } of catalog.slice(1)) {
     for (const word of [...argv, ...(loginCheck ?? [])]) assert.match(word, /^[\w-]+$/, name)
+    if (needsEndpoint) continue
     assert.match(install ?? '', /^npm install -g [@\w/-]+( [@\w/-]+)?$/, name)
   }
 })
@@ -199,6 +215,40 @@ test('providers over the API: found on the PATH with the version of their packag
   await rm(bin, { recursive: true })
 })
 
+test('ready means that the login was checked, or says that nothing can; a program on the PATH of the caller is told of', async () => {
+  const bin = await temporaryFolder('providers-bin')
+  const fresh = await temporaryFolder('providers-fresh')
+  const home = await temporaryFolder('providers-home')
+  const program = (folder: string, name: string) => writeFile(path.join(folder, name), '#!/bin/sh\n', { mode: 0o755 })
+  await Promise.all([program(bin, 'gemini'), program(bin, 'codex-acp'), program(bin, 'codex'), program(fresh, 'qwen')])
+  const slot = { name: 'key', secret_ref: 'env:NOT_THERE', target_env: 'KIMI_API_KEY', required: true }
+  const config = { providers: { kimi: { command: path.join(bin, 'gemini'), credential_slots: [slot] } } }
+  await writeFile(path.join(home, 'config.json'), JSON.stringify(config))
+  const kernel = await boot({ home, plugins: [daemon, providers], env: { PATH: `${bin}:/usr/bin:/bin` } })
+  const stateOf = async (name: string, query = '') => {
+    const { body } = await kernel.request('GET', `/api/providers${query}`)
+    const { state, code, message } = body.providers.find((one: { name: string }) => one.name === name).auth_status
+    return { state, code, message }
+  }
+  const gemini = await stateOf('gemini')
+  assert.equal([gemini.state, gemini.code], ['ready', 'provider_login_unknown'])
+  assert.match(gemini.message, /nothing tells whether it is logged in; log in: gemini/)
+  const codex = await stateOf('codex')
+  assert.equal([codex.state, codex.code], ['unchecked', 'provider_login_unchecked'])
+  assert.match(codex.message, /svc provider auth status codex/)
+  await kernel.request('POST', '/api/providers/codex/auth/probe')
+  assert.equal(await stateOf('codex'), { state: 'ready', code: undefined, message: undefined })
+  const kimi = await stateOf('kimi')
+  assert.equal([kimi.state, kimi.code], ['not_authenticated', 'provider_secret_missing'])
+  assert.match(kimi.message, /credential key of the provider kimi needs NOT_THERE/)
+  assert.is((await stateOf('qwen')).code, 'provider_cli_missing')
+  const qwen = await stateOf('qwen', `?search_path=${encodeURIComponent(`relative:${fresh}:/usr/bin`)}`)
+  assert.equal([qwen.state, qwen.code], ['missing', 'provider_cli_elsewhere'])
+  assert.match(qwen.message, /qwen is not on the PATH that the daemon was started with; .*svc daemon restart/)
+  await kernel.close()
+  for (const folder of [bin, fresh, home]) await rm(folder, { recursive: true })
+})
+
 test('the login is asked by a program of its own; what it prints is not kept', async () => {
   const bin = await temporaryFolder('providers-bin')
   const kernel = await boot({ plugins: [daemon, providers], env: { PATH: `${bin}:/usr/bin:/bin` } })
@@ -215,7 +265,7 @@ test('the login is asked by a program of its own; what it prints is not kept', a
   assert.is((await probe()).body.auth_status.state, 'ready')
   const { last_probe_at } = (await kernel.request('GET', '/api/providers/codex')).body.auth_status
   assert.match(last_probe_at, /^\d{4}-.*Z$/)
-  const none = await kernel.request('POST', '/api/providers/claude/auth/probe')
+  const none = await kernel.request('POST', '/api/providers/gemini/auth/probe')
   assert.equal([none.status, none.body.code], [422, 'provider_probe_unavailable'])
   await kernel.close()
   await rm(bin, { recursive: true })

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import type { VirtualClock } from '../../kernel/index.js'
-import { definePlugin, kind, type PluginKernel } from '../../kernel/plugin.js'
+import { definePlugin, kind, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import daemon from '../../plugins/daemon/index.js'
 import resources from '../../plugins/resources/index.js'
+import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { boot, type TestKernel } from '../harness/kernel.js'
 
 export const Note = kind({
@@ -27,9 +27,16 @@ export function notes() {
   return { plugin, kernel: () => seen.kernel as PluginKernel }
 }
 
-export async function start(options: { clock?: VirtualClock; home?: string } = {}) {
+export async function start({
+  plugins = [],
+  ...options
+}: {
+  clock?: VirtualClock
+  home?: string
+  plugins?: readonly Plugin[]
+} = {}) {
   const { plugin, kernel } = notes()
-  const host = await boot({ plugins: [daemon, resources, plugin], ...options })
+  const host = await boot({ plugins: [daemon, resources, plugin, ...plugins], ...options })
   return { host, inside: kernel() }
 }
 

@@ -68,9 +68,9 @@ class EagerReconcile implements ReconcileApi {
   constructor(private readonly kernel: PluginKernel) {}
 
   projected(change: Change): void {
-    for (const { entry } of this.kernel.collect(Collected.reconcilers)) {
-      if (change.started.has(entry.owner))
-        for (const id of this.kernel.records.ids(entry.kind)) this.run(entry.kind, id)
+    for (const { owner, entry } of this.kernel.collect(Collected.reconcilers)) {
+      const { name } = entry.entry.kind
+      if (change.started.has(owner)) for (const id of this.kernel.records.ids(name)) this.run(name, id)
     }
   }
 
@@ -84,8 +84,10 @@ class EagerReconcile implements ReconcileApi {
     const batch = stored
       ? { records: [this.kernel.records.decoded(stored)], removed: [] }
       : { records: [], removed: [id] }
-    for (const { entry } of this.kernel.collect(Collected.reconcilers))
-      if (entry.kind === name) entry.run({ first: false, ...batch, fail: () => {} }, this.kernel.scope.signal)
+    for (const { entry } of this.kernel.collect(Collected.reconcilers)) {
+      const { kind, run } = entry.entry
+      if (kind.name === name) void run(entry.self, { first: false, ...batch, fail: () => {} }, this.kernel.scope.signal)
+    }
   }
 
   mark(keys: Parameters<ReconcileApi['mark']>[0]): void {

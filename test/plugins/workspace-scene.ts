@@ -18,7 +18,7 @@ import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../har
 /** A plugin above workspaces: contributes to the detail and may refuse a delete. */
 export function tenant(members: DetailMember[] = [], busy: string[] = []) {
   const seen: { kernel?: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }> } = {}
-  const { contribute } = surfaceOf<object>()
+  const { contribute, tap } = surfaceOf<object>()
   const plugin = definePlugin({
     name: 'tenant',
     version: '1.0.0',
@@ -27,12 +27,19 @@ export function tenant(members: DetailMember[] = [], busy: string[] = []) {
       class {
         constructor(kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
           seen.kernel = kernel
-          kernel.tap(kernel.needs.workspaces.deleting, (_, workspace) =>
-            busy.includes(workspace.name) ? WorkspaceErrors.workspace_in_use('somebody is at home') : undefined,
-          )
         }
       },
-  }).surface({ registries: [contribute(WorkspaceDetailMembers, () => members)] })
+  }).surface({
+    registries: [contribute(WorkspaceDetailMembers, () => members)],
+    taps: [
+      tap(
+        Workspaces,
+        workspaces => workspaces.deleting,
+        () => (_, workspace) =>
+          busy.includes(workspace.name) ? WorkspaceErrors.workspace_in_use('somebody is at home') : undefined,
+      ),
+    ],
+  })
   return { plugin, kernel: () => seen.kernel as NonNullable<typeof seen.kernel> }
 }
 

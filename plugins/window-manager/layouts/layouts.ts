@@ -1,6 +1,6 @@
-import { type RecordKernel, Repository } from '../../../kernel/kit/resource-kind.js'
 import { type Actor, KernelErrors, type RecordScope, recordToWire, type StoredRecord } from '../../../kernel/plugin.js'
 import type { PutLayoutProfileBody, WindowLayoutSpec } from '../../../schemas/window-manager.js'
+import { type RecordKernel, Repository } from '../../resources/api.js'
 import type { Workspace } from '../../workspaces/api.js'
 import { refuse } from '../refusal.js'
 import type { SavedLayout } from './apply.js'

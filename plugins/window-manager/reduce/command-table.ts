@@ -35,7 +35,7 @@ const command = <P extends v.GenericSchema>(summary: string, payload: P, recorde
 /** Every command of the window manager. The reducers, the command line, the README and the tests go by this table. */
 export const commandTable = {
   'desktop.create': command(
-    'Adds a desktop, at the end unless `order` says where',
+    'Add a desktop, at the end unless `order` says where',
     v.strictObject({
       id: v.optional(Id),
       name: v.optional(Name),
@@ -44,17 +44,17 @@ export const commandTable = {
     }),
   ),
   'desktop.update': command(
-    'Changes name or purpose of a desktop',
+    'Change name or purpose of a desktop',
     v.strictObject({ desktop_id: Id, name: v.optional(Name), purpose: v.optional(Purpose) }),
   ),
-  'desktop.reorder': command('Moves a desktop to a place, from 0', v.strictObject({ desktop_id: Id, order: Order })),
-  'desktop.switch': command('Shows a desktop on one client', v.strictObject({ desktop_id: Id }), false),
+  'desktop.reorder': command('Move a desktop to a place, from 0', v.strictObject({ desktop_id: Id, order: Order })),
+  'desktop.switch': command('Show a desktop on one client', v.strictObject({ desktop_id: Id }), false),
   'desktop.delete': command(
-    'Removes a desktop; its windows go to `move_to`',
+    'Remove a desktop; its windows go to `move_to`',
     v.strictObject({ desktop_id: Id, move_to: v.optional(Id) }),
   ),
   'window.open': command(
-    'Opens a window, or focuses the one that has the app and the instance key',
+    'Open a window, or focus the one that has the app and the instance key',
     v.strictObject({
       id: v.optional(Id),
       app: App,
@@ -67,15 +67,15 @@ export const commandTable = {
       edge: v.optional(Edge),
     }),
   ),
-  'window.navigate': command('Changes what a window shows', v.strictObject({ window_id: Id, route: WindowRoute })),
-  'window.close': command('Closes a window', v.strictObject({ window_id: Id })),
+  'window.navigate': command('Change what a window shows', v.strictObject({ window_id: Id, route: WindowRoute })),
+  'window.close': command('Close a window', v.strictObject({ window_id: Id })),
   'window.focus': command(
-    'Gives a window the focus: raises it, shows it in its stack, brings it back when it is minimized',
+    'Focus a window: raise it, show it in its stack, restore it when it is minimized',
     v.strictObject({ window_id: Id }),
     false,
   ),
   'window.move': command(
-    'Moves a window beside another, on top of it (`center`), to another desktop, or floats it at a place',
+    'Move a window beside another, on top of it (`center`), to another desktop, or floats it at a place',
     v.strictObject({
       window_id: Id,
       desktop_id: v.optional(Id),
@@ -84,24 +84,21 @@ export const commandTable = {
       floating_rect: v.optional(Rect),
     }),
   ),
-  'window.swap': command('Lets two windows change places', v.strictObject({ window_id: Id, target_window_id: Id })),
+  'window.swap': command('Swap the places of two windows', v.strictObject({ window_id: Id, target_window_id: Id })),
   'window.toggle_floating': command(
-    'Floats a tiled window, minimized if so wanted, and tiles a floating one where it came from',
+    'Float a tiled window, minimized if wanted, or tile a floating one where it came from',
     v.strictObject({ window_id: Id, minimized: v.optional(v.boolean()) }),
   ),
-  'window.zoom': command(
-    'Lets a window cover its desktop, and puts it back the next time',
-    v.strictObject({ window_id: Id }),
-  ),
+  'window.zoom': command('Zoom a window to cover its desktop, or put it back', v.strictObject({ window_id: Id })),
   'layout.arrange': command(
-    'Tiles the tiled windows of a desktop anew',
+    'Tile the windows of a desktop anew',
     v.strictObject({
       desktop_id: v.optional(Id),
       mode: v.picklist(['columns', 'rows', 'grid', 'main', 'stack']),
     }),
   ),
   'layout.resize': command(
-    'Moves the boundary of a split, or that of a window along an axis, or frames a group',
+    'Move the boundary of a split, or that of a window along an axis, or frame a group',
     v.union([
       v.strictObject({ split_id: Id, boundary_index: Index, delta: Delta }),
       v.strictObject({ window_id: Id, axis: Axis, delta: Delta }),
@@ -109,13 +106,13 @@ export const commandTable = {
     ]),
   ),
   'layout.balance': command(
-    'Gives the parts of a split, or of all splits of a desktop, the same size',
+    'Give the parts of a split, or of all splits of a desktop, the same size',
     v.strictObject({ desktop_id: v.optional(Id), split_id: v.optional(Id) }),
   ),
-  'layout.undo': command('Takes the last recorded command back', v.strictObject({}), false),
-  'layout.redo': command('Does again what was taken back', v.strictObject({}), false),
+  'layout.undo': command('Undo the last recorded command', v.strictObject({}), false),
+  'layout.redo': command('Redo what was undone', v.strictObject({}), false),
   'layout.replace': command(
-    'Puts a document in place of the arrangement, or applies a saved layout to the windows that are open',
+    'Replace the arrangement by a document, or apply a saved layout to the windows that are open',
     v.union([
       v.strictObject({ document: LayoutDocument }),
       v.strictObject({

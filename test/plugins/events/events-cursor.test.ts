@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/clock.js'
 import { isGap, type StoredEvent } from '../../../plugins/events/api.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { DAY, inFolder, Lost, Made, openLog, range, until } from './event-log.js'
 
 type Log = Awaited<ReturnType<typeof openLog>>

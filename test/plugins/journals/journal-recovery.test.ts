@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
@@ -11,6 +11,8 @@ import { typescript } from '../../harness/run-typescript.js'
 import { Dice, forSeeds } from '../../kernel/fixtures/dice.js'
 import { checkAll, closed, payloads, text } from '../../kernel/fixtures/journals.js'
 import { codeOf, inFolder, watchedDisk } from '../../kernel/store/harness.js'
+
+const MIB = 2 ** 20
 
 /** Makes the end unclean, as a kill does; `last` was synced. */
 async function forgetClose(dir: string, last = 0): Promise<void> {
@@ -55,6 +57,35 @@ test('a torn tail is cut at open, wherever it is torn', () =>
       await checkAll(again, 1, last + 2)
       await again.close()
     }
+  }))
+
+test('what is left of a damaged journal is found in pieces, and sought no further than a few of the largest records', () =>
+  inFolder(async dir => {
+    const large = (fill: number) => Buffer.alloc(12 * MIB, fill)
+    const journal = await openJournal({ dir })
+    // One write goes into one file, whatever its size.
+    journal.append([1, 2, 3, 4, 5].map(large))
+    await journal.close()
+    const file = await newest(dir)
+    const whole = await open(file, 'r+')
+    await whole.write(Buffer.of(0), 0, 1, 15 * MIB)
+    await whole.truncate(2 ** 30)
+    await whole.close()
+    let [read, most] = [0, 0]
+    const disk = watchedDisk(({ name, args }) => {
+      if (name !== 'read') return
+      const { length } = args[1] as Uint8Array
+      read += length
+      most = Math.max(most, length)
+    })
+    const rest = await openJournal({ dir, disk, intact: true })
+    const found = (await rest.read(1, 10)).map(({ sequence, payload }) => [sequence, payload[0], payload.length])
+    assert.equal(
+      found,
+      [1, 3, 4, 5].map(n => [n, n, 12 * MIB]),
+    )
+    assert.ok(read < 512 * MIB, `${read} bytes read`)
+    assert.ok(most <= 40 * MIB, `${most} bytes at once`)
   }))
 
 test('damage before the last synced record is loud, names file and offset, and is left as it is', () =>

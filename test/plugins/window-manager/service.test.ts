@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../kernel/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { outcome, scene } from './scene.js'
 

@@ -1,0 +1,6 @@
+import { DiskSpace, Host } from '../../kernel/plugin.js'
+import { Events } from '../events/api.js'
+import { Reconcile } from '../reconcile/api.js'
+
+/** What the plugin requires. */
+export const needs = { host: Host, disk: DiskSpace, events: Events, reconcile: Reconcile }

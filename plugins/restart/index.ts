@@ -1,0 +1,45 @@
+import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../kernel/plugin.js'
+import { RestartOperation, RestartTriggered } from '../../schemas/daemon/restart.js'
+import { Events } from '../events/api.js'
+import { Sessions } from '../sessions/api.js'
+import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
+import type { RestartService } from './service.js'
+
+const route = routeOf<RestartService>()
+const area = 'Settings'
+
+/** The restart of the daemon as an operation that survives the crash of each process that takes part in it. */
+export default definePlugin({
+  name: 'restart',
+  version: '0.1.0',
+  requires: { host: Host, events: Events, sessions: maybe(Sessions) },
+  provides: Restart,
+  service: () => import('./service.js').then(module => module.RestartService),
+}).surface({
+  declares: [Relaunchers],
+  errors: [RestartErrors],
+  events: [RestartRequested],
+  services: [{ name: 'finish', run: (self, signal) => self.finish(signal) }],
+  routes: [
+    route({
+      method: 'POST',
+      path: '/api/settings/actions/restart',
+      area,
+      summary: 'Restart the daemon, or join the restart under way',
+      essential: true,
+      privileged: true,
+      replies: { 202: RestartTriggered },
+      errors: [403, 500],
+      handle: async (self, { actor }) => accepted(await self.restart(actor)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/settings/actions/restart/{operation_id}',
+      area,
+      summary: 'Show how far a restart of the daemon is',
+      replies: { 200: RestartOperation },
+      errors: [404, 500],
+      handle: (self, { params }) => ok(self.operation(params.operation_id)),
+    }),
+  ],
+})

@@ -1,0 +1,186 @@
+import { created, definePlugin, ok, Requests, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { Soul } from '../../schemas/agents/sidecars.js'
+import {
+  AgentContextReply,
+  AgentMeReply,
+  CoordinatorConfigQuery,
+  CoordinatorConfigReply,
+  SpawnBody,
+  SpawnReply,
+  ValidateOwnSoulBody,
+} from '../../schemas/sessions/self-service.js'
+import { Agents } from '../agents/api.js'
+import { Configuration } from '../configuration/api.js'
+import { AGENT_SESSION } from '../identity/api.js'
+import { Sessions } from '../sessions/api.js'
+import { Sidecars } from '../sidecars/api.js'
+import { NativeTools } from '../tools/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { SpawnErrors, Spawning } from './api.js'
+import { nativeTools } from './native-tools.js'
+import type { SelfService } from './service.js'
+import { SPAWN_TABLES } from './spawn-table.js'
+
+const route = routeOf<SelfService>()
+const { tap } = surfaceOf<SelfService>()
+const area = 'Agent self-service (caller headers)'
+/** Optional for the agent itself, whose socket says who it is. */
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
+const origins = [AGENT_SESSION]
+const identity = [
+  { header: 'Session', path: 'self.session_id' },
+  { header: 'Agent', path: 'self.agent_name' },
+  { header: 'Provider', path: 'self.provider' },
+  { header: 'Model', path: 'self.model' },
+  { header: 'Workspace', path: 'workspace.root_dir' },
+  { header: 'Parent', path: 'session.lineage.parent_session_id' },
+  { header: 'Ends', path: 'session.lineage.ttl_expires_at', as: 'time' },
+  { header: 'Children left', path: 'limits.max_children' },
+] as const
+const within = (member: string) => identity.map(column => ({ ...column, path: `${member}.${column.path}` }))
+
+export default definePlugin({
+  name: 'self-service',
+  version: '0.1.0',
+  requires: {
+    sessions: Sessions,
+    agents: Agents,
+    workspaces: Workspaces,
+    sidecars: Sidecars,
+    configuration: Configuration,
+    request: Requests,
+  },
+  provides: Spawning,
+  service: () => import('./service.js').then(module => module.SelfService),
+}).surface({
+  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
+  errors: [SpawnErrors],
+  tables: SPAWN_TABLES,
+  services: [{ name: 'reaper', run: (self, signal) => self.spawner.reap(signal) }],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.spawner.parentStopped(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.launching,
+      self => async launch => self.spawner.judge(launch),
+    ),
+  ],
+  commands: [
+    {
+      path: 'spawn',
+      summary: 'Start a session with a part of the rights of this one, from inside a session',
+      args: [{ name: 'agent', summary: 'name of an agent' }],
+      options: [
+        { name: 'role', type: 'text', summary: 'what the session is for; default: worker' },
+        { name: 'ttl', type: 'integer', summary: 'seconds until it is stopped; default: 3600' },
+        { name: 'name', type: 'text', summary: 'what to call the session' },
+        { name: 'model', type: 'text', summary: 'instead of the model of the agent' },
+        { name: 'overlay', type: 'text', summary: 'what it is told before its first prompt' },
+        { name: 'paths', type: 'text', summary: 'folders that it works in, with commas; default: the workspace' },
+        {
+          name: 'tools',
+          type: 'text',
+          summary: 'tools that it has, with commas: svc__read, svc__edit, svc__execute, mcp__…; default: none',
+        },
+        { name: 'mcp-servers', type: 'text', summary: 'MCP servers that it has, with commas; default: none' },
+        { name: 'sandbox', type: 'text', summary: 'sandbox profile to run in; default: that of this session' },
+        { name: 'keep', type: 'boolean', summary: 'let it run on when this session stops' },
+        { name: 'idempotency-key', type: 'text', summary: 'the same spawn with the same key happens once' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runSpawn })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/agent/me',
+      area,
+      summary: 'Show the identity of the calling session',
+      headers,
+      origins,
+      replies: { 200: AgentMeReply },
+      errors: [401, 403, 404, 500, 503],
+      cli: { path: 'whoami', view: { item: 'me', fields: identity } },
+      handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/context',
+      area,
+      summary: 'Show the situation of the calling session: itself, its persona, its limits',
+      headers,
+      origins,
+      replies: { 200: AgentContextReply },
+      errors: [401, 403, 404, 500, 503],
+      cli: {
+        path: 'me context',
+        view: {
+          item: '',
+          fields: [
+            ...within('context'),
+            { header: 'Persona', path: 'context.soul.role' },
+            { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
+          ],
+        },
+      },
+      handle: async (self, { actor, headers }) => ok(await self.context(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/soul',
+      area,
+      summary: 'Show the persona of the calling agent',
+      headers,
+      origins,
+      replies: { 200: Soul },
+      errors: [401, 403, 404, 422, 500],
+      handle: async (self, { actor, headers }) => ok(await self.soul(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agent/soul/validate',
+      area,
+      summary: 'Check a persona of the calling agent without saving it',
+      body: ValidateOwnSoulBody,
+      headers,
+      origins,
+      runsCode: false,
+      replies: { 200: Soul, 422: Soul },
+      errors: [401, 403, 404, 500],
+      handle: async (self, { actor, headers, body }) => {
+        const soul = await self.validateSoul(self.caller(actor, headers), body)
+        return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/coordinator/config',
+      area,
+      summary: 'Show the configuration of coordinators in the workspace of the calling session',
+      query: CoordinatorConfigQuery,
+      headers,
+      origins,
+      replies: { 200: CoordinatorConfigReply },
+      errors: [401, 403, 404, 500, 503],
+      handle: async (self, { actor, headers, query }) =>
+        ok({ coordinator: self.coordinator(self.own(self.caller(actor, headers), query.workspace)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agent/spawn',
+      area,
+      summary: 'Start a session with a part of the rights of the calling one',
+      body: SpawnBody,
+      headers,
+      origins,
+      invalid: 422,
+      replies: { 201: SpawnReply },
+      errors: [401, 403, 409, 422, 500, 503],
+      handle: async (self, { actor, headers, body }) => created(await self.spawn(self.caller(actor, headers), body)),
+    }),
+  ],
+})
