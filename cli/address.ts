@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
@@ -94,7 +93,8 @@ export async function brokenFault({ home, socket }: Address, cause: unknown): Pr
   return new CliFault('daemon_ended', text, { exit: 3, next: 'svc daemon start', cause })
 }
 
-function takesConnections(socket: string): Promise<boolean> {
+async function takesConnections(socket: string): Promise<boolean> {
+  const { connect } = await import('node:net')
   return new Promise(resolve => {
     const connection = connect(socket)
     const answer = (taken: boolean) => {

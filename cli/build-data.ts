@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Plugin } from '../kernel/plugin.js'
@@ -53,6 +53,7 @@ const data: CommandData = {
 }
 refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
 put(join(dist, 'commands.json'), `${JSON.stringify(data)}\n`)
+put(join(dist, 'glossary.md'), readFileSync(join(dist, '..', 'docs', 'glossary.md'), 'utf8'))
 const document = await buildDocument(routes, version)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)
 put(join(dist, '..', 'client', 'operations.ts'), clientTypes(document as Document))

@@ -180,8 +180,11 @@ class Shapes {
   #typed(type: string, schema: Schema): string {
     if (type === 'integer') return 'number'
     if (type === 'array') {
-      const inner = this.typeOf(schema.items ?? {})
-      return `readonly ${/[ |&]/.test(inner) && !inner.startsWith('{') ? `(${inner})` : inner}[]`
+      const { items = {} } = schema
+      const inner = this.typeOf(items)
+      // One object stands for itself, whatever stands between its braces.
+      const isOne = items.type === 'object' || !/[ |&]/.test(inner)
+      return `readonly ${isOne ? inner : `(${inner})`}[]`
     }
     if (type !== 'object') return type
     const { properties = {}, required = [], additionalProperties: more } = schema

@@ -7,6 +7,8 @@ import type { Progress } from './show/progress.js'
 
 /** A request may take as long as it needs while the daemon shows that it lives: asked so often, it has so long to answer. */
 const defaultProbe = { everyMs: 5000, withinMs: 5000 }
+/** By which the daemon knows that the command line asks: events tell it as the origin `cli`. */
+const program = { 'user-agent': 'svc/cli' }
 /** Nobody waits longer to hear which version the daemon has. */
 const versionMs = 200
 const identityPath = '/api/status/identity'
@@ -15,6 +17,8 @@ const identityPath = '/api/status/identity'
 export interface ClientOptions {
   readonly address: () => Promise<Address>
   readonly signal: AbortSignal
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Told, for people, when a stream was cut and is tried again. */
   readonly notice?: (text: string) => void
   readonly progress?: Progress
@@ -23,6 +27,9 @@ export interface ClientOptions {
   /** Milliseconds; defaults 5,000 each. */
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
 }
+
+/** What commands use of a {@link Client}. */
+export type DaemonClient = Pick<Client, 'request' | 'stream'>
 
 /** HTTP and JSON over the daemon's Unix socket. Every failure is a {@link CliFault}. */
 export class Client {
@@ -41,10 +48,10 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: { signal?: AbortSignal; waits?: boolean } = {},
+    options: { signal?: AbortSignal; waits?: boolean; headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
-    const { signal = this.#options.signal } = options
-    const work = () => this.#whileItLives(signal, both => this.#request(method, path, body, both))
+    const { signal = this.#options.signal, headers = {} } = options
+    const work = () => this.#whileItLives(signal, both => this.#request({ method, path, headers, body, signal: both }))
     const { progress } = this.#options
     return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
   }
@@ -66,9 +73,10 @@ export class Client {
     })
   }
 
-  async #request(method: string, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+  async #request(request: Exchange & { readonly signal: AbortSignal }): Promise<unknown> {
+    const { method, path, signal } = request
     const version = this.#tellVersion(signal)
-    const response = await this.#send({ method, path, headers: { accept: 'application/json' }, body, signal })
+    const response = await this.#send({ ...request, headers: { ...request.headers, accept: 'application/json' } })
     const reply = await this.#read(response, signal)
     await version
     const status = response.statusCode ?? 0
@@ -93,7 +101,10 @@ export class Client {
   async #send(request: Exchange): Promise<IncomingMessage> {
     const address = await this.#options.address()
     try {
-      return await exchange({ socket: address.socket }, request)
+      return await exchange(
+        { socket: address.socket },
+        { ...request, headers: { ...request.headers, ...program, ...this.#options.headers } },
+      )
     } catch (error) {
       if (request.signal?.aborted) throw error
       if (isUnreachable(error)) throw await unreachableFault(address, error)

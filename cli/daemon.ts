@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { homeOfEnv } from './address.js'
-import { SAFE_MODE } from './daemon/daemon-arguments.js'
+import { RESTART, SAFE_MODE } from './daemon/daemon-arguments.js'
 import { loadDaemon } from './daemon/load-daemon.js'
 
 // What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
@@ -13,8 +13,13 @@ const safeMode = process.argv.includes(SAFE_MODE)
 const newCatalog = process.argv.includes('--new-catalog')
 const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows, ...(safeMode ? [SAFE_MODE] : [])]
 const home = homeOfEnv(process.env)
-loadDaemon(root, home)
-  .then(runDaemon =>
-    runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode, newCatalog }),
-  )
-  .then(exit)
+const restart = process.argv.indexOf(RESTART)
+const run =
+  restart < 0
+    ? loadDaemon(root, home).then(runDaemon =>
+        runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode, newCatalog }),
+      )
+    : import('./daemon/restart-helper.js').then(({ runRestartHelper }) =>
+        runRestartHelper({ home, operation: process.argv[restart + 1] ?? '', successor }),
+      )
+run.then(exit)

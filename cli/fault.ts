@@ -88,8 +88,9 @@ export function replyFault(status: number, text: string): CliFault {
     const message = shown === '' ? `the daemon answered ${status}` : shown
     return new CliFault(`http_${status}`, message, { exit, body: parseJson(text) })
   }
-  const { error, code, diagnostic } = body
-  const { next = textsOf(diagnostic).suggested_command, ...others } = textsOf(body.details)
+  const { code, diagnostic } = body
+  const { error, details: more } = saidIn(body)
+  const { next = textsOf(diagnostic).suggested_command, ...others } = textsOf(more)
   // What the text says already is not said again.
   const details = Object.fromEntries(Object.entries(others).filter(([, text]) => !error.includes(text)))
   return new CliFault(typeof code === 'string' ? code : `http_${status}`, error, { exit, details, body, next })
@@ -102,8 +103,18 @@ function textsOf(value: unknown): Record<string, string> {
 }
 
 function parseBody(text: string): ErrorBody | undefined {
-  const body = parseJson(text) as Partial<ErrorBody> | null | undefined
-  return typeof body?.error === 'string' ? (body as ErrorBody) : undefined
+  const body = parseJson(text) as ErrorBody | null | undefined
+  return body && typeof saidIn(body).error === 'string' ? body : undefined
+}
+
+/** What it says; tools say it in an object. */
+function saidIn({ error, details }: { readonly error: unknown; readonly details?: unknown }): {
+  readonly error: string
+  readonly details?: unknown
+} {
+  if (typeof error !== 'object' || error === null) return { error: error as string, details }
+  const { message, details: inner } = error as { readonly message: string; readonly details?: unknown }
+  return { error: message, details: inner }
 }
 
 function parseJson(text: string): unknown {

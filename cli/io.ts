@@ -1,12 +1,14 @@
 import type { CommandContext, CommandTerminal } from '../kernel/contract/command.js'
 import type { Env } from './address.js'
 import type { CommandData } from './commands/command-data.js'
+import type { Screen } from './show/screen.js'
 
 /** A stream that text is written to. */
 export interface Sink {
   write(text: string): void
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
+  readonly rows?: number | undefined
 }
 
 /** What the command line has of the world around it; the tests hand in their own. */
@@ -18,8 +20,14 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   stdin(): Promise<string>
+  /** See there; where standard input is a terminal. */
+  readonly unseen?: CommandContext['unseen'] | undefined
   /** Where input and output are one. */
-  readonly terminal?: CommandTerminal
+  readonly terminal?: CommandTerminal | undefined
+  /** Makes the screen of a command that shows a stream; absent where the terminal cannot move its cursor. */
+  readonly openScreen?: (() => Promise<Screen>) | undefined
+  /** The one that was made. */
+  readonly screen?: Screen | undefined
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal
   /** Takes the next Ctrl-C before the signal aborts, see there; default: nobody can. */

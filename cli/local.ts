@@ -1,6 +1,6 @@
 import type { CommandContext } from '../kernel/contract/command.js'
 import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
-import type { Client } from './client.js'
+import type { DaemonClient } from './client.js'
 import type { CommandData } from './commands/command-data.js'
 import type { Io } from './io.js'
 import type { Output } from './show/output.js'
@@ -9,10 +9,12 @@ import type { Progress } from './show/progress.js'
 /** What a command of the command line itself gets: more than others, since it works without a daemon. */
 export interface LocalContext extends CommandContext {
   readonly io: Io
-  readonly client: Client
+  readonly client: DaemonClient
   readonly out: Output
   readonly data: CommandData
   readonly progress: Progress
+  /** Options of the type `list`, in the order in which they were given. */
+  readonly lists: Readonly<Record<string, readonly string[]>>
 }
 
 /** A command that needs no daemon. */
@@ -28,6 +30,25 @@ export interface LocalCommand {
 
 /** The commands that are part of the command line itself. */
 export const localCommands: readonly LocalCommand[] = [
+  {
+    kind: 'local',
+    path: 'init',
+    summary: 'Find installed agents and write config.json',
+    args: [],
+    options: [
+      { name: 'yes', type: 'boolean', summary: 'ask nothing and take what is recommended' },
+      { name: 'endpoint', type: 'text', summary: 'URL of an OpenAI-compatible endpoint for the agent of this package' },
+    ],
+    load: () => import('./setup/init.js').then(module => module.initHome),
+  },
+  {
+    kind: 'local',
+    path: 'provider auth login',
+    summary: 'Log in to a provider: by its own command, else as its agent offers it',
+    args: [{ name: 'provider', summary: 'name of a provider' }],
+    options: [{ name: 'method', type: 'text', summary: 'id of a way to log in that its agent offers' }],
+    load: () => import('./setup/provider-login.js').then(module => module.logIn),
+  },
   {
     kind: 'local',
     path: 'daemon start',
@@ -54,8 +75,32 @@ export const localCommands: readonly LocalCommand[] = [
   },
   {
     kind: 'local',
+    path: 'daemon restart',
+    summary: 'Restart the daemon of this home and wait until it is ready',
+    args: [],
+    options: [],
+    load: () => import('./daemon/restart-daemon.js').then(module => module.restartDaemon),
+  },
+  {
+    kind: 'local',
+    path: 'config edit',
+    summary: 'Open config.json in your editor, and apply what you save',
+    args: [],
+    options: [],
+    load: () => import('./setup/config-edit.js').then(module => module.editConfig),
+  },
+  {
+    kind: 'local',
+    path: 'config path',
+    summary: 'Print the path of config.json',
+    args: [],
+    options: [],
+    load: () => import('./setup/config-edit.js').then(module => module.printConfigPath),
+  },
+  {
+    kind: 'local',
     path: 'logs',
-    summary: 'The last lines of the log of this daemon, whether it runs or not',
+    summary: 'Show the last lines of the log of this daemon, whether it runs or not',
     args: [],
     options: [
       { name: 'lines', type: 'integer', summary: 'the newest this many (default 50)' },
@@ -63,6 +108,34 @@ export const localCommands: readonly LocalCommand[] = [
       { name: 'follow', type: 'boolean', summary: 'go on with what is logged from now' },
     ],
     load: () => import('./logs.js').then(module => module.printLogs),
+  },
+  {
+    kind: 'local',
+    path: 'mcp serve',
+    summary: 'Serve the tools of the running daemon to an MCP client on standard input and output',
+    args: [],
+    options: [
+      { name: 'risk', type: 'list', summary: 'also tools of this risk: mutating, open_world, destructive' },
+      { name: 'all', type: 'boolean', summary: 'tools of every risk; default: those that only read' },
+      { name: 'workspace', type: 'text', summary: 'tools as a workspace has them' },
+    ],
+    load: () => import('./mcp/serve.js').then(module => module.serveMcp),
+  },
+  {
+    kind: 'local',
+    path: 'mcp auth login',
+    summary: 'Log in to an MCP server in a browser',
+    args: [{ name: 'name', summary: 'name of the server' }],
+    options: [
+      { name: 'workspace', type: 'text', summary: 'the workspace that has the server; default: it is for all' },
+      { name: 'no-browser', type: 'boolean', summary: 'only print the address' },
+      {
+        name: 'code',
+        type: 'text',
+        summary: 'end a login that was begun: its code, or the address that the browser ended at',
+      },
+    ],
+    load: () => import('./mcp/login.js').then(module => module.logInToServer),
   },
   {
     kind: 'local',

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { CliView } from '../kernel/contract/route.js'
-import type { Client } from './client.js'
+import type { DaemonClient } from './client.js'
 import type { Parameter, RouteCommand } from './commands/command-data.js'
 import { usageLine } from './commands/help.js'
-import type { Given } from './commands/parse-command.js'
+import { type Given, parseJson } from './commands/parse-command.js'
 import { expandShorthands, shorthandsFor } from './commands/shorthands.js'
 import { CliFault, usageFault } from './fault.js'
 import type { Io } from './io.js'
@@ -16,7 +16,7 @@ import { currentWorkspace, workspaceReference } from './workspace-context.js'
 interface World {
   readonly io: Io
   readonly out: Output
-  readonly client: Client
+  readonly client: DaemonClient
 }
 
 /** Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. */
@@ -34,6 +34,12 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
     await follow(entry, url, world)
     return
   }
+  if (given.options.watch === true) {
+    const ask = () => world.client.request(entry.method, url)
+    const { watchReplies } = await import('./watch-route.js')
+    await watchReplies(ask, (reply, out) => show(entry, reply, params, out), world)
+    return
+  }
   const empty = Object.keys(values.body).length === 0
   const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
   const reply = await world.client.request(entry.method, url, body)
@@ -48,7 +54,10 @@ function notePage(entry: RouteCommand, body: unknown, out: Output): void {
   const cursor = pick(body, 'page.next_cursor')
   const next = takes('cursor') && cursor ? `--cursor ${cursor}` : takes('limit') ? '--limit <more>' : undefined
   const total = pick(body, 'page.total')
-  out.note(`there are more${typeof total === 'number' ? `, ${total} in all` : ''}${next ? `; go on with ${next}` : ''}`)
+  const shown = `${rowsOf(body, entry.view)?.length ?? 'part'}`
+  out.note(
+    `${typeof total === 'number' ? `${shown} of ${total} shown` : `${shown} shown, more follow`}${next ? `; next page: ${next}` : ''}`,
+  )
 }
 
 interface Values {
@@ -80,13 +89,38 @@ async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: Wo
   }
   for (const parameter of entry.options) {
     if (parameter.in === 'shorthand') continue
-    put(parameter, given.options[parameter.option] ?? (await contextOf(parameter)), `--${parameter.option}`)
+    const variable = parameter.variable === undefined ? undefined : io.env[parameter.variable]
+    put(parameter, given.options[parameter.option] ?? variable ?? (await contextOf(parameter)), `--${parameter.option}`)
   }
   for (const parameter of entry.args) {
+    if (given.options[parameter.option] !== undefined && entry.options.some(({ name }) => name === parameter.name)) {
+      if (given.args[parameter.name] === undefined) continue
+      throw usageFault(`give ${parameter.name} or --${parameter.option}, not both`, usageLine(entry))
+    }
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
     put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
+  if (entry.scoped) await fillScope(entry.scoped, values.body, { io, client })
   return values
+}
+
+/** Who a thing is for, when nothing says so: the caller's workspace, else everybody. */
+async function fillScope(
+  { scope, workspace }: NonNullable<RouteCommand['scoped']>,
+  body: Record<string, unknown>,
+  { io, client }: Pick<World, 'io' | 'client'>,
+): Promise<void> {
+  const named = body[workspace]
+  const reference =
+    typeof named === 'string'
+      ? workspaceReference(named, io.cwd)
+      : body[scope] === 'global'
+        ? undefined
+        : await currentWorkspace(io, client)
+  body[scope] ??= reference === undefined ? 'global' : 'workspace'
+  if (reference === undefined) return
+  const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
+  body[workspace] = pick(about, 'workspace.id')
 }
 
 async function wholeBody(data: Given['options'][string], io: Io): Promise<Record<string, unknown>> {
@@ -97,39 +131,27 @@ async function wholeBody(data: Given['options'][string], io: Io): Promise<Record
   throw usageFault('--data takes a JSON object')
 }
 
+/** A value that the parser has taken, as the request has it. */
 function decodeValue(
-  { type, values }: Parameter,
+  { type }: Parameter,
   value: string | boolean | readonly string[],
   label: string,
   cwd: string,
 ): unknown {
   if (typeof value !== 'string') return value
-  if (values && !values.includes(value))
-    throw usageFault(`${label} is one of ${values.join(', ')}, not ${JSON.stringify(value)}`)
   if (type === 'file') return resolve(cwd, value)
   if (type === 'workspace') return workspaceReference(value, cwd)
   if (type === 'list') return [value]
   if (type === 'json') return parseJson(value, label)
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
-  if (type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value)
-  if (type === 'number' && value.trim() !== '' && Number.isFinite(Number(value))) return Number(value)
-  if (type === 'text') return value
-  throw usageFault(`${label} takes ${type === 'integer' ? 'an' : 'a'} ${type}, not ${JSON.stringify(value)}`)
-}
-
-function parseJson(text: string, label: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw usageFault(`${label} is not valid JSON: ${(error as Error).message}`)
-  }
+  if (type === 'boolean') return value === 'true'
+  return type === 'integer' || type === 'number' ? Number(value) : value
 }
 
 /** Path parameters that nobody should type, from what another route answers. */
 async function findHidden(
   entry: RouteCommand,
   params: Record<string, string>,
-  client: Client,
+  client: DaemonClient,
 ): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const [name, { path, pick: at }] of Object.entries(entry.find ?? {})) {
@@ -147,7 +169,6 @@ function fillPath(template: string, params: Readonly<Record<string, string>>): s
     // These would be taken for another path.
     if (value === '' || value === '.' || value === '..')
       throw usageFault(`${name} must not be ${JSON.stringify(value)}`)
-    if (/\p{Surrogate}/u.test(value)) throw usageFault(`${name} is not well-formed Unicode`)
     return encodeURIComponent(value)
   })
 }

@@ -2,55 +2,87 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { CommandContext } from '../kernel/contract/command.js'
 import { Fault } from '../kernel/contract/errors.js'
-import { findAddress, homeOfEnv } from './address.js'
-import { Client } from './client.js'
+import { homeOfEnv } from './address.js'
+import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
-import { type Entry, type Found, findCommand } from './commands/find-command.js'
+import type { Entry, Found } from './commands/find-command.js'
+import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
 import type { Given } from './commands/parse-command.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
+import { entriesOf, findCalled, readCall } from './help-call.js'
 import type { Io } from './io.js'
-import { type LocalContext, localCommands } from './local.js'
+import { clientOf } from './later-client.js'
+import type { LocalContext } from './local.js'
+import { asciiSink, isAsciiLocale } from './show/ascii.js'
 import { Output, outputModeOf, widthOf } from './show/output.js'
 import { Progress } from './show/progress.js'
 import { cleanText } from './show/text.js'
+import { surely } from './tasks/surely.js'
+import { isLive, startsDaemon, taskWorld } from './tasks/task-world.js'
 import { currentWorkspace, workspaceReference } from './workspace-context.js'
 
 /** Runs one command line and returns its exit code. Never throws. */
-export async function run(argv: readonly string[], io: Io): Promise<number> {
+export async function run(argv: readonly string[], world: Io): Promise<number> {
+  let io = inLocale(world)
   let out = new Output(io, 'human')
   let called: Entry | undefined
   try {
-    const words = withGlobalsLast(argv)
+    const asked = readCall(argv)
+    const { words, help } = asked
+    // No such text can be part of a URL.
+    const broken = words.find(word => /\p{Surrogate}/u.test(word))
+    if (broken !== undefined) throw usageFault(`${JSON.stringify(broken)} is not well-formed Unicode`)
     const mode = outputModeOf(words)
+    // Programs get the characters themselves.
+    if (mode !== 'human') io = world
     out = new Output(io, mode)
     const home = homeOfEnv(io.env)
     const data = io.data ?? loadCommandData(io.root, home)
-    const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.commands]
-    const help = asksForHelp(words)
-    const found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
+    const entries = entriesOf(data)
+    const { found, term } = findCalled(argv, asked, entries)
+    const meaning = term === undefined ? [] : glossaryEntry(io.root, term, widthOf(io.env, io.stdout))
+    if (found.is === 'unknown' && meaning.length > 0) return show(meaning, io.stdout)
     if (found.is === 'unknown') throw unknownFault(found)
-    if (found.is === 'group') return showGroup(found.name, found.rest, help, entries, data, io)
+    if (meaning.length > 0) show([...meaning, ''], io.stdout)
+    if (found.is === 'group') {
+      if (found.name !== '' || help || strayOption(found.rest)) {
+        return showGroup(found.name, found.rest, help, entries, data, io)
+      }
+      const client = clientOf(io, {})
+      await (await import('./setup/overview.js')).showOverview(home, client, out, data.version)
+      return exitCodes.done
+    }
     if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
     // The parser is the largest part of a call, and help does without.
     const { parseCommand } = await import('./commands/parse-command.js')
     const given = parseCommand(found.entry, found.rest)
-    out = new Output(io, mode, given.quiet)
-    const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet)
-    const client = new Client({
-      address: () => findAddress(io.env),
-      signal: io.signal,
+    const screen = mode === 'human' && !given.quiet && isLive(found.entry.path) ? await io.openScreen?.() : undefined
+    out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, given.quiet)
+    const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet && !screen)
+    const client = clientOf(io, {
       progress,
       notice: text => {
-        if (!out.json) io.stderr.write(`${cleanText(text)}\n`)
+        if (!out.json) (screen ?? io.stderr).write(`${cleanText(text)}\n`)
       },
       onVersion: version => {
         if (version !== data.version) out.note(otherVersion(version, data.version))
       },
       ...(io.probe && { probe: io.probe }),
     })
-    const code = await execute(found.entry, given, { io, out, data, home, client, progress })
+    const mayName = found.entry.kind !== 'local' && Object.keys({ ...given.args, ...given.options }).length > 0
+    const named = mayName
+      ? await (await import('./commands/references.js')).withReferences(found.entry, given, data, client)
+      : given
+    const code = await execute(found.entry, named, {
+      io: screen ? { ...io, screen } : io,
+      out,
+      data,
+      home,
+      client,
+      progress,
+    })
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
@@ -60,24 +92,35 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
+/** Output for people, in the character set of their locale. */
+function inLocale(io: Io): Io {
+  return isAsciiLocale(io.env) ? { ...io, stdout: asciiSink(io.stdout), stderr: asciiSink(io.stderr) } : io
+}
+
 interface World {
   readonly io: Io
   readonly out: Output
   readonly data: CommandData
   readonly home: string
-  readonly client: Client
+  readonly client: DaemonClient
   readonly progress: Progress
 }
 
-async function execute(entry: Entry, given: Given, world: World): Promise<number> {
+function execute(entry: Entry, given: Given, world: World): Promise<number> {
+  const ask = () => carryOut(entry, given, world)
+  return surely[entry.path]?.(ask, entry, given, world) ?? ask()
+}
+
+async function carryOut(entry: Entry, given: Given, world: World): Promise<number> {
   if (entry.kind === 'route') {
-    const { runRoute } = await import('./run-route.js')
-    const ask = () => runRoute(entry, given, world)
-    if (entry.path === 'extension disable') await disableSurely(ask, given, world)
-    else await ask()
+    await (await import('./run-route.js')).runRoute(entry, given, world)
     return exitCodes.done
   }
-  const context = contextOf(entry, await withWorkspace(entry, given, world), world)
+  if (startsDaemon(entry.path)) await ensureDaemon(world)
+  const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
+  const context: LocalContext = isLive(entry.path)
+    ? Object.assign(plain, await taskWorld(world.out, world.io.screen))
+    : plain
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
   try {
     return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
@@ -88,16 +131,10 @@ async function execute(entry: Entry, given: Given, world: World): Promise<number
   }
 }
 
-/** What holds the daemon must not be what keeps it from being switched off. A link to one workspace is no note's business. */
-async function disableSurely(ask: () => Promise<void>, given: Given, { io, home, out }: World): Promise<void> {
-  const [name = ''] = Object.values(given.args).flat()
-  try {
-    await ask()
-  } catch (unreached) {
-    const { disableLater, isUnreached } = await import('./daemon/disable-later.js')
-    if (!isUnreached(unreached) || given.options.workspace !== undefined) throw unreached
-    await disableLater({ home, name, out, signal: io.signal, unreached, ask })
-  }
+async function ensureDaemon({ io, home, client, progress, out }: World): Promise<void> {
+  const { bringUp } = await import('./daemon/start-daemon.js')
+  const { status, identity } = await bringUp({ io, home, client, progress, signal: io.signal })
+  if (status === 'started') out.line(out.color('dim', `started the daemon (pid ${identity.daemon.pid})`))
 }
 
 /** A command that takes a workspace is told the caller's when none was given. */
@@ -122,14 +159,23 @@ function contextOf(
     path: entry.path,
     args: given.args,
     options: Object.fromEntries(
-      entry.options.map(option => [option.name, optionValue(option, given.options[option.name])]),
+      entry.options
+        .filter(({ type }) => type !== 'list')
+        .map(option => [option.name, optionValue(option, given.options[option.name])]),
     ),
+    lists: Object.fromEntries(Object.entries(given.options).filter(isList)),
     client,
     out,
     cwd: io.cwd,
     signal: io.signal,
     onInterrupt: io.onInterrupt ?? (() => () => {}),
-    ...(io.terminal && !out.json && !out.quiet && { terminal: io.terminal }),
+    // Asked for by those that ask somebody.
+    get unseen() {
+      return io.unseen
+    },
+    get terminal() {
+      return out.json || out.quiet ? undefined : io.terminal
+    },
     stdin: () => io.stdin(),
     readFile: path => readText(path, io),
     fault: (code, text, next) => {
@@ -145,10 +191,10 @@ function contextOf(
   return context
 }
 
-function optionValue({ name, type }: { name: string; type: string }, value: Given['options'][string]) {
-  if (type !== 'integer' || value === undefined) return value as string | boolean | undefined
-  if (!/^-?\d{1,15}$/.test(String(value))) throw usageFault(`--${name} takes an integer, not ${JSON.stringify(value)}`)
-  return Number(value)
+const isList = (option: [string, unknown]): option is [string, readonly string[]] => Array.isArray(option[1])
+
+function optionValue({ type }: { type: string }, value: Given['options'][string]) {
+  return type === 'integer' && value !== undefined ? Number(value) : (value as string | boolean | undefined)
 }
 
 /** A text file named on the command line, `-` being standard input. */
@@ -176,34 +222,19 @@ async function loadModule(entry: ModuleCommand, root: string): Promise<Run> {
   return (await command.load()).run as Run
 }
 
-const helpWords: ReadonlySet<string> = new Set(['--help', '-h'])
-
-function asksForHelp(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--')
-  return argv[0] === 'help' || (end < 0 ? argv : argv.slice(0, end)).some(word => helpWords.has(word))
-}
-
-/** `svc --json status` is `svc status --json`; `svc help status` is `svc status --help`; `--version` is a command. */
-function withGlobalsLast(argv: readonly string[]): string[] {
-  const words = [...argv]
-  const globals: string[] = []
-  while (words[0]?.startsWith('-') && !helpWords.has(words[0])) {
-    if (words[0] === '--version') words.splice(0, 1, 'version')
-    else globals.push(...words.splice(0, words[0] === '-o' || words[0] === '--output' ? 2 : 1))
-  }
-  if (words[0] === 'help') words.splice(0, 1, '--help')
-  if (words[0] === '--help') words.push(words.shift() as string)
-  return [...words, ...globals]
-}
-
 function otherVersion(daemon: string, own: string): string {
-  return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon stop && svc daemon start makes them one`
+  return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon restart makes them one`
 }
 
 function unknownFault({ text, group, alike }: Found & { is: 'unknown' }): CliFault {
   const meant = alike.length === 0 ? '' : `; did you mean ${alike.map(name => `svc ${name}`).join(', ')}?`
   const help = group === '' ? 'svc help' : `svc ${group} --help`
   return usageFault(`there is no command ${JSON.stringify(text)}${meant}`, alike.length > 0 ? `svc ${alike[0]}` : help)
+}
+
+/** An option that stands where none is known. */
+function strayOption(rest: readonly string[]): string | undefined {
+  return rest.find(word => !['--json', '-o', '--output'].includes(word) && word.startsWith('-'))
 }
 
 function showGroup(
@@ -214,9 +245,7 @@ function showGroup(
   data: CommandData,
   io: Io,
 ): number {
-  const option = help
-    ? undefined
-    : rest.find(word => !['--json', '-o', '--output'].includes(word) && word.startsWith('-'))
+  const option = help ? undefined : strayOption(rest)
   if (option !== undefined)
     throw usageFault(`${name === '' ? 'svc' : `svc ${name}`} has no option ${option}`, 'svc help')
   const asked = help || name === ''

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { exitCodes } from './fault.js'
 import { Interrupts } from './interrupts.js'
 import { run } from './run.js'
-import { terminalOf } from './show/terminal.js'
+import { isAsciiLocale } from './show/ascii.js'
+import { terminalOf, typedUnseen } from './show/terminal.js'
 
 /** After Ctrl-C a command has this long to end by itself. */
 const interruptMs = 100
@@ -31,6 +32,12 @@ const listen = () => {
   }
 }
 
+const hasTerminal = () => process.stdout.isTTY === true && process.stdin.isTTY === true
+const openScreen = async () => {
+  const { Screen } = await import('./show/screen.js')
+  return new Screen(process.stdin, process.stdout, () => interrupts.interrupt(), isAsciiLocale(process.env))
+}
+
 run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
@@ -42,7 +49,17 @@ run(process.argv.slice(2), {
     if (options?.anyEnd) listen()
     return interrupts.onNext(take, options)
   },
-  ...(process.stdout.isTTY && process.stdin.isTTY && { terminal: terminalOf(process.stdin) }),
+  // Looked up when it is asked for: to open standard input takes a tenth of a short call.
+  get unseen() {
+    if (!process.stdin.isTTY) return undefined
+    return (prompt: string) => typedUnseen(process.stdin, process.stderr, prompt, () => interrupts.interrupt())
+  },
+  get terminal() {
+    return hasTerminal() ? terminalOf(process.stdin) : undefined
+  },
+  get openScreen() {
+    return hasTerminal() && process.env.TERM !== 'dumb' ? openScreen : undefined
+  },
   stdin: async () => {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(chunk)

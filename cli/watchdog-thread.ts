@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { closeSync, writeSync } from 'node:fs'
-import { type Debugger, Session } from 'node:inspector'
+import { closeSync, readFileSync, writeSync } from 'node:fs'
+import { type Debugger, type Runtime, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isStopAsked } from './daemon/home-notes.js'
 import { openLog } from './daemon/log-file.js'
@@ -17,7 +17,7 @@ export interface Culprit {
 }
 
 const tickMs = 1000
-/** Ticks of this thread without a beat of the other; a machine that was suspended has neither. */
+/** Seconds that the main thread is held without a beat. */
 const namedAfter = 2
 const endedAfter = 5
 /** A thread in a call of the system cannot be paused. */
@@ -26,27 +26,53 @@ const pauseMs = 1000
 const { beats, home, successor, log } = workerData as WatchdogData
 const shared = new Int32Array(beats)
 
+/** Seconds that the main thread has had a processor, and that it was ready to run and had none. */
+interface Scheduled {
+  readonly ran: number
+  readonly waited: number
+}
+
+/** Of the main thread, whose id is that of the process; nothing where the system does not tell. */
+function scheduled(): Scheduled {
+  try {
+    const [ran = 0, waited = 0] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
+      .split(' ')
+      .map(Number)
+    return { ran: ran / 1e9, waited: waited / 1e9 }
+  } catch {
+    return { ran: 0, waited: 0 }
+  }
+}
+
 let seen = -1
+/** Ticks of this thread without a beat of the other; a machine that was suspended has neither. */
 let missed = 0
+let atBeat = scheduled()
+let held = 0
 let culprit: Culprit | undefined
 let looking = false
 
 setInterval(async () => {
   const beat = Atomics.load(shared, BEATS)
+  const now = scheduled()
   if (beat !== seen) {
-    if (culprit) parentPort?.postMessage({ culprit, seconds: missed })
+    if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
     seen = beat
     missed = 0
+    atBeat = now
+    held = 0
     culprit = undefined
     return
   }
   missed++
-  if (looking || (missed !== namedAfter && missed < endedAfter)) return
+  // On a machine that is too busy the thread waits for a processor, and nobody holds it.
+  held = Math.max(missed - (now.waited - atBeat.waited), now.ran - atBeat.ran)
+  if (looking || held < namedAfter || (culprit && held < endedAfter)) return
   looking = true
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
   // It may have come back while it was looked at.
-  if (missed >= endedAfter && Atomics.load(shared, BEATS) === seen) end(culprit)
+  if (held >= endedAfter && Atomics.load(shared, BEATS) === seen) end(culprit)
 }, tickMs)
 
 /** Pauses the main thread for a moment and reads its stack; undefined when it does not stop. */
@@ -97,21 +123,46 @@ async function nameOf(
 const placeOf = ({ functionName, location }: Debugger.CallFrame, url: string) =>
   `${functionName || 'a function'} (${url.replace(/^.*\/(?=[^/]+\/[^/]+$)/, '')}:${location.lineNumber + 1})`
 
-/** The kernel's guarded calls, and work that is done on behalf of somebody, know for whom they run as `owner` or `cell.owner`. */
-function guardedBy(session: Session, { callFrameId }: Debugger.CallFrame): Promise<string | undefined> {
-  const expression = "typeof cell === 'object' ? cell.owner : typeof owner === 'string' ? owner : undefined"
-  return new Promise(resolve => {
-    session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression, silent: true }, (error, reply) => {
-      resolve(error === null && typeof reply?.result?.value === 'string' ? reply.result.value : undefined)
+/** Finds what tells for whom a function runs among its variables, whatever they are called. */
+const RUNS_FOR = `function () {
+  for (const value of Object.values(this)) {
+    const owner = typeof value === 'object' && value !== null ? value[Symbol.for('svc.runs-for')] : undefined
+    if (typeof owner === 'string') return owner
+  }
+}`
+
+/** The kernel's guarded calls, and work that is done on behalf of somebody, hold an object that tells for whom they run. */
+async function guardedBy(session: Session, { scopeChain }: Debugger.CallFrame): Promise<string | undefined> {
+  for (const { type, object } of scopeChain) {
+    const { objectId } = object
+    if (objectId === undefined || !['local', 'block', 'closure'].includes(type)) continue
+    const owner = await new Promise<unknown>(resolve => {
+      const call: Runtime.CallFunctionOnParameterType = {
+        objectId,
+        functionDeclaration: RUNS_FOR,
+        returnByValue: true,
+        silent: true,
+      }
+      session.post('Runtime.callFunctionOn', call, (error, reply) =>
+        resolve(error === null ? reply.result.value : undefined),
+      )
     })
-  })
+    if (typeof owner === 'string') return owner
+  }
+  return undefined
 }
 
 /** Only a signal ends the process: `process.exit` in a worker ends the worker. */
 function end({ owner, where }: Culprit): void {
   let succession: Succession = 'none'
   try {
-    writeSuspect(home, { owner, where, at: new Date().toISOString(), pid: process.pid, blocked_seconds: missed })
+    writeSuspect(home, {
+      owner,
+      where,
+      at: new Date().toISOString(),
+      pid: process.pid,
+      blocked_seconds: Math.round(held),
+    })
     succession = noteEnd(home, owner)
   } catch {
     // A successor that nothing counts could be followed by others for ever.

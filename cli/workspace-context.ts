@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises'
+import fs from 'node:fs'
 import { resolve, sep } from 'node:path'
 import { CliFault } from './fault.js'
 import type { Io } from './io.js'
@@ -38,7 +38,7 @@ async function ofSession(id: string | undefined, client: Asks): Promise<string |
 }
 
 async function nearest(cwd: string, client: Asks): Promise<string | undefined> {
-  const here = `${await realpath(cwd).catch(() => cwd)}${sep}`
+  const here = `${await fs.promises.realpath(cwd).catch(() => cwd)}${sep}`
   const rows = pick(await client.request('GET', '/api/workspaces'), 'workspaces')
   const around = (Array.isArray(rows) ? rows : []).flatMap(row => {
     const [id, root] = [textAt(row, 'id'), textAt(row, 'root_dir')]

@@ -20,6 +20,8 @@ export interface Parameter {
   readonly name: string
   /** On the command line, without `--`. */
   readonly option: string
+  /** Name that is taken as well, and not shown: that of the member where the option has a shorter one. */
+  readonly alias?: string
   /** `shorthand`: makes a member of the body, see `shorthands`. */
   readonly in: 'path' | 'query' | 'body' | 'shorthand'
   /** `file`: a path, made absolute; `workspace`: so where it is a path; `list`: texts, the option is repeated; `json`: any JSON. */
@@ -29,13 +31,15 @@ export interface Parameter {
   readonly required: boolean
   /** The caller's workspace is meant when it is not given. */
   readonly fromContext?: true
+  /** The variable of the caller's environment that is meant when it is not given. */
+  readonly variable?: string
   /** Of an argument: what is sent when it is not given. Of an option: what the daemon then takes, for help to say. */
   readonly default?: string
   readonly summary?: string
 }
 
 /** A command made from a route. */
-export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done' | 'shorthands'> {
+export interface RouteCommand extends Pick<RouteCli, 'find' | 'follow' | 'done' | 'shorthands' | 'scoped'> {
   readonly kind: 'route'
   readonly path: string
   readonly summary: string
@@ -63,6 +67,10 @@ export interface ModuleCommand {
   /** Export of the module that runs it; without it the default export is a plugin whose surface has the command. */
   readonly export?: string
 }
+
+/** Is there something that may be another one when it is asked for again: a list, or a state. */
+export const isWatchable = ({ method, stream, follow, view }: RouteCommand): boolean =>
+  method === 'GET' && !stream && !follow && view !== undefined && !('text' in view)
 
 /** Commands that come with the package, and those of drop-ins that the daemon of this home wrote down. */
 export function loadCommandData(root: string, home: string): CommandData {

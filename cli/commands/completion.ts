@@ -1,8 +1,8 @@
 import { CliFault, exitCodes } from '../fault.js'
-import { type LocalContext, localCommands } from '../local.js'
+import { entriesOf } from '../help-call.js'
+import type { LocalContext } from '../local.js'
 import { outputModes } from '../show/output.js'
-import type { CommandData } from './command-data.js'
-import type { Entry } from './find-command.js'
+import { type CommandData, isWatchable } from './command-data.js'
 
 const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fish }
 
@@ -10,7 +10,7 @@ const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fi
 export async function printCompletion({ args, data, io }: LocalContext): Promise<undefined> {
   if (args.shell === 'words') {
     const { printCandidates } = await import('./candidates.js')
-    return printCandidates(io, [...localCommands, ...data.routes, ...data.commands], data)
+    return printCandidates(io, entriesOf(data), data)
   }
   const make = Object.entries(shells).find(([name]) => name === args.shell)?.[1]
   if (make === undefined) {
@@ -33,8 +33,7 @@ function treeOf(data: CommandData): Tree {
   const words = new Map<string, Set<string>>()
   const options = new Map<string, string[]>()
   const values = new Map<string, readonly string[]>()
-  const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.commands]
-  for (const entry of entries) {
+  for (const entry of entriesOf(data)) {
     const path = entry.path.split(' ')
     path.forEach((word, i) => {
       const before = path.slice(0, i).join(' ')
@@ -43,7 +42,8 @@ function treeOf(data: CommandData): Tree {
     const own =
       entry.kind === 'route' ? entry.options.map(({ option }) => option) : entry.options.map(({ name }) => name)
     const follow = entry.kind === 'route' && entry.follow ? ['follow'] : []
-    const all = new Set([...own, ...follow, 'output', 'json', 'quiet', 'help'])
+    const watch = entry.kind === 'route' && isWatchable(entry) ? ['watch'] : []
+    const all = new Set([...own, ...follow, ...watch, 'output', 'json', 'quiet', 'help'])
     options.set(
       entry.path,
       [...all].map(name => `--${name}`),

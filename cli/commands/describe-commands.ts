@@ -1,9 +1,15 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
-import { type CliArgument, type CliShorthand, isSchema, type Route } from '../../kernel/contract/route.js'
+import {
+  type CliArgument,
+  type CliShorthand,
+  isSchema,
+  type Route,
+  type RouteCli,
+} from '../../kernel/contract/route.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
-const reserved = new Set(['help', 'json', 'output', 'data', 'follow'])
+const reserved = new Set(['help', 'json', 'output', 'data', 'follow', 'watch'])
 
 /** The command of each route that has one, as plain data. Throws, naming the route, when its data do not fit together. */
 export function describeRoutes(routes: readonly Route[]): RouteCommand[] {
@@ -22,15 +28,18 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     ...membersOf(route.query, 'query'),
     ...membersOf(isSchema(route.body) ? route.body : undefined, 'body'),
   ].map(member => {
-    return { ...member, option: cli.options?.[member.name] ?? member.option }
+    const option = cli.options?.[member.name]
+    return option === undefined ? member : { ...member, option, alias: member.option }
   })
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
   if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
-  const all = [...visible, ...members].map(parameter => inContext(parameter, cli.workspace))
+  const all = [...visible, ...members].map(parameter => inContext(parameter, cli))
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
   if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
-  const { find, follow, view, done, shorthands } = cli
+  const { find, follow, view, done, shorthands, scoped } = cli
+  const filled = new Set(scoped ? [scoped.scope, scoped.workspace] : [])
+  const both = new Set(cli.args?.flatMap(({ name, option }) => (option ? [name] : [])))
   return {
     kind: 'route',
     path: cli.path,
@@ -40,7 +49,12 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     args,
     options: [
       ...withOptionNames(
-        all.filter(({ name, in: at }) => at !== 'path' && !args.some(arg => arg.name === name && arg.in === at)),
+        all
+          .filter(
+            ({ name, in: at }) =>
+              at !== 'path' && !args.some(arg => arg.name === name && arg.in === at && !both.has(name)),
+          )
+          .map(member => (filled.has(member.name) || both.has(member.name) ? { ...member, required: false } : member)),
       ),
       ...shorthandOptions(shorthands ?? []),
     ],
@@ -51,10 +65,13 @@ function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteComma
     ...(view && { view }),
     ...(done !== undefined && { done }),
     ...(shorthands && { shorthands }),
+    ...(scoped && { scoped }),
   }
 }
 
-function inContext(parameter: Parameter, workspace: string | undefined): Parameter {
+function inContext(parameter: Parameter, { workspace, environment }: RouteCli): Parameter {
+  const variable = parameter.in === 'query' ? environment?.[parameter.name] : undefined
+  if (variable !== undefined) return { ...parameter, variable }
   if (parameter.name !== workspace) return parameter
   const summary = `${parameter.summary ?? 'id, name or path'}; default: SVC_WORKSPACE, else that of this folder`
   return { ...parameter, type: 'workspace', fromContext: true, summary }

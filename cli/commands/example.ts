@@ -12,8 +12,9 @@ const idPrefixes: Readonly<Record<string, string>> = {
   run: 'run',
   runs: 'run',
   task: 'task',
+  task_run: 'trun',
+  bundle: 'act',
 }
-const hex = '0123456789abcdef'
 const byType: Readonly<Record<Parameter['type'], string>> = {
   text: 'text',
   file: '.',
@@ -38,6 +39,137 @@ const byName: Readonly<Record<string, string>> = {
   scope: 'global',
 }
 
+/** Names of things that a group is about, and of its arguments. */
+const byThing: Readonly<Record<string, string>> = {
+  agent: 'scout',
+  app: 'session',
+  desktop: 'work',
+  extension: 'acme.hello',
+  plugin: 'sessions',
+  provider: 'claude',
+  session: '@last',
+  window: 'left',
+  workspace: '.',
+  job: 'nightly',
+  jobs: 'nightly',
+  trigger: 'after',
+  triggers: 'after',
+  run: '@last',
+  runs: '@last',
+}
+/** What follows the path of a command in an example, where its arguments do not tell by themselves. */
+const written: Readonly<Record<string, string>> = {
+  'agent duplicate': 'scout second',
+  'agent heartbeat rollback': 'scout rev_0000000000000001',
+  'agent heartbeat validate': 'scout --file HEARTBEAT.md',
+  'agent heartbeat wake': 'scout --dry-run',
+  'agent heartbeat write': 'scout --file HEARTBEAT.md',
+  'agent info': 'report',
+  'agent soul rollback': 'scout rev_0000000000000001',
+  'agent soul validate': 'scout --file SOUL.md',
+  'agent soul write': 'scout --file SOUL.md',
+  'automation jobs create': `nightly --every 1d --prompt 'Look at the tests'`,
+  'automation jobs history': 'nightly',
+  'automation jobs update': `nightly --prompt 'Look at the tests'`,
+  'automation runs list': '--status completed',
+  'automation suggestions propose': `'{"job":{"name":"tests","prompt":"Look at the tests","schedule":{"mode":"every","interval":"1d"}}}'`,
+  'automation triggers create': `after --event session.stopped --prompt 'Look at the tests'`,
+  'automation triggers update': `after --prompt 'Look at the tests'`,
+  'bundle activate': '--extension release-kit --bundle release --profile default',
+  'bundle preview': '--extension release-kit --bundle release --profile default',
+  'bundle get': 'act_0000000000000001',
+  'bundle update': 'act_0000000000000001 --expected-version 1',
+  'bundle deactivate': 'act_0000000000000001',
+  'config get': 'log.level',
+  'config set': 'log.level debug',
+  'config show': 'log.level',
+  'config unset': 'log.level',
+  'config validate': 'config.json',
+  'daemon start': '',
+  'desktop clients': '',
+  'desktop create': 'Work --id work',
+  'desktop delete': 'work',
+  'desktop list': '',
+  'desktop reorder': 'work 0',
+  'desktop switch': 'work',
+  'desktop update': `work --name 'At work'`,
+  'extension build': './acme.hello --out acme.hello.tar.gz',
+  'extension dev': './acme.hello',
+  'extension init': 'acme.hello',
+  'extension install': './acme.hello',
+  'extension logs': 'acme.hello',
+  'extension remove': 'acme.hello',
+  'extension test': './acme.hello',
+  'extension update': 'acme.hello --dry-run',
+  'extension validate': './acme.hello',
+  'layout apply': '--file layout.json',
+  'layout arrange': 'columns',
+  'layout balance': '',
+  'layout export': '--save two-up',
+  'layout get': '',
+  'layout preview': '--file layout.json',
+  'layout redo': '',
+  'layout undo': '',
+  'layout validate': 'layout.json',
+  'hooks info': 'guard',
+  'hooks list': '',
+  'marketplace info': 'skill release-notes',
+  'marketplace list': 'skill',
+  'marketplace search': 'notes',
+  'mcp add': 'docs --url https://docs.example.com/mcp',
+  'mcp auth login': 'docs',
+  'mcp serve': '',
+  'skill install': 'release-notes',
+  'task create': `'Mend the tests'`,
+  'task next': '',
+  'task profile set': '@last --agent scout',
+  'task review request': '@last --within 1d',
+  'task review verdict': `rev_0000000000000001 approved --reason 'It works'`,
+  'tool call': 'service__workspace_list',
+  'tool search': 'workspaces',
+  'tool show': 'service__workspace_list',
+  'toolset show': 'core',
+  'resource delete': 'automation.job tidy --expected-version 1',
+  'resource get': 'automation.job tidy',
+  'resource list': 'automation.job',
+  'resource put': 'automation.job tidy --file job.json',
+  run: `'Summarise the TODOs in this folder'`,
+  'session approve': '@last',
+  'session attach': '@last',
+  'session events': '@last',
+  'session list': '--state active',
+  'session prompt': `@last 'And now the tests'`,
+  'session rename': `@last 'Look at the tests'`,
+  'session input remove': '@last prq_0000000000000001',
+  'session wait': '@last --until idle',
+  'vault delete': 'vault:mcp/global/github/env/TOKEN',
+  'vault put': 'vault:mcp/global/github/env/TOKEN',
+  'vault show': 'vault:mcp/global/github/env/TOKEN',
+  why: '@last',
+  'window close': 'right',
+  'window float': 'left',
+  'window group': 'left right',
+  'window move': 'left --desktop work',
+  'window navigate': 'left /sessions',
+  'window open': 'session --id left',
+  'window resize': 'left horizontal 0.1',
+  'window swap': 'left right',
+  'workspace edit': '. --name demo',
+}
+
+/** What the ids begin with that an argument of a command takes; undefined when it takes something else. */
+export function idPrefixOf(path: string, argument: string): string | undefined {
+  const word = thingOf(path, argument)
+  return word !== undefined && Object.hasOwn(idPrefixes, word) ? idPrefixes[word] : undefined
+}
+
+/** What an id is of: the word before `id`, or the group of the command. */
+function thingOf(path: string, argument: string): string | undefined {
+  const thing = /^(\w+?)[_-]?id$/.exec(argument)?.[1] ?? (argument === 'id' ? path.split(' ').at(-2) : undefined)
+  // Others are those of automation.
+  return thing === 'run' && path.startsWith('task ') ? 'task_run' : thing
+}
+
 interface Wanted {
   readonly name: string
   readonly type: Parameter['type']
@@ -45,13 +177,19 @@ interface Wanted {
   readonly fallback?: string
 }
 
-/** A call of a command with everything that it needs and one thing that it may have, as one would type it. */
+/**
+ * A call of a command as one would type it, that works where the things it names exist: what is written down for it,
+ * else everything that it needs and one thing that it may have.
+ */
 export function exampleOf(entry: Entry): string {
+  const more = written[entry.path]
+  if (more !== undefined) return `svc ${entry.path} ${more}`.trimEnd()
   const words = ['svc', entry.path]
   if (entry.kind !== 'route') {
     for (const { name, optional } of entry.args) if (!optional) words.push(sample(entry, { name, type: 'text' }))
     const [option] = entry.options
-    if (option) words.push(...optionWords(option.name, sample(entry, option)))
+    // Nobody could guess the value of a condition, and the workspace is the one around the caller.
+    if (option && !/digest|workspace/.test(option.name)) words.push(...optionWords(option.name, sample(entry, option)))
     return words.join(' ')
   }
   const wanted = (parameter: Parameter): Wanted => ({
@@ -78,9 +216,7 @@ function sample(entry: Entry, { name, type, values, fallback }: Wanted): string 
   if (values?.[0] !== undefined) return values[0]
   const known = byName[name]
   if (known !== undefined && (type === 'text' || type === 'json')) return known
-  const groups = entry.path.split(' ').slice(0, -1)
-  const word = /^(\w+?)[_-]?id$/.exec(name)?.[1] ?? (name === 'id' ? groups.at(-1) : undefined)
-  if (word !== undefined) return idPrefixes[word] ? `${idPrefixes[word]}_${hex}` : 'nightly'
-  if (name === 'name') return groups[0] === 'agent' ? 'report' : 'nightly'
-  return byType[type]
+  const [group = ''] = entry.path.split(' ')
+  const word = thingOf(entry.path, name) ?? (name === 'name' ? group : name)
+  return byThing[word] ?? (byThing[group] !== undefined && name === 'name' ? byThing[group] : byType[type])
 }

@@ -18,11 +18,61 @@ const synonyms: readonly (readonly string[])[] = [
   ['add', 'new', 'create', 'init', 'install'],
 ]
 
+/** Groups within groups that one may name alone, in the singular. */
+const groups: ReadonlyMap<string, string> = new Map([
+  ['job', 'automation jobs'],
+  ['trigger', 'automation triggers'],
+])
+
+/** Verbs that mean the same in every group, and the names that some groups have for them. */
+const verbs: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    show: ['info', 'get', 'inspect'],
+    create: ['new', 'add'],
+    update: ['edit'],
+    delete: ['remove'],
+    resume: ['enable'],
+    pause: ['disable'],
+  }),
+)
+
+/**
+ * The command line in the names that commands have: groups in the plural or the singular, groups within groups by
+ * their own name (`jobs list` is `automation jobs list`), and the verbs of `docs/cli.md` in every group that has such
+ * a command under another name (`session show` is `session info`). A name that is there is never taken for another.
+ */
+function inOwnNames(argv: readonly string[], entries: readonly Entry[]): readonly string[] {
+  const end = argv.findIndex(word => word.startsWith('-'))
+  const words = end < 0 ? argv : argv.slice(0, end)
+  const begins = (path: string) => entries.some(entry => `${entry.path} `.startsWith(`${path} `))
+  const isGroup = (path: string) => entries.some(entry => entry.path.startsWith(`${path} `))
+  let group = ''
+  const found: string[] = []
+  for (const [at, word] of words.entries()) {
+    const named = (name: string) => (group === '' ? name : `${group} ${name}`)
+    const own = [word, ...numbersOf(word)].find((name, i) => (i === 0 ? begins(named(name)) : isGroup(named(name))))
+    const nested =
+      group === '' ? [word, ...numbersOf(word)].flatMap(name => groups.get(name) ?? []).find(isGroup) : undefined
+    const verb = group === '' ? undefined : verbs.get(word)?.find(name => begins(named(name)))
+    const name = own ?? nested ?? verb ?? word
+    found.push(...name.split(' '))
+    group = named(name)
+    if (!isGroup(group)) return [...found, ...argv.slice(at + 1)]
+  }
+  return [...found, ...argv.slice(words.length)]
+}
+
+/** A word in the other number: `session` for `sessions` and the other way round. */
+function numbersOf(word: string): string[] {
+  return word.endsWith('s') ? [word.slice(0, -1)] : [`${word}s`]
+}
+
 /**
  * The command with the longest path that the arguments begin with. A group within a group stands for its `list`:
  * `automation jobs` is `automation jobs list`.
  */
-export function findCommand(argv: readonly string[], entries: readonly Entry[]): Found {
+export function findCommand(typed: readonly string[], entries: readonly Entry[]): Found {
+  const argv = inOwnNames(typed, entries)
   const end = argv.findIndex(word => word.startsWith('-'))
   const words = end < 0 ? argv : argv.slice(0, end)
   for (let length = words.length; length > 0; length--) {
@@ -47,9 +97,9 @@ function unknown(typed: readonly string[], rest: readonly string[], entries: rea
   const word = typed.at(-1) as string
   const paths = entries.map(({ path }) => path.split(' ')).filter(path => before.every((name, i) => path[i] === name))
   const beside = paths.flatMap(path => path[before.length] ?? [])
-  const spelled = nearest(word, [...new Set(beside)])
-  const meant = synonyms.find(words => words.includes(word)) ?? []
-  const near = spelled.length > 0 ? spelled : meant.filter(name => beside.includes(name))
+  // A synonym before a likeness: `uninstall` is nearest to `install`, and means the opposite.
+  const meant = synonyms.find(words => words.includes(word))?.filter(name => beside.includes(name)) ?? []
+  const near = meant.length > 0 ? meant : nearest(word, [...new Set(beside)])
   const alike = near.map(name => longest([...before, name, ...rest], entries))
   if (alike.length > 0) return { is: 'unknown', text, group, alike }
   // The right word in the wrong place: `svc jobs` for `svc automation jobs`.

@@ -1,6 +1,6 @@
 import { outputModes } from '../show/output.js'
 import { padText, textWidth, wrapText } from '../show/text.js'
-import type { CommandData } from './command-data.js'
+import { type CommandData, isWatchable } from './command-data.js'
 import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { shorthandsFor } from './shorthands.js'
@@ -33,9 +33,7 @@ export function commandHelp(entry: Entry, width: number): string[] {
       [
         ...options,
         [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
-        ...(options.some(([left]) => left === '--quiet')
-          ? []
-          : [['--quiet', 'after a success print ids only, or nothing'] as Row]),
+        ...(options.some(([left]) => left === '--quiet') ? [] : [['--quiet', 'print only ids'] as Row]),
         ['--help', 'show this'],
       ],
       width,
@@ -59,22 +57,49 @@ export function groupHelp(
       `svc ${name} <command>`,
       ...section('Commands', commandRows(mine), width),
       '',
-      `svc ${name} <command> --help tells more.`,
+      ...wrapText(`svc ${name} <command> --help shows its options.`, width),
     ]
   }
-  const single = entries.filter(entry => !entry.path.includes(' '))
   return [
-    `svc ${data.version}: runs durable agent work on this machine`,
+    ...wrapText(`svc ${data.version}: runs durable agent work on this machine`, width),
     '',
     '  svc <command> [arguments] [options]',
-    ...section('Commands', commandRows(single), width),
-    ...section('Groups of commands', groupRows(entries), width),
+    ...purposeRows(entries).flatMap(([title, rows]) => section(title, rows, width)),
     '',
     ...wrapText(
-      'svc help <group> and svc <command> --help tell more. Every command takes -o human|json|jsonl|toon.',
+      'For details: svc help <group>, svc <command> --help. Every command takes -o human|json|jsonl|toon.',
       width,
     ),
   ]
+}
+
+/** What a person wants to do, and the commands and groups that do it. */
+const purposes: readonly (readonly [string, readonly string[]])[] = [
+  ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
+  ['Work without being there', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
+  ['What agents may use', ['tool', 'toolset', 'skill', 'mcp', 'marketplace']],
+  ['Set up and look after the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
+  ['Settings, secrets, rights', ['config', 'vault', 'auth', 'audit', 'why']],
+  ['Extend it', ['extension', 'plugin', 'resource']],
+  ['Arrange windows', ['desktop', 'layout', 'window']],
+  ['From inside a session', ['me', 'whoami', 'spawn']],
+  ['The command line itself', ['completion', 'version']],
+]
+
+/** Commands by purpose, in the order in which they are needed; those of extensions at the end. */
+function purposeRows(entries: readonly Entry[]): (readonly [string, Row[]])[] {
+  const rows = new Map<string, Row>()
+  for (const entry of entries) if (!entry.path.includes(' ')) rows.set(entry.path, [callOf(entry), entry.summary])
+  for (const [group, verbs] of groupRows(entries)) {
+    const [, summary] = rows.get(group) ?? []
+    rows.set(group, [group, summary === undefined ? verbs : `${summary}; ${verbs}`])
+  }
+  const known = new Set(purposes.flatMap(([, names]) => names))
+  const other = [...rows.keys()].filter(name => !known.has(name)).sort()
+  return [...purposes, ['Of extensions', other] as const].map(([title, names]) => [
+    title,
+    names.flatMap(name => (rows.has(name) ? [rows.get(name) as Row] : [])),
+  ])
 }
 
 function groupRows(entries: readonly Entry[]): Row[] {
@@ -107,12 +132,27 @@ function section(title: string, rows: readonly Row[], width: number): string[] {
   const lines = rows.flatMap(([left, right]) => {
     const head = ' '.repeat(indent) + padText(left, most)
     const begin = textWidth(head) > edge - indent || width - edge < leastBeside ? indent * 3 : edge
-    const [first = '', ...more] = wrapText(right, width - begin)
+    const [first = '', ...more] = wrapped(right, width - begin)
     const rest = more.map(line => ' '.repeat(begin) + line)
     if (begin === edge) return [`${head}  ${first}`.trimEnd(), ...rest]
-    return [head.trimEnd(), ...(right === '' ? [] : [' '.repeat(begin) + first, ...rest])]
+    const [name = '', ...values] = wrapped(left, width - 2 * indent)
+    const heads = [' '.repeat(indent) + name, ...values.map(line => ' '.repeat(2 * indent) + line)]
+    return [...heads, ...(right === '' ? [] : [' '.repeat(begin) + first, ...rest])]
   })
   return ['', title, ...lines]
+}
+
+/** Like {@link wrapText}; what is too long for a line, a list of values or JSON, goes on behind one of its separators. */
+function wrapped(text: string, width: number): string[] {
+  return wrapText(text, width).flatMap(line => {
+    if (textWidth(line) <= width) return [line]
+    const lines = ['']
+    for (const part of line.split(/(?<=[|,])/)) {
+      if (textWidth(lines.at(-1) + part) <= width) lines[lines.length - 1] += part
+      else lines.push(part)
+    }
+    return lines.filter(part => part !== '')
+  })
 }
 
 function argumentsOf(entry: Entry) {
@@ -164,5 +204,6 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
     })
   }
   if (entry.follow) rows.push({ left: '--follow', right: 'go on with what happens from now', required: false })
+  if (isWatchable(entry)) rows.push({ left: '--watch', right: 'show it again until Ctrl-C', required: false })
   return rows
 }

@@ -1,5 +1,5 @@
-import { Cli, Command, Option } from 'clipanion'
 import { usageFault } from '../fault.js'
+import { isWatchable } from './command-data.js'
 import { type Entry, nearest } from './find-command.js'
 import { usageLine } from './help.js'
 
@@ -12,110 +12,149 @@ export interface Given {
 
 interface OptionData {
   readonly name: string
+  readonly alias?: string | undefined
   readonly type: string
+  readonly values?: readonly string[]
 }
 
 /** Parses the arguments after a command's path. Throws a usage fault that shows how the command is called. */
 export function parseCommand(entry: Entry, rest: readonly string[]): Given {
-  const options = optionsOf(entry)
-  const args: readonly { readonly name: string; readonly required: boolean }[] =
-    entry.kind === 'route' ? entry.args : entry.args.map(({ name, optional }) => ({ name, required: !optional }))
-  const words = entry.path.split(' ')
-  const cli = new Cli({ binaryName: 'svc' })
-  cli.register(commandClass(words, args.length, options))
-  const given = process(cli, [...words, ...withValuesJoined(rest, options)], entry)
-  const missing = args.find(({ required }, i) => required && given[`arg${i}`] === undefined)
-  if (missing) throw usageFault(`${missing.name} is missing`, usageLine(entry))
-  const pairs = <T>(names: readonly string[], prefix: string) =>
-    Object.fromEntries(
-      names.flatMap((name, i) => (given[`${prefix}${i}`] === undefined ? [] : [[name, given[`${prefix}${i}`]]])),
-    ) as Record<string, T>
-  const names = options.map(({ name }) => name)
-  return {
-    args: pairs(
-      args.map(({ name }) => name),
-      'arg',
-    ),
-    options: pairs(names, 'option'),
-    quiet: given.quiet === true,
+  const { words, options, behind } = split(entry, rest)
+  const names = entry.args.map(({ name }) => name)
+  const extra = words[names.length]
+  if (extra !== undefined && takesArguments(entry) && words.length - behind <= names.length)
+    options[PASSED_ON] = [...((options[PASSED_ON] ?? []) as string[]), ...words.splice(names.length)]
+  else if (extra !== undefined) throw misused(`unexpected argument ${JSON.stringify(extra)}`, entry)
+  const args: Record<string, string> = {}
+  for (const [i, arg] of entry.args.entries()) {
+    const given = words[i]
+    const isRequired = 'required' in arg ? arg.required : !('optional' in arg && arg.optional)
+    if (given !== undefined) args[arg.name] = given
+    else if (isRequired && options[arg.name] === undefined) throw misused(`${arg.name} is missing`, entry)
+    if (entry.kind === 'route') checkValue(entry.args[i] as OptionData, given, arg.name)
   }
+  for (const option of optionsOf(entry)) checkValue(option, options[option.name], `--${option.name}`)
+  const { quiet, output: _, json: __, ...own } = options
+  return { args, options: hasQuiet(entry) ? { ...own, quiet } : own, quiet: !hasQuiet(entry) && quiet === true }
 }
 
-/** A class is made of the data of one command, when it is called: making all of them would take longer than most calls. */
-function commandClass(path: readonly string[], args: number, options: readonly OptionData[]) {
-  const own = new Set(options.map(({ name }) => name))
-  return class extends Command {
-    static override paths = [[...path]]
+/** Option of commands that are given another command: its arguments, which may also stand behind `--`. */
+const PASSED_ON = 'arg'
+const takesArguments = (entry: Entry) =>
+  optionsOf(entry).some(({ name, type }) => name === PASSED_ON && type === 'list')
 
-    constructor() {
-      super()
-      const fields: Record<string, unknown> = {}
-      // None is required here, for the parser does not say which one is missing.
-      for (let i = 0; i < args; i++) fields[`arg${i}`] = Option.String({ required: false })
-      options.forEach(({ name, type }, i) => {
-        fields[`option${i}`] = optionOf(`--${name}`, type)
-      })
-      fields.output = Option.String('-o,--output')
-      fields.json = Option.Boolean('--json')
-      if (!own.has('quiet')) fields.quiet = Option.Boolean('--quiet')
-      Object.assign(this, fields)
+/** A word that stands where an option can. */
+const optionWord = /^(--?[a-z][^=]*)(?:=([\s\S]*))?$/i
+
+/** The words that are arguments, how many of them stand behind `--`, and the options by name, in any order before it. */
+function split(entry: Entry, rest: readonly string[]) {
+  const known = new Map<string, OptionData>()
+  for (const option of [...globals, ...optionsOf(entry)]) {
+    known.set(`--${option.name}`, option)
+    if (option.alias !== undefined)
+      known.set(option.alias.length === 1 ? `-${option.alias}` : `--${option.alias}`, option)
+  }
+  const words: string[] = []
+  const options: Record<string, string | boolean | string[]> = {}
+  let behind = 0
+  for (let at = 0; at < rest.length; at++) {
+    const word = rest[at] as string
+    if (word === '--') {
+      const others = rest.slice(at + 1)
+      words.push(...others)
+      behind = others.length
+      break
     }
-
-    async execute() {}
+    const [, typed = '', bound] = optionWord.exec(word) ?? []
+    const negated = known.get(typed.replace(/^--no-/, '--'))
+    const option = known.get(typed) ?? (negated?.type === 'boolean' ? negated : undefined)
+    if (typed === '') words.push(word)
+    else if (option === undefined) throw misused(`unknown option ${typed}${meantOption(typed, known)}`, entry)
+    else if (option.type === 'boolean') {
+      if (bound !== undefined) throw misused(`${typed} takes no value`, entry)
+      options[option.name] = known.get(typed) === option
+    } else {
+      const value = bound ?? valueAt(rest, ++at)
+      if (value === undefined) throw misused(`${typed} needs a value`, entry)
+      if (option.type === 'list') options[option.name] = [...((options[option.name] ?? []) as string[]), value]
+      else options[option.name] = value
+    }
   }
+  return { words, options, behind }
 }
 
-function optionOf(name: string, type: string): unknown {
-  if (type === 'boolean') return Option.Boolean(name)
-  return type === 'list' ? Option.Array(name) : Option.String(name)
+/** The value behind an option: anything but another option, so `-3` and `-` as well. */
+function valueAt(rest: readonly string[], at: number): string | undefined {
+  const word = rest[at]
+  return word === undefined || word === '--' || optionWord.test(word) ? undefined : word
+}
+
+const misused = (text: string, entry: Entry) => usageFault(text, usageLine(entry))
+
+/** Options of every command. */
+const globals: readonly OptionData[] = [
+  { name: 'output', alias: 'o', type: 'text' },
+  { name: 'json', type: 'boolean' },
+  { name: 'quiet', type: 'boolean' },
+]
+/** Has a command an option of that name for something else. */
+const hasQuiet = (entry: Entry) => optionsOf(entry).some(({ name }) => name === 'quiet')
+
+/** Values that are named in one line: of many those that begin alike, or the first ones. */
+function fewOf(values: readonly string[], given: string): string {
+  const most = 20
+  if (values.length <= most) return values.join(', ')
+  const alike = values.filter(value => value.startsWith(given.slice(0, 3)))
+  const few = (alike.length > 0 ? alike : values).slice(0, most)
+  return `${few.join(', ')} and ${values.length - few.length} more`
+}
+
+/** Judges a value by what the command says of it, before anything is asked of the daemon. Throws a usage fault. */
+function checkValue({ type, values }: Pick<OptionData, 'type' | 'values'>, value: unknown, label: string): void {
+  if (typeof value !== 'string') return
+  if (values && !values.includes(value))
+    throw usageFault(`${label} is one of ${fewOf(values, value)}, not ${JSON.stringify(value)}`)
+  // A file, or standard input.
+  const isElsewhere = label === '--data' && /^(?:@|-$)/.test(value)
+  if (type === 'json' && !isElsewhere) parseJson(value, label)
+  const fits = typeForms[type]
+  if (fits && !fits(value))
+    throw usageFault(`${label} takes ${type === 'integer' ? 'an' : 'a'} ${type}, not ${JSON.stringify(value)}`)
+}
+
+const typeForms: Readonly<Record<string, (value: string) => boolean>> = {
+  integer: value => /^-?\d{1,15}$/.test(value),
+  number: value => value.trim() !== '' && Number.isFinite(Number(value)),
+  boolean: value => value === 'true' || value === 'false',
+}
+
+/** A value of the command line that is JSON. Throws a usage fault that says where it is wrong. */
+export function parseJson(text: string, label: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw usageFault(`${label} is not valid JSON: ${(error as Error).message}`)
+  }
 }
 
 /** Options of an entry with those that its kind adds. */
 function optionsOf(entry: Entry): readonly OptionData[] {
   if (entry.kind !== 'route') return entry.options
   return [
-    ...entry.options.map(({ option, type }) => ({ name: option, type })),
+    ...entry.options.map(({ option, alias, type, values }) => ({
+      name: option,
+      alias,
+      type,
+      ...(values && { values }),
+    })),
     ...(entry.body === 'none' ? [] : [{ name: 'data', type: 'json' }]),
     ...(entry.follow ? [{ name: 'follow', type: 'boolean' }] : []),
+    ...(isWatchable(entry) ? [{ name: 'watch', type: 'boolean' }] : []),
   ]
 }
 
-/** `--order -3` is `--order=-3`: what begins with a dash and is no option is the value of the one before it. */
-function withValuesJoined(rest: readonly string[], options: readonly OptionData[]): string[] {
-  const valued = new Set(options.flatMap(({ name, type }) => (type === 'boolean' ? [] : [`--${name}`])))
-  const end = rest.indexOf('--')
-  const joins = (at: number) => {
-    const value = (end < 0 || at < end) && valued.has(rest[at - 1] ?? '') ? rest[at] : undefined
-    return value !== undefined && /^-(?!-?[a-z]|-$)/i.test(value)
-  }
-  return rest.flatMap((word, at) => (joins(at) ? [] : [joins(at + 1) ? `${word}=${rest[at + 1]}` : word]))
-}
-
-function process(cli: Cli, input: string[], entry: Entry): Record<string, unknown> {
-  try {
-    return cli.process(input) as unknown as Record<string, unknown>
-  } catch (error) {
-    const [first = ''] = (error as Error).message.split('\n')
-    const text = first.startsWith('Command not found') ? misfit(input, entry) : first.replace(/\.$/, '')
-    throw usageFault(`${text.slice(0, 1).toLowerCase()}${text.slice(1)}${meantOption(text, entry)}`, usageLine(entry))
-  }
-}
-
-/** A value behind an option that there is not looks like one argument too many; the option is to blame. */
-function misfit(input: readonly string[], entry: Entry): string {
-  const known = new Set([...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
-  const end = input.indexOf('--')
-  const given = (end < 0 ? input : input.slice(0, end)).filter(word => word.startsWith('--'))
-  const unknown = given
-    .map(word => word.slice(2).split('=', 1)[0] as string)
-    .find(name => !known.has(name.replace(/^no-/, '')))
-  return unknown === undefined ? 'the arguments do not fit the command' : `Unsupported option name ("--${unknown}")`
-}
-
 /** The option that a mistyped one is nearest to, as the end of the message about it. */
-function meantOption(text: string, entry: Entry): string {
-  const [, given] = /^Unsupported option name \("--([^"=]*)/.exec(text) ?? []
-  if (given === undefined) return ''
-  const [meant] = nearest(given, [...optionsOf(entry).map(({ name }) => name), 'output', 'json', 'quiet', 'help'])
+function meantOption(typed: string, known: ReadonlyMap<string, OptionData>): string {
+  const [meant] = nearest(typed.replace(/^--/, ''), [...new Set([...known.values()].map(({ name }) => name)), 'help'])
   return meant === undefined ? '' : `; did you mean --${meant}?`
 }

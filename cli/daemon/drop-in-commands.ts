@@ -1,26 +1,34 @@
-import { definePlugin, messageOf, type Plugin, type PluginKernel, version } from '../../kernel/index.js'
+import {
+  definePlugin,
+  Files,
+  messageOf,
+  type Plugin,
+  type PluginKernel,
+  surfaceOf,
+  version,
+} from '../../kernel/index.js'
 import { Extensions, type InstalledExtension } from '../../plugins/extensions/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
+
+const { tap } = surfaceOf<DropInCommands>()
 
 /** Name of the plugin, which comes with the daemon's main and not with the kernel that others embed. */
 const NAME = 'commands'
 
-type Needs = { readonly extensions: typeof Extensions }
+type Needs = { readonly file: typeof Files; readonly extensions: typeof Extensions }
 
 /** Writes down the commands of drop-ins, so that the command line knows them without asking a daemon. */
 class DropInCommands {
   #written = ''
 
-  constructor(private readonly kernel: PluginKernel<Needs>) {
-    kernel.tap(kernel.needs.extensions.changed, () => this.write())
-  }
+  constructor(private readonly kernel: PluginKernel<Needs>) {}
 
   async write(): Promise<void> {
     // While they load after a start, the commands of the run before are better than those of some.
     if (this.kernel.needs.extensions.isLoading()) return
     const text = `${JSON.stringify(await this.#data())}\n`
     if (text === this.#written) return
-    await this.kernel.file('cache', 'commands.json').write(text)
+    await this.kernel.needs.file('cache', 'commands.json').write(text)
     this.#written = text
   }
 
@@ -51,6 +59,14 @@ function moduleCommands({ code }: InstalledExtension): ModuleCommand[] {
 export const dropInCommands: Plugin = definePlugin({
   name: NAME,
   version,
-  requires: { extensions: Extensions },
+  requires: { file: Files, extensions: Extensions },
   service: async () => DropInCommands,
-}).surface({})
+}).surface({
+  taps: [
+    tap(
+      Extensions,
+      extensions => extensions.changed,
+      self => () => self.write(),
+    ),
+  ],
+})

@@ -6,12 +6,24 @@ import type { DaemonOptions } from './run-daemon.js'
 /** By then the daemon has compiled what a start needs, and nobody waits for it any more. */
 const keepAfterMs = 1000
 
+type Daemon = typeof import('./run-daemon.js')
+
 /** Loads the code of the daemon: in a build one file, run by V8's code cache, else its modules. */
-export async function loadDaemon(root: string, home: string): Promise<(options: DaemonOptions) => Promise<number>> {
+export async function loadDaemon(root: string, home: string): Promise<Daemon['runDaemon']> {
   // V8 would spend the first moments on optimizing SQLite for a load that is not there yet. Flags are part of a code cache.
   setFlagsFromString('--wasm-tiering-budget=200000000')
-  if (import.meta.url.endsWith('.ts')) return (await import('./run-daemon.js')).runDaemon
+  const { runDaemon, keep } = await loaded(root, home)
+  return (options: DaemonOptions) =>
+    runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
+}
+
+/** The same code, for what is judged without a daemon. */
+export async function loadCheck(root: string, home: string): Promise<Daemon['checkConfig']> {
+  return (await loaded(root, home)).checkConfig
+}
+
+async function loaded(root: string, home: string): Promise<Daemon & { readonly keep?: (() => void) | undefined }> {
+  if (import.meta.url.endsWith('.ts')) return import('./run-daemon.js')
   const { exports, keep } = runCached(join(root, 'run-daemon.cjs'), join(home, 'cache', 'code'), join(root, 'cache'))
-  const { runDaemon } = exports as typeof import('./run-daemon.js')
-  return options => runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
+  return { ...(exports as Daemon), keep }
 }

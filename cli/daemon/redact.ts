@@ -1,13 +1,14 @@
+import { redactText } from '../../plugins/redaction/looks.js'
+
 const secretName = /token|secret|passw(?:or)?d|credential|authorization|cookie|(?:api|private|access)[_-]?key/i
 /** Names that contain such a word and tell nothing: counts and digests. */
 const harmlessName = /(?:_hash|_count|_total|_status|tokens)$/i
-const bearer = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g
 const redacted = '[redacted]'
 const maxDepth = 8
 
-/** The fields of a log line without what their names say is secret, nor authorization values in texts. */
+/** The fields of a log line without what their names say is secret, nor what looks like a secret in texts. */
 export function redact(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.replace(bearer, `$1 ${redacted}`)
+  if (typeof value === 'string') return redactText(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth >= maxDepth) return '[too deep]'
   if (Array.isArray(value)) return value.map(item => redact(item, depth + 1))

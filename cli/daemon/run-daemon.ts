@@ -1,6 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
+import { WITHHELD } from '../../plugins/processes/withheld.js'
+import { readDotEnv } from '../../plugins/settings/dot-env.js'
 import type { Env } from '../address.js'
 import { type Blame, containFailures } from './containment.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
@@ -9,6 +12,8 @@ import { LogFile, logPath } from './log-file.js'
 import { forgetEnds, recentCulprits, whySafeMode } from './restart-limit.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
 import type { Blocked, Watchdog } from './watchdog.js'
+
+export { checkConfig } from '../setup/check-config.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000
@@ -40,19 +45,24 @@ export interface DaemonOptions {
 class StopAsked extends Error {}
 
 /** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
-export async function runDaemon(options: DaemonOptions): Promise<number> {
+export async function runDaemon(given: DaemonOptions): Promise<number> {
+  // A child that somebody starts without saying with which environment has the one of this process.
+  const options = { ...given, env: { ...given.env } }
+  for (const name of WITHHELD) delete process.env[name]
   const { home, foreground } = options
   // The command line's own handler would cut the shutdown short.
   process.removeAllListeners('SIGINT')
-  const stopped = stopSignal(foreground)
+  const { stopped, stop } = stopSignal(foreground)
   const file = new LogFile(logPath(home))
   let log: DaemonLog | undefined
   let kernel: Kernel
+  let code: Awaited<Code>
   try {
-    const code = loadCode(options.env)
+    const loading = loadCode(options, () => stop('a restart'))
     log = await openDaemonLog(file, foreground)
-    kernel = await startKernel(options, log, code, stopped)
-    rotateLog(file, kernel, (await code).settings)
+    kernel = await startKernel(options, log, loading, stopped)
+    code = await loading
+    rotateLog(file, kernel, code.settings)
   } catch (error) {
     if (!(error instanceof StopAsked)) {
       // Without a log standard error is where a detached start looks.
@@ -61,37 +71,46 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     log?.({ level: 'info', msg: 'not started after the daemon before: svc daemon stop was asked for' })
     return 0
   }
-  const listeners = kernel.host.listeners().map(at => (at.door === 'tcp' ? `http://${at.host}:${at.port}` : at.path))
+  const listeners = kernel.host
+    .listeners()
+    .map(at => (at.door === 'tcp' ? `http${at.tls ? 's' : ''}://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
+  code.relaunching.serves()
   options.onReady?.()
   const { safeMode } = kernel.host
   if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
-  else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
+  else log({ level: 'error', msg: kernel.redact.text(`the store failed, the daemon stops: ${why.message}`) })
   const clean = await close(kernel, log)
+  await code.relaunching.handOver()
   if (typeof why === 'string') forgetEnds(home)
   return typeof why === 'string' && clean ? 0 : 1
 }
 
 /** All that the daemon runs; it is read while the log is opened. */
-function loadCode(env: Env) {
+function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
   const code = Promise.all([
     import('../../kernel/index.js'),
     import('../../plugins/index.js'),
     import('./drop-in-commands.js'),
+    import('./relaunch.js'),
   ]).then(
     ([
       { createKernel, KernelSettings },
       { inTree, critical, quiesceOrder, replacements, processesWith },
       { dropInCommands },
+      { Relaunching, relaunchPlugin },
     ]) => {
       const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
-      const plugins = [...inTree.map(plugin => (plugin.name === processes.name ? processes : plugin)), dropInCommands]
+      const own = inTree.map(plugin => (plugin.name === processes.name ? processes : plugin))
+      const relaunching = new Relaunching({ home, successor, stop })
+      const plugins = [...own, dropInCommands, relaunchPlugin(relaunching)]
       return {
         createKernel,
         settings: KernelSettings,
         plugins,
+        relaunching,
         critical: critical as readonly string[],
         quiesceOrder,
         replacements,
@@ -115,7 +134,8 @@ async function startKernel(
   const { root, home, env, successor } = options
   let kernel: Kernel | undefined
   const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
-  containFailures(log, blame)
+  const safely: DaemonLog = ({ level, ...line }) => log({ level, ...(kernel ? kernel.redact.value(line) : line) })
+  containFailures(safely, blame)
   const blocked: Blocked = ({ owner, where }, seconds) => {
     log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
@@ -128,7 +148,7 @@ async function startKernel(
   })
   const watch = async () => {
     const { startWatchdog } = await import('./watchdog.js')
-    watchdog = startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked)
+    watchdog = startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked, env)
     if (isStopping) watchdog.stopping()
   }
   // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
@@ -149,7 +169,12 @@ async function startKernel(
     quiesceOrder,
     replacements,
     listen: ['socket', 'tcp'],
-    env: { ...env, SVC_BIN_DIR: join(root, 'bin'), SVC_SHARE_DIR: join(root, '..', 'examples') },
+    env: {
+      ...(await ownVariables(home, log)),
+      ...env,
+      SVC_BIN_DIR: join(root, 'bin'),
+      SVC_SHARE_DIR: join(root, '..', 'examples'),
+    },
     log,
     ...(options.newCatalog && { newCatalog: true }),
     ...(safeMode !== undefined && { safeMode }),
@@ -170,6 +195,16 @@ async function startKernel(
   return kernel
 }
 
+/** Variables of `.env` in the home. The daemon starts without them when that cannot be read; doctor says why. */
+async function ownVariables(home: string, log: DaemonLog): Promise<Readonly<Record<string, string>>> {
+  try {
+    return await readDotEnv(home)
+  } catch (error) {
+    log({ level: 'error', msg: `variables of .env are not set: ${messageOf(error)}` })
+    return {}
+  }
+}
+
 /** For a kernel that is there: it holds the lock of the home, so that no other daemon writes this log. */
 function rotateLog(file: LogFile, kernel: Kernel, settings: Awaited<Code>['settings']): void {
   file.rotate({
@@ -187,11 +222,15 @@ function hasDropIns(home: string): boolean {
   }
 }
 
-function stopSignal(foreground: boolean): Promise<string> {
-  return new Promise(resolve => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => resolve(name))
-    process.on('SIGHUP', () => foreground && resolve('SIGHUP'))
+/** Resolves with why the daemon is to stop: a signal, or what `stop` is called with. */
+function stopSignal(foreground: boolean): { readonly stopped: Promise<string>; readonly stop: (why: string) => void } {
+  let stop: (why: string) => void = () => {}
+  const stopped = new Promise<string>(resolve => {
+    stop = resolve
   })
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop(name))
+  process.on('SIGHUP', () => foreground && stop('SIGHUP'))
+  return { stopped, stop }
 }
 
 /** A daemon that cannot start says why: in the log, and to the person in front of it. */
@@ -217,7 +256,7 @@ async function close(kernel: Kernel, log: DaemonLog): Promise<boolean> {
   const errors = await Promise.race([kernel.close(), late])
   clearTimeout(timer)
   if (errors === undefined) log({ level: 'error', msg: `the shutdown did not end within ${closeMs / 1000} s` })
-  for (const error of errors ?? []) log({ level: 'warn', msg: `shutdown: ${error.message}` })
+  for (const error of errors ?? []) log({ level: 'warn', msg: kernel.redact.text(`shutdown: ${error.message}`) })
   if (errors !== undefined) log({ level: 'info', msg: 'daemon stopped' })
   return errors !== undefined
 }

@@ -8,6 +8,7 @@ import type { Fault } from '../../kernel/index.js'
 import { runningDaemon } from '../address.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { pick } from '../show/cells.js'
 import { SAFE_MODE } from './daemon-arguments.js'
 import { forgetStop } from './home-notes.js'
 import { logPath, logTail, openLog } from './log-file.js'
@@ -23,22 +24,39 @@ interface Identity {
     readonly http_host: string
     readonly http_port: number
     readonly http_off?: string
+    readonly http_tls?: boolean
     readonly version: string
   }
 }
 
+/** How a start ended: with a daemon of this call, or with one that ran already. */
+export interface Started {
+  readonly status: 'started' | 'already_running'
+  readonly identity: Identity
+}
+
 /** `daemon start`: detached, or in this process. A daemon that runs already is no failure. */
 export async function startDaemon(context: LocalContext): Promise<number | undefined> {
-  const { io, home } = context
   const safeMode = context.options['safe-mode'] === true
   const newCatalog = context.options['new-catalog'] === true
-  refuseForeign(home)
   if (context.options.foreground === true) {
+    const { io, home } = context
+    refuseForeign(home)
     forgetStop(home)
     const { loadDaemon } = await import('./load-daemon.js')
     const runDaemon = await loadDaemon(io.root, home)
     return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode, newCatalog })
   }
+  return report(context, await bringUp(context, { safeMode, newCatalog }))
+}
+
+/** Starts a detached daemon unless one runs, and waits until it is ready. */
+export async function bringUp(
+  context: Pick<LocalContext, 'io' | 'home' | 'client' | 'signal' | 'progress'>,
+  { safeMode = false, newCatalog = false } = {},
+): Promise<Started> {
+  const { io, home } = context
+  refuseForeign(home)
   const other = await runningDaemon(home)
   if (other !== undefined) {
     const identity = await waitReady(context, async () => (await runningDaemon(home)) !== other)
@@ -49,7 +67,7 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
         next: 'svc daemon stop && svc daemon start --safe-mode',
       })
     }
-    if (identity) return report(context, 'already_running', identity)
+    if (identity) return { status: 'already_running', identity }
     if ((await runningDaemon(home)) === other) {
       const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
       throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
@@ -82,7 +100,7 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
   // A start at the same time may have won: then ours ends and the other one is waited for.
   const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
   child.unref()
-  if (identity) return report(context, identity.daemon.pid === child.pid ? 'started' : 'already_running', identity)
+  if (identity) return { status: identity.daemon.pid === child.pid ? 'started' : 'already_running', identity }
   const tail = file === undefined ? linesOf(said) : logTail(log, begin, 8)
   const what = ended.happened
     ? `the daemon did not start: ${ended.text}`
@@ -149,7 +167,7 @@ function endOf(child: ChildProcess): { happened: boolean; text: string } {
 
 /** Asks for the identity until it is answered, or `over`, or the time is up. */
 function waitReady(
-  { client, signal, progress }: LocalContext,
+  { client, signal, progress }: Pick<LocalContext, 'client' | 'signal' | 'progress'>,
   over: () => boolean | Promise<boolean>,
 ): Promise<Identity | undefined> {
   return progress.during('waiting for the daemon to be ready', () => untilReady(client, signal, over))
@@ -164,7 +182,8 @@ async function untilReady(
   for (;;) {
     try {
       const ask = AbortSignal.any([signal, AbortSignal.timeout(askMs)])
-      return (await client.request('GET', '/api/status/identity', undefined, { signal: ask })) as Identity
+      const identity = await client.request('GET', '/api/status/identity', undefined, { signal: ask })
+      if (typeof pick(identity, 'daemon.pid') === 'number') return identity as Identity
     } catch (error) {
       if (signal.aborted) throw error
     }
@@ -173,12 +192,18 @@ async function untilReady(
   }
 }
 
-function report({ out, home }: LocalContext, status: 'started' | 'already_running', { daemon }: Identity): undefined {
-  const { pid, http_host, http_port, http_off } = daemon
-  const http = http_port === 0 ? undefined : `http://${http_host}:${http_port}`
-  const where = http ?? `TCP is off: ${http_off ?? 'it does not listen'}`
-  const served = http ? { http } : { http_off: http_off ?? '' }
+function report({ out, home }: LocalContext, { status, identity }: Started): undefined {
+  const { pid } = identity.daemon
+  const { where, ...served } = shownAddress(identity)
   if (out.json) out.value({ status, pid, ...served, home, log: logPath(home) })
   else out.line(`${status === 'started' ? 'daemon started' : 'already running'} (pid ${pid}), ${where}`)
   return undefined
+}
+
+/** Where a daemon is reached over TCP, or why it is not: for people in `where`, for programs in the other member. */
+export function shownAddress({ daemon }: Identity): { where: string; http?: string; http_off?: string } {
+  const { http_host, http_port, http_off = '', http_tls } = daemon
+  if (http_port === 0) return { where: `TCP is off: ${http_off || 'it does not listen'}`, http_off }
+  const http = `http${http_tls ? 's' : ''}://${http_host}:${http_port}`
+  return { where: http, http }
 }

@@ -14,21 +14,33 @@ const lingerMs = 2000
  * `daemon stop`: SIGTERM to the process that holds the lock, then waits for it. Where none runs there is nothing to do, but that
  * a successor which the watchdog has just started gives up.
  */
-export async function stopDaemon({ home, out, signal, progress }: LocalContext): Promise<undefined> {
-  askToStop(home)
-  const pid = await runningDaemon(home)
+export async function stopDaemon(context: LocalContext): Promise<undefined> {
+  const { home, out } = context
+  const pid = await stopRunning(context)
   if (pid === undefined) {
-    forgetEnds(home)
     if (out.json) out.value({ status: 'not_running', home })
     else out.line(`no daemon is running at ${home}`)
     return undefined
   }
-  terminate(pid)
-  await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal))
-  forgetEnds(home)
   if (out.json) out.value({ status: 'stopped', pid, home })
   else out.line(`daemon stopped (pid ${pid})`)
   return undefined
+}
+
+/** Stops the daemon of a home; resolves to its pid when it is gone, undefined where none ran. */
+export async function stopRunning({
+  home,
+  signal,
+  progress,
+}: Pick<LocalContext, 'home' | 'signal' | 'progress'>): Promise<number | undefined> {
+  askToStop(home)
+  const pid = await runningDaemon(home)
+  if (pid !== undefined) {
+    terminate(pid)
+    await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal))
+  }
+  forgetEnds(home)
+  return pid
 }
 
 async function untilGone(home: string, pid: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { url as inspectorUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { Env } from '../address.js'
 import type { Culprit } from '../watchdog-thread.js'
 import { BEATS, STOPPING, type WatchdogData } from './watchdog-data.js'
 
@@ -16,10 +17,16 @@ export interface Watchdog {
 }
 
 /**
- * A thread that ends the process when the main thread does not come back to its loop for five seconds, and leaves the name
- * of who holds it to the next start. Nothing is watched under a debugger, which stops the thread itself.
+ * A thread that ends the process when the main thread does not come back to its loop for five seconds, those not counted in
+ * which it waits for a processor, and leaves the name of who holds it to the next start. Nothing is watched under a debugger, which stops the thread itself.
+ * @param env environment of the daemon that it starts in the place of one that it ended
  */
-export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, blocked: Blocked): Watchdog {
+export function startWatchdog(
+  root: string,
+  data: Omit<WatchdogData, 'beats'>,
+  blocked: Blocked,
+  env: Env = process.env,
+): Watchdog {
   const beats = new SharedArrayBuffer(8)
   const shared = new Int32Array(beats)
   const watchdog = { stopping: () => void Atomics.store(shared, STOPPING, 1) }
@@ -27,6 +34,7 @@ export function startWatchdog(root: string, data: Omit<WatchdogData, 'beats'>, b
   setInterval(() => Atomics.add(shared, BEATS, 1), beatMs).unref()
   const name = import.meta.url.endsWith('.ts') ? 'watchdog-thread.ts' : 'watchdog-thread.cjs'
   const thread = new Worker(join(root, name), {
+    env: { ...env },
     workerData: { ...data, beats } satisfies WatchdogData,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
   })

@@ -13,14 +13,14 @@ export function pick(value: unknown, path: string): unknown {
 }
 
 /** What a person reads at a column of a row, in one line. `now` in milliseconds since 1970. */
-export function cellText(row: unknown, { path, as }: CliColumn, now: number): string {
+export function cellText(row: unknown, { path, as, words }: CliColumn, now: number): string {
   const value = pick(row, path)
   if (value === undefined || value === null || value === '') return '-'
   if (as === 'ago') return agoText(value, now)
   if (as === 'time') return timeText(value)
   if (as === 'duration') return durationText(Number(value) * (path.endsWith('_seconds') ? 1000 : 1))
   if (as === 'bytes') return bytesText(Number(value))
-  return plainText(value)
+  return (words && typeof value === 'string' && words[value]) || plainText(value)
 }
 
 function plainText(value: unknown): string {

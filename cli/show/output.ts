@@ -161,7 +161,7 @@ export function outputModeOf(argv: readonly string[]): OutputMode {
     if (mode === undefined) continue
     const known = outputModes.find(name => name === mode)
     if (known === undefined)
-      throw usageFault(`unknown output ${JSON.stringify(mode)}; known are ${outputModes.join(', ')}`, 'svc help')
+      throw usageFault(`unknown output ${JSON.stringify(mode)}; choose ${outputModes.join(', ')}`, 'svc help')
     return known
   }
   return 'human'

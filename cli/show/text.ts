@@ -72,11 +72,13 @@ export function cutText(text: string, width: number): string {
 /** Lines of at most `width` columns, broken between words; a word that is longer stands whole in a line of its own. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
+  let used = 0
   for (const word of text.split(' ')) {
-    const line = lines.at(-1)
-    if (line !== undefined && textWidth(line) + 1 + textWidth(word) <= width)
-      lines[lines.length - 1] = `${line} ${word}`
+    const columns = textWidth(word)
+    const fits = lines.length > 0 && used + 1 + columns <= width
+    if (fits) lines[lines.length - 1] += ` ${word}`
     else lines.push(word)
+    used = fits ? used + 1 + columns : columns
   }
   return lines
 }

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runCli } from './fake-daemon.js'
@@ -34,7 +36,11 @@ test('zsh and fish scripts parse where these shells are, and name every command'
     const code = await script(shell)
     for (const word of ['thing', 'parts', 'state', 'closed', 'daemon'])
       assert.ok(code.includes(word), `${shell}: ${word}`)
-    const { error, status, stderr } = spawnSync(shell, ['-n', '-c', code], { encoding: 'utf8' })
+    const folder = mkdtempSync(join(tmpdir(), 'svc-completion-'))
+    const file = join(folder, 'script')
+    writeFileSync(file, code)
+    const { error, status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
+    rmSync(folder, { recursive: true })
     if (!error) assert.is(status, 0, stderr)
   }
 })

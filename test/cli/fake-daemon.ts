@@ -95,6 +95,8 @@ export interface RunOptions {
   readonly columns?: number
   readonly tty?: boolean
   readonly stdin?: string
+  /** Lines that are typed, one for each that is asked for. */
+  readonly typed?: readonly string[]
   readonly cwd?: string
   /** Default: the home. */
   readonly root?: string
@@ -115,6 +117,11 @@ export async function runCli(home: string, argv: readonly string[], options: Run
       options.onOutput?.(text)
     },
   })
+  const lines = [...(options.typed ?? [])]
+  const onLine = (take: (line: string | undefined) => void) => {
+    setImmediate(() => take(lines.shift()))
+    return () => {}
+  }
   const code = await run(argv, {
     env: { SVC_HOME: home, ...options.env },
     cwd: options.cwd ?? home,
@@ -124,6 +131,7 @@ export async function runCli(home: string, argv: readonly string[], options: Run
     stdin: async () => options.stdin ?? '',
     signal: options.signal ?? new AbortController().signal,
     data: options.data ?? thingsData,
+    ...(options.typed && { terminal: { now: () => performance.now(), onLine } }),
     ...(options.probe && { probe: options.probe }),
   })
   return { code, ...written }

@@ -94,7 +94,7 @@ test('another version of the daemon is told once, on standard error, in every fo
     assert.not.match(stdout, '9.9.9')
     assert.is(
       stderr,
-      'note: the daemon is version 9.9.9 and this command line 1.2.3; svc daemon stop && svc daemon start makes them one\n',
+      'note: the daemon is version 9.9.9 and this command line 1.2.3; svc daemon restart makes them one\n',
     )
   }
   daemon.version = '1.2.3'

@@ -5,6 +5,9 @@ import { exitCodes } from '../../cli/fault.js'
 import { FakeDaemon, runCli } from './fake-daemon.js'
 import { data, dist, entries } from './tree.js'
 
+/** They start a real daemon where none runs. */
+const starting = new Set(['daemon start', 'daemon restart', 'run', 'init'])
+
 const runs = 300
 const seed = Number(process.env.SVC_FUZZ_SEED ?? 1)
 
@@ -49,7 +52,7 @@ function answer(response: ServerResponse): void {
 }
 
 function argvOf(): string[] {
-  const entry = one(entries.filter(({ path }) => path !== 'daemon start'))
+  const entry = one(entries.filter(({ path }) => !starting.has(path)))
   const words = entry.path.split(' ').slice(0, chance(0.9) ? undefined : -1)
   for (const arg of entry.args)
     if (chance(0.9)) words.push('values' in arg && chance(0.3) ? one(arg.values ?? values) : one(values))

@@ -48,19 +48,25 @@ test('every group tells its verbs: with help on standard output, without a verb 
   }
 })
 
-test('help fits the terminal, and what stands below a name is behind its edge', async () => {
-  const narrow = (...argv: string[]) => runCli(tmpdir(), argv, { data, root: dist, env: { COLUMNS: '60' } })
+test('help fits the narrowest terminal, whatever a name takes', async () => {
   const groups = new Set(entries.map(({ path }) => path.split(' ')[0] as string))
   const texts = [['help'], ...[...groups, ...entries.map(({ path }) => path)].map(path => ['help', ...path.split(' ')])]
-  for (const argv of texts) {
-    const { stdout } = await narrow(...argv)
-    const [text = ''] = stdout.split('\nExample\n')
-    // A name is never broken, whatever it takes.
-    for (const line of text.split('\n'))
-      if (line.length > 60) assert.match(line, /^ +(\S+|--?\S+.*|\S.* [<[].*)$/, line)
+  for (const width of [40, 60, 80]) {
+    const env = { COLUMNS: String(width) }
+    for (const argv of texts) {
+      const { stdout } = await runCli(tmpdir(), argv, { data, root: dist, env })
+      // What is copied is not broken.
+      const [text = ''] = stdout.split('\nExample\n')
+      for (const line of text.split('\n')) assert.ok(line.length <= width, `${argv.join(' ')}, ${width}: ${line}`)
+    }
+    const words = (text: string) => text.split(/\s+/)
+    const help = await runCli(tmpdir(), ['help'], { data, root: dist, env })
+    assert.equal(words(help.stdout), words((await svc('help')).stdout))
   }
-  const words = (text: string) => text.split(/\s+/)
-  assert.equal(words((await narrow('help')).stdout), words((await svc('help')).stdout))
+})
+
+test('every group of the build stands under what it is for', async () => {
+  assert.not.match((await svc('help')).stdout, 'Of extensions')
 })
 
 test('a group within a group is its list', async () => {

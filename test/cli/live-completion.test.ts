@@ -11,7 +11,7 @@ import { data, dist } from './tree.js'
 const test = suite<{ daemon: FakeDaemon }>('live completion')
 const bin = mkdtempSync(join(tmpdir(), 'svc-bin-'))
 test.before(() => {
-  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${process.execPath}' '${dist}svc.cjs' "$@"\n`)
+  writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${process.execPath}' '${dist}bin/svc' "$@"\n`)
   chmodSync(join(bin, 'svc'), 0o755)
 })
 test.after(() => rmSync(bin, { recursive: true }))
@@ -41,9 +41,12 @@ const script = async (shell: string) => (await runCli(tmpdir(), ['completion', s
 
 function inShell(shell: string, home: string, code: string): Promise<{ stdout: string; stderr: string }> {
   const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, SVC_HOME: home, LC_ALL: 'C.UTF-8', TERM: 'xterm' }
-  const args = { bash: ['--norc', '-c'], zsh: ['-f', '-c'], fish: ['--no-config', '-c'] }[shell] ?? []
+  const args = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell] ?? []
+  // As a file: a script may be longer than an argument.
+  const file = join(bin, 'asked')
+  writeFileSync(file, code)
   return new Promise((resolve, reject) =>
-    execFile(shell, [...args, code], { env, encoding: 'utf8' }, (error, stdout, stderr) =>
+    execFile(shell, [...args, file], { env, encoding: 'utf8' }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}`)) : resolve({ stdout, stderr }),
     ),
   )
@@ -77,9 +80,23 @@ for (const [shell, ask] of Object.entries(asking)) {
       .filter(text => text !== '' && text.startsWith(typed))
   }
 
+  test(`${shell} offers the models that are known, those of the named provider alone`, async ({ daemon }) => {
+    const models = [
+      { provider_id: 'codex', model_id: 'gpt-a' },
+      { provider_id: 'claude', model_id: 'opus-b' },
+    ]
+    daemon.reply('GET /api/model-catalog/models', 200, { models })
+    daemon.reply('GET /api/providers', 200, { providers: [{ name: 'codex' }, { name: 'claude' }] })
+    assert.equal(await offers(daemon.home, 'svc agent create helper --model '), ['gpt-a', 'opus-b'])
+    assert.equal(await offers(daemon.home, 'svc provider models set codex '), ['gpt-a'])
+    assert.equal(await offers(daemon.home, 'svc provider models list cl'), ['claude'])
+  })
+
   test(`${shell} offers ids and names of the daemon, also those that need quotes`, async ({ daemon: { home } }) => {
     assert.equal(await offers(home, 'svc session events '), ['ses_a1', 'ses_b2'])
     assert.equal(await offers(home, 'svc session events ses_b'), ['ses_b2'])
+    assert.equal(await offers(home, 'svc session events fi'), ['first'], 'by its name')
+    assert.equal(await offers(home, 'svc workspace info i'), [shell === 'bash' ? "it\\'s" : "it's"])
     assert.equal(await offers(home, 'svc resource get automation.job '), ['nightly'])
     const places = await offers(home, 'svc session list --workspace ')
     const plain = ["it's", 'my own $place']

@@ -114,7 +114,7 @@ test('a list says when it is not the whole list, beside the rows', async ({ daem
     page: { has_more: true, limit: 1, total: 12, next_cursor: 'c' },
   })
   const part = await runCli(daemon.home, ['thing', 'list'])
-  assert.is(part.stderr, 'note: there are more, 12 in all; go on with --limit <more>\n')
+  assert.is(part.stderr, 'note: 1 of 12 shown; next page: --limit <more>\n')
   assert.is(part.stdout.trimEnd().split('\n').length, 2)
   for (const option of ['--json', '--quiet'])
     assert.is((await runCli(daemon.home, ['thing', 'list', option])).stderr, '', option)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { inTree } from '../../plugins/index.js'
 import { ProviderUsers } from '../../plugins/providers/api.js'
 import { catalog } from '../../plugins/providers/catalog.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
-import { sourcesBelow } from '../harness/source.js'
+import { commandsIn, suggestions } from './suggestions.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const data: CommandData = JSON.parse(readFileSync(path.join(root, 'dist/commands.json'), 'utf8'))
@@ -21,9 +21,12 @@ const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.com
 
 /** What the command line itself says of a command; undefined when it takes it. */
 function refusal(command: string): string | undefined {
-  const words = command.match(/"[^"]*"|'[^']*'|\S+/g)?.map(word => word.replace(/^["']|["']$/g, '')) ?? []
+  // What a shell redirects is no argument, and a number was filled in as the letter of every placeholder.
+  const plain = command.replace(/ < \S+$/, '').replace(/(--expected-version) x\b/, '$1 1')
+  const words = plain.match(/"[^"]*"|'[^']*'|\S+/g)?.map(word => word.replace(/^["']|["']$/g, '')) ?? []
   const found = findCommand(words.slice(1), entries)
   if (found.is !== 'command') return `${command}: no such command`
+  if (found.rest.includes('--help')) return undefined
   try {
     parseCommand(found.entry, found.rest)
     return undefined
@@ -32,31 +35,11 @@ function refusal(command: string): string | undefined {
   }
 }
 
-/** Literals of a source that are nothing but a command, placeholders filled in; and mentions of one in other texts. */
-function commandsIn(text: string): { whole: string[]; mentioned: string[] } {
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
-  const filled = code.replace(/(\w?)\$\{[^{}]*\}/g, (_, before: string) => before || 'x')
-  const literals = [...filled.matchAll(/`([^`]*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"/g)].map(
-    ([, template, single, double]) => template ?? single ?? double ?? '',
-  )
-  const naming = literals.filter(literal => /(^|[\s:(])svc [a-z]/.test(literal))
-  // `svc ${path}` is any command, and help is the command line's own.
-  const whole = naming.filter(literal => /^svc (?!x\b|help\b)/.test(literal))
-  const others = naming.filter(literal => !literal.startsWith('svc '))
-  return {
-    whole: whole.flatMap(literal => literal.split(' && ')),
-    mentioned: others.flatMap(literal => literal.match(/(?<=^|[\s:(])svc [a-z]+/g) ?? []),
-  }
-}
-
 test('every command that a text of the daemon or the command line suggests is taken by the command line', () => {
   const wrong: string[] = []
   let seen = 0
   const groups = new Set(entries.map(entry => entry.path.split(' ')[0]))
-  for (const { file, text } of ['kernel', 'plugins', 'cli'].flatMap(folder => sourcesBelow(root, folder))) {
-    // Scripts for shells.
-    if (file === 'cli/commands/completion.ts') continue
-    const { whole, mentioned } = commandsIn(text)
+  for (const { file, whole, mentioned } of suggestions()) {
     seen += whole.length
     for (const command of whole) {
       const why = refusal(command)
@@ -116,6 +99,28 @@ test('what doctor suggests on a home in a bad state: commands of ours that exist
   const troubled = items.filter((item: { severity: string }) => item.severity !== 'info')
   for (const item of troubled) assert.match(item.code, /^[a-z]+(_[a-z]+)*$/)
   await host.close()
+})
+
+test('every command in README, docs and CONTRIBUTING is taken by the command line', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`)]
+  const found = pages
+    .filter(name => name.endsWith('.md') && !/decisions|architecture/.test(name))
+    .flatMap(name => {
+      const blocks = readFileSync(path.join(root, name), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```/gm)
+      return [...blocks].flatMap(([, block = '']) =>
+        block
+          .replace(/\\\n/g, ' ')
+          .split('\n')
+          .map(line => line.replace(/\s+#.*$/, ''))
+          .flatMap(line => line.split(/ && | \| /))
+          .map(command => command.trim().replace(/^(?:\w+=\S+ )+/, ''))
+          .filter(command => /^svc /.test(command) && !/^svc acme/.test(command))
+          .map(command => ({ name, command })),
+      )
+    })
+  assert.ok(found.length > 40, `${found.length}`)
+  const wrong = found.flatMap(({ name, command }) => refusal(command)?.replace(/^/, `${name}: `) ?? [])
+  assert.equal(wrong, [])
 })
 
 test.run()

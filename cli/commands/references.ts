@@ -1,0 +1,127 @@
+import type { DaemonClient } from '../client.js'
+import { CliFault, exitCodes } from '../fault.js'
+import { rowsOf } from '../run-route.js'
+import { pick } from '../show/cells.js'
+import { cleanLine } from '../show/text.js'
+import { listOf } from './candidates.js'
+import type { CommandData, RouteCommand } from './command-data.js'
+import { idPrefixOf } from './example.js'
+import type { Entry } from './find-command.js'
+import type { Given } from './parse-command.js'
+
+/** Pages of a list that are looked through for a name. */
+const mostPages = 50
+const mostTold = 5
+
+/** Options that take the id of a thing which has a name as well. */
+const optionsWithId = ['session', 'session-id', 'job-id', 'trigger-id', 'run-id'] as const
+
+/** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
+const several: Readonly<Record<string, readonly string[]>> = {
+  'why id': ['session_id', 'run_id', 'job_id'],
+  'task child create id': ['task_id'],
+  'task dependency add depends_on_task_id': ['task_id'],
+  'task dependency add id': ['task_id'],
+  'task dependency remove depends_on_id': ['task_id'],
+  'task dependency remove id': ['task_id'],
+  'task profile reset id': ['task_id'],
+  'task profile set id': ['task_id'],
+  'task profile show id': ['task_id'],
+  'task profile worktree id': ['task_id'],
+  'task review list id': ['task_id'],
+  'task run enqueue id': ['task_id'],
+  'task run list id': ['task_id'],
+  'task triage archive id': ['task_id'],
+  'task triage dismiss id': ['task_id'],
+  'task triage read id': ['task_id'],
+  'hooks runs session': ['session_id'],
+}
+
+/** What kind of id an argument takes, and what such ids begin with; undefined when it takes something else. */
+export function wantedId(path: string, name: string, text: string): { name: string; prefix: string } | undefined {
+  const wanted = (several[`${path} ${name}`] ?? [name]).flatMap(name => {
+    const prefix = idPrefixOf(path, name)
+    return prefix === undefined ? [] : { name, prefix: `${prefix}_` }
+  })
+  return wanted.find(({ prefix }) => text.startsWith(prefix)) ?? wanted[0]
+}
+
+/**
+ * The arguments and options with ids in the place of what stands for them: a name, a beginning that only one id has and that goes
+ * beyond `ses_`, or `@last`, the newest. A whole id is left alone, without a question to the daemon, and so is what nothing answers to: the
+ * command says then that there is no such thing.
+ * @throws CliFault `ambiguous_reference` when several match.
+ */
+export async function withReferences(
+  entry: Entry,
+  given: Given,
+  data: CommandData,
+  client: DaemonClient,
+): Promise<Given> {
+  const [args, options] = [{ ...given.args }, { ...given.options }]
+  const idOf = async (name: string, text: unknown): Promise<string | undefined> => {
+    const wanted = typeof text === 'string' ? wantedId(entry.path, name, text) : undefined
+    if (wanted === undefined || typeof text !== 'string') return undefined
+    const { prefix } = wanted
+    if (new RegExp(`^${prefix}[0-9a-f]{16}$`).test(text)) return undefined
+    const list = listOf(wanted.name, entry, data, {})?.list
+    return list && chosen(text, prefix, await allRows(list, client), entry, list.path)
+  }
+  for (const [name, text] of Object.entries(given.args)) args[name] = (await idOf(name, text)) ?? text
+  for (const name of optionsWithId) {
+    const id = await idOf(`${name.replace(/-id$/, '')}_id`, given.options[name])
+    if (id !== undefined) options[name] = id
+  }
+  return { ...given, args, options }
+}
+
+function chosen(
+  text: string,
+  prefix: string,
+  rows: readonly unknown[],
+  entry: Entry,
+  list: string,
+): string | undefined {
+  const known = rows.flatMap(row => {
+    const id = pick(row, 'id')
+    return typeof id === 'string' ? [{ id, name: pick(row, 'name'), at: String(newest(row) ?? '') }] : []
+  })
+  if (text === '@last') {
+    const [last] = known.sort((a, b) => (a.at < b.at ? 1 : -1))
+    if (!last) {
+      const thing = list.split(' ').at(-2)?.replace(/s$/, '')
+      const text = `@last is the newest ${thing}, and there is no ${thing} yet`
+      throw new CliFault('not_found', text, { exit: exitCodes.notFound, next: `svc ${list}` })
+    }
+    return last.id
+  }
+  const exact = known.filter(({ id, name }) => id === text || name === text)
+  const found =
+    exact.length > 0
+      ? exact
+      : known.filter(({ id }) => text.startsWith(prefix) && text !== prefix && id.startsWith(text))
+  if (found.length < 2) return found[0]?.id
+  const told = found.slice(0, mostTold).map(({ id, name }) => (typeof name === 'string' ? `${id} (${name})` : id))
+  const more = found.length > mostTold ? ` and ${found.length - mostTold} more` : ''
+  throw new CliFault('ambiguous_reference', `${cleanLine(text)} may be ${cleanLine(told.join(', '))}${more}`, {
+    exit: exitCodes.usage,
+    next: `svc ${entry.path} ${found[0]?.id}`,
+  })
+}
+
+const newest = (row: unknown): unknown =>
+  pick(row, 'created_at') ?? pick(row, 'started_at') ?? pick(row, 'activated_at')
+
+async function allRows(list: RouteCommand, client: DaemonClient): Promise<unknown[]> {
+  const pages = list.options.some(({ option }) => option === 'cursor')
+  const rows: unknown[] = []
+  let cursor: unknown
+  for (let page = 0; page < mostPages; page++) {
+    const query = typeof cursor === 'string' ? `?${new URLSearchParams({ cursor })}` : ''
+    const body = await client.request('GET', `${list.url}${query}`)
+    rows.push(...(rowsOf(body, list.view) ?? []))
+    cursor = pick(body, 'page.next_cursor')
+    if (!pages || typeof cursor !== 'string') break
+  }
+  return rows
+}

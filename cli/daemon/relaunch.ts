@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync } from 'node:fs'
+import { definePlugin, type Plugin, surfaceOf, version } from '../../kernel/index.js'
+import { type Helper, type Relauncher, Relaunchers } from '../../plugins/restart/api.js'
+import { Operations } from '../../plugins/restart/operations.js'
+import { isOpen } from '../../plugins/restart/states.js'
+import { RESTART } from './daemon-arguments.js'
+import { logPath, openLog } from './log-file.js'
+
+/** Milliseconds that a helper has to run, and how many are tried. */
+const HELPER_MS = 10_000
+const MAX_HELPERS = 3
+
+export interface RelaunchOptions {
+  readonly home: string
+  /** Arguments of Node that start the next daemon; absent in the foreground, where somebody else does. */
+  readonly successor: readonly string[] | undefined
+  /** Begins the shutdown of this daemon. */
+  readonly stop: () => void
+}
+
+/**
+ * Lets the daemon restart itself. The helper is a process of its own that starts the next daemon, which waits for the lock of this
+ * one. This process looks after the helper for as long as it lives, and the helper after the next daemon: none of the three can be
+ * killed without another that notices.
+ */
+export class Relaunching implements Relauncher {
+  readonly refusal?: string
+  readonly ready: Promise<void>
+  /** Says that this daemon serves. */
+  serves: () => void = () => {}
+  #operation: string | undefined
+  #helper: ChildProcess | undefined
+
+  constructor(private readonly options: RelaunchOptions) {
+    this.ready = new Promise(resolve => {
+      this.serves = resolve
+    })
+    if (!options.successor) this.refusal = 'it runs in the foreground, and whoever started it restarts it'
+  }
+
+  stop(): void {
+    this.options.stop()
+  }
+
+  async prepare(operation: string): Promise<Helper> {
+    const helper = await this.#spawn(operation)
+    this.#operation = operation
+    return { pid: helper.pid as number, release: () => release(helper) }
+  }
+
+  /**
+   * The last that this process does: where its helper was killed it starts another. Not before the shutdown is over, which ends
+   * what this process started and would take a helper that has only begun for one of them.
+   */
+  async handOver(): Promise<void> {
+    const id = this.#operation
+    if (id === undefined) return
+    const operations = new Operations(this.options.home)
+    let why = 'its helper was killed'
+    for (let n = 1; n <= MAX_HELPERS; n++) {
+      const status = operations.read(id)?.status
+      if (status === undefined || !isOpen(status) || isRunning(this.#helper)) return
+      try {
+        release(await this.#spawn(id))
+      } catch (error) {
+        why = `its helper was killed and another did not start: ${(error as Error).message}`
+      }
+    }
+    if (isRunning(this.#helper)) return
+    operations.advance(id, 'failed', new Date().toISOString(), { failure_reason: why })
+  }
+
+  /** Resolves when it runs. */
+  async #spawn(operation: string): Promise<ChildProcess> {
+    const { home, successor = [] } = this.options
+    const file = openLog(logPath(home))
+    try {
+      const child = spawn(process.execPath, [...successor, RESTART, operation], {
+        cwd: home,
+        detached: true,
+        stdio: ['ignore', file, file, 'ipc'],
+      })
+      await runs(child)
+      child.unref()
+      this.#helper = child
+      return child
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+function runs(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL')
+      reject(new Error(`the helper did not run within ${HELPER_MS / 1000} s`))
+    }, HELPER_MS)
+    const ended = (what: string) => {
+      clearTimeout(timer)
+      reject(new Error(what))
+    }
+    child.once('error', error => ended(error.message))
+    child.once('exit', (code, signal) => ended(`the helper ended with ${signal ?? `code ${code}`}`))
+    child.once('message', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+/** The helper waits for the end of its channel, which the end of this process is as well. */
+function release(helper: ChildProcess): void {
+  if (helper.connected) helper.disconnect()
+}
+
+const isRunning = (child: ChildProcess | undefined): boolean =>
+  child !== undefined && child.exitCode === null && child.signalCode === null
+
+const { contribute } = surfaceOf<unknown>()
+
+/** The plugin that contributes it: it comes with the program of the daemon and not with the kernel that others embed. */
+export function relaunchPlugin(relaunching: Relauncher): Plugin {
+  const registries = [contribute(Relaunchers, () => [relaunching])]
+  return definePlugin({ name: 'relaunch', version }).surface({ registries })
+}

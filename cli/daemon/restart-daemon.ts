@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Operations, type StoredOperation } from '../../plugins/restart/operations.js'
+import { isOpen } from '../../plugins/restart/states.js'
+import type { RestartStatus, RestartTriggered } from '../../schemas/daemon/restart.js'
+import { runningDaemon } from '../address.js'
+import { CliFault } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { bringUp, type Started, shownAddress } from './start-daemon.js'
+import { stopRunning } from './stop-daemon.js'
+
+/** Milliseconds between two looks, and that a restart may take before nobody waits for it any more. */
+const POLL_MS = 50
+const WAIT_MS = 90_000
+
+/** What a person reads while it is waited for. */
+const WAITING: Readonly<Record<RestartStatus, string>> = {
+  pending: 'asking the daemon to stop',
+  stopping: 'waiting for the daemon to stop',
+  waiting_release: 'waiting for the daemon to release its lock',
+  starting: 'waiting for the new daemon to be ready',
+  ready: 'ready',
+  failed: 'failed',
+}
+
+/**
+ * `daemon restart`: asks the daemon for it and follows the operation by its file, for between the two daemons nobody answers.
+ * Called again it joins the restart under way, and where nobody carries that out any more it starts a daemon.
+ */
+export async function restartDaemon(context: LocalContext): Promise<undefined> {
+  const operations = new Operations(context.home)
+  const before = operations.open()
+  const asked = await ask(context, operations)
+  if (asked === 'unknown') {
+    const old = await stopRunning(context)
+    return report(context, await bringUp(context), old === undefined ? {} : { old_pid: old })
+  }
+  if (asked === undefined) return report(context, await bringUp(context), before ?? {})
+  const ended = await follow(context, operations, asked)
+  if (ended.status === 'failed') {
+    const text = `the restart failed: ${ended.failure_reason ?? 'it does not say why'}`
+    const next = (await runningDaemon(context.home)) === undefined ? 'svc daemon start' : 'svc logs'
+    throw new CliFault('restart_failed', text, { next, details: { operation_id: ended.operation_id } })
+  }
+  return report(context, await bringUp(context), ended)
+}
+
+/**
+ * Id of the operation to follow; undefined where no daemon runs and nobody is about to start one, `unknown` for a daemon of a
+ * version that has no restart.
+ */
+async function ask({ client, home }: LocalContext, operations: Operations): Promise<string | 'unknown' | undefined> {
+  const before = operations.open()
+  try {
+    const reply = (await client.request('POST', '/api/settings/actions/restart')) as RestartTriggered
+    return reply.operation_id
+  } catch (error) {
+    const { code } = error as CliFault
+    if (code === 'route_not_found') return 'unknown'
+    // It may also have begun while this was asked.
+    const open = operations.open() ?? before
+    if (open && (await isCarriedOut(home, open))) return open.operation_id
+    if (code === 'no_daemon') return undefined
+    throw error
+  }
+}
+
+/** Whether a process is there that brings the operation to its end: one of the two daemons, or the helper between them. */
+async function isCarriedOut(home: string, { helper_pid: helper }: StoredOperation): Promise<boolean> {
+  if ((await runningDaemon(home)) !== undefined) return true
+  const { inspectProcess } = await import('../../kernel/inspect.js')
+  return helper !== undefined && inspectProcess(helper, process.platform)?.ended === false
+}
+
+async function follow(
+  { home, progress, signal }: LocalContext,
+  operations: Operations,
+  id: string,
+): Promise<StoredOperation> {
+  const until = Date.now() + WAIT_MS
+  for (;;) {
+    const operation = operations.read(id)
+    if (!operation) {
+      const text = `the daemon restarts (${id}), but not the one of ${home}`
+      throw new CliFault('restart_foreign', text, { next: 'svc status' })
+    }
+    const { status } = operation
+    if (!isOpen(status) || !(await isCarriedOut(home, operation))) {
+      // Its last process may have written its end just now.
+      return operations.read(id) ?? operation
+    }
+    if (Date.now() > until) {
+      const text = `the restart ${id} is ${status} for more than ${WAIT_MS / 1000} s; it goes on`
+      throw new CliFault('restart_timeout', text, { next: 'svc daemon restart' })
+    }
+    const changed = async () => {
+      while (operations.read(id)?.status === status && (await isCarriedOut(home, operation)) && Date.now() <= until)
+        await sleep(POLL_MS, undefined, { signal })
+    }
+    await progress.during(WAITING[status], changed)
+  }
+}
+
+/** `before`: the daemon that was there, and the operation, as far as there were any. */
+function report(
+  { out }: LocalContext,
+  started: Started,
+  { old_pid, operation_id }: Partial<Pick<StoredOperation, 'old_pid' | 'operation_id'>>,
+): undefined {
+  const { pid } = started.identity.daemon
+  const { where, ...served } = shownAddress(started.identity)
+  const status = old_pid === undefined ? 'started' : 'restarted'
+  if (out.json)
+    out.value({ status, pid, ...(old_pid && { old_pid }), ...(operation_id && { operation_id }), ...served })
+  else if (old_pid === undefined) out.line(`no daemon was running: daemon started (pid ${pid}), ${where}`)
+  else out.line(`daemon restarted (pid ${old_pid}, now ${pid}), ${where}`)
+  return undefined
+}

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import type { BeginMcpAuthReply, McpAuthStatus } from '../../schemas/settings/mcp-servers.js'
+import { CliFault } from '../fault.js'
+import type { LocalContext } from '../local.js'
+
+/** How often it is asked whether the browser has come back. */
+const ASK_MS = 1000
+const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', linux: 'xdg-open' }
+
+/**
+ * `svc mcp auth login <name>`: shows the address, opens a browser where there is one, and waits until it has come back or somebody
+ * pastes the address that it ended at.
+ */
+export async function logInToServer({ args, client, io, options, out, terminal }: LocalContext): Promise<undefined> {
+  const name = args.name ?? ''
+  const { workspace, code, 'no-browser': noBrowser } = options
+  const query = new URLSearchParams({
+    scope: workspace === undefined ? 'global' : 'workspace',
+    ...(workspace !== undefined && { workspace_id: String(workspace) }),
+  })
+  const at = (what: string) => `/api/settings/mcp-servers/${encodeURIComponent(name)}/auth/${what}?${query}`
+  const exchange = (text: string) => {
+    const body = URL.canParse(text) ? { redirect_url: text } : { code: text }
+    return client.request('POST', at('exchange'), body) as Promise<McpAuthStatus>
+  }
+  const done = (status: McpAuthStatus) => {
+    if (out.json) out.value(status)
+    else out.line(`logged in to ${name}${status.issuer ? ` at ${status.issuer}` : ''}`)
+    return undefined
+  }
+  if (code !== undefined) return done(await exchange(String(code)))
+  const begun = (await client.request('POST', at('begin'), { mode: 'automatic' })) as BeginMcpAuthReply
+  if (out.json && !terminal) {
+    out.value(begun)
+    return undefined
+  }
+  out.line(`Log in here: ${begun.authorization_url}`)
+  out.line('Waiting for the browser. If it cannot come back, paste the address that it ends at.')
+  if (!noBrowser) openBrowser(begun.authorization_url)
+  let pasted: Promise<McpAuthStatus> | undefined
+  const end = terminal?.onLine(line => {
+    if (line) pasted ??= exchange(line.trim())
+  })
+  try {
+    while (Date.now() < Date.parse(begun.expires_at)) {
+      if (pasted) return done(await pasted)
+      const status = (await client.request('GET', at('status'))) as McpAuthStatus
+      if (status.token_present && Date.parse(status.updated_at ?? '') >= Date.parse(begun.expires_at) - 10 * 60_000)
+        if (status.status === 'authenticated') return done(status)
+      await new Promise(resolve => setTimeout(resolve, ASK_MS))
+      if (io.signal.aborted) return undefined
+    }
+  } finally {
+    end?.()
+  }
+  throw new CliFault('mcp_auth_timed_out', `nobody logged in to ${name} within ten minutes`, {
+    next: `svc mcp auth login ${name}`,
+  })
+}
+
+/** The address is one argument: whoever made it has no say in what is run. */
+function openBrowser(url: string): void {
+  const program = OPENERS[process.platform]
+  if (program === undefined || !/^https?:/.test(url)) return
+  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
+  child.on('error', () => {})
+  child.unref()
+}

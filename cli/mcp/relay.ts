@@ -1,0 +1,109 @@
+import { request } from 'node:http'
+import type { Readable, Writable } from 'node:stream'
+
+/** Bytes of one message. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** An MCP client on standard input and output, and the daemon that it is to reach. */
+export interface Relay {
+  readonly socket: string
+  readonly input: Readable
+  readonly output: Writable
+  /** What the connection is opened with. */
+  readonly open: Readonly<Record<string, unknown>>
+}
+
+interface Reply {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Hands messages of an MCP client to the daemon, and its answers back, until the client ends. It knows nothing of the protocol
+ * but that a message is a line. Rejects when the daemon does not take the connection.
+ */
+export async function relay({ socket, input, output, open }: Relay): Promise<void> {
+  const { status, body } = await post(socket, '/api/mcp/connections', open)
+  if (status !== 201) throw new Error(textOf(body))
+  const id = body.connection_id
+  const under = new Set<Promise<void>>()
+  const take = async (line: string) => {
+    const { message, problem } = parsed(line)
+    if (problem) return say(output, { jsonrpc: '2.0', id: null, error: problem })
+    try {
+      const reply = await post(socket, '/api/mcp/messages', { connection_id: id, message })
+      if (reply.status !== 200) throw new Error(textOf(reply.body))
+      for (const answer of reply.body.messages as readonly unknown[]) say(output, answer)
+    } catch (error) {
+      // Whoever asked waits for an answer, also when there is no daemon any more.
+      const { id: asked, method } = Object(message) as { id?: unknown; method?: unknown }
+      if (asked === undefined || method === undefined) return
+      say(output, { jsonrpc: '2.0', id: asked, error: { code: -32000, message: (error as Error).message } })
+    }
+  }
+  for await (const line of lines(input)) {
+    const work = take(line).finally(() => under.delete(work))
+    under.add(work)
+  }
+  await post(socket, '/api/mcp/connections/close', { connection_id: id }).catch(() => {})
+}
+
+function parsed(line: string | undefined) {
+  try {
+    const message: unknown = JSON.parse(line ?? '')
+    if (typeof message === 'object' && message !== null && !Array.isArray(message)) return { message }
+  } catch {
+    // Said below, like a value that is no object.
+  }
+  return { problem: { code: -32700, message: `one JSON object a line is expected, of at most ${MOST_BYTES} bytes` } }
+}
+
+const say = (output: Writable, message: unknown): void => {
+  output.write(`${JSON.stringify(message)}\n`)
+}
+
+/** Lines of a stream; one that is too long is an empty one, and what is left of it is skipped. */
+async function* lines(input: Readable): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of input as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      parts.push(chunk.subarray(start, end))
+      bytes += end - start
+      const line = bytes > MOST_BYTES ? '{' : Buffer.concat(parts).toString().trim()
+      parts = []
+      bytes = 0
+      start = end + 1
+      if (line !== '') yield line
+    }
+    const rest = chunk.subarray(start)
+    bytes += rest.length
+    if (bytes > MOST_BYTES) parts = []
+    else parts.push(rest)
+  }
+}
+
+const textOf = ({ error = 'the daemon refused', code, next }: Reply['body']): string =>
+  [`${error}${code ? ` (${code})` : ''}`, next].filter(Boolean).join('; ')
+
+function post(socketPath: string, path: string, body: unknown): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' }
+    const sent = request({ socketPath, path, method: 'POST', headers }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        try {
+          resolve({ status: response.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) })
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+    sent.on('error', reject)
+    sent.end(JSON.stringify(body))
+  })
+}

@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+/** Milliseconds that an agent has to say how one logs in, and a person to do it. */
+const HELLO_MS = 60_000
+const LOGIN_MS = 15 * 60_000
+const MAX_METHODS = 20
+const MAX_BYTES = 1024 * 1024
+
+/** A way to log in that an agent offers. */
+export interface LoginMethod {
+  readonly id: string
+  readonly name: string
+  readonly description?: string
+  /** Arguments and variables with which its program lets a person log in at a terminal; undefined: it does it by itself. */
+  readonly terminal?: { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> }
+}
+
+type Json = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
+
+/** An agent that was started to log in. */
+export class AgentLogin {
+  #id = 0
+  #bytes = 0
+  readonly #waiting = new Map<number, (message: Json) => void>()
+  readonly #child
+  /** Rejects when the program ends. */
+  readonly #ended: Promise<never>
+
+  constructor(file: string, words: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal) {
+    // What it says to a person, a URL for one, it says on stderr.
+    this.#child = spawn(file, [...words], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...env }, signal })
+    const { stdin, stdout } = this.#child
+    stdin.on('error', () => {})
+    stdout.on('data', (chunk: Buffer) => {
+      this.#bytes += chunk.length
+      if (this.#bytes > MAX_BYTES) this.end()
+    })
+    createInterface({ input: stdout }).on('line', line => this.#take(line))
+    this.#ended = new Promise((_, reject) => {
+      this.#child.once('error', reject)
+      this.#child.once('close', (code, by) => reject(new Error(`its program ended (${by ?? code})`)))
+    })
+    this.#ended.catch(() => {})
+  }
+
+  /** The ways to log in that it offers. Throws an error that says why there is no answer. */
+  async methods(): Promise<readonly LoginMethod[]> {
+    const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, auth: { terminal: true } }
+    const params = { protocolVersion: 1, clientInfo: { name: 'svc', version: '1' }, clientCapabilities }
+    const { authMethods } = await this.#ask('initialize', params, HELLO_MS)
+    return (Array.isArray(authMethods) ? authMethods : []).slice(0, MAX_METHODS).flatMap(methodOf)
+  }
+
+  /** Resolves when it says that somebody has logged in; throws what it says against that. */
+  async authenticate({ id }: LoginMethod): Promise<void> {
+    await this.#ask('authenticate', { methodId: id }, LOGIN_MS)
+  }
+
+  end(): void {
+    this.#child.kill()
+  }
+
+  async #ask(method: string, params: object, ms: number): Promise<Json> {
+    const id = ++this.#id
+    const answer = new Promise<Json>(resolve => this.#waiting.set(id, resolve))
+    this.#send({ id, method, params })
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(reject, ms, new Error(`${method}: no answer within ${ms / 1000} s`))
+    })
+    const { error, result } = await Promise.race([answer, late, this.#ended]).finally(() => clearTimeout(timer))
+    if (isObject(error)) throw new Error(`${method}: ${String(error.message ?? 'it refused')}`)
+    return isObject(result) ? result : {}
+  }
+
+  #send(message: object): void {
+    this.#child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  }
+
+  #take(line: string): void {
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch {
+      return
+    }
+    if (!isObject(message)) return
+    const { id, method } = message
+    if (typeof id !== 'number') return
+    // It asks for something: nothing is given to an agent that only logs in.
+    if (method !== undefined) this.#send({ id, error: { code: -32601, message: 'Method not found' } })
+    else {
+      this.#waiting.get(id)?.(message)
+      this.#waiting.delete(id)
+    }
+  }
+}
+
+function methodOf(value: unknown): LoginMethod[] {
+  if (!isObject(value)) return []
+  const { id, name, description, type, args, env } = value
+  if (typeof id !== 'string' || id === '') return []
+  const isText = (text: unknown) => typeof text === 'string'
+  const words = (Array.isArray(args) ? args : []).filter(isText).map(String)
+  const pairs = Object.entries(isObject(env) ? env : {}).flatMap(([key, text]) =>
+    isText(text) ? [[key, `${text}`]] : [],
+  )
+  return [
+    {
+      id,
+      name: typeof name === 'string' && name !== '' ? name : id,
+      ...(typeof description === 'string' && { description }),
+      ...(type === 'terminal' && { terminal: { args: words, env: Object.fromEntries(pairs) } }),
+    },
+  ]
+}

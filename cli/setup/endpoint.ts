@@ -1,0 +1,97 @@
+import { typedLine } from '../../plugins/sessions/cli/typed.js'
+import { CliFault, exitCodes } from '../fault.js'
+import type { LocalContext } from '../local.js'
+
+/** Where servers of models listen that people run on their own machine. */
+const localServers: Readonly<Record<string, string>> = {
+  Ollama: 'http://127.0.0.1:11434/v1',
+  'llama.cpp': 'http://127.0.0.1:8080/v1',
+  vLLM: 'http://127.0.0.1:8000/v1',
+  'LM Studio': 'http://127.0.0.1:1234/v1',
+}
+const localMs = 1000
+const namedMs = 5000
+const mostBytes = 1024 * 1024
+
+/** An OpenAI-compatible endpoint for the agent of this package. */
+export interface FoundEndpoint {
+  readonly url: string
+  /** Where the URL came from, for people. */
+  readonly from: string
+  /** How many models it lists, or why that is not known. */
+  readonly models: number | 'wants a key' | 'does not answer'
+}
+
+/**
+ * The endpoint of `--endpoint`, of the settings, of OPENAI_BASE_URL, or of a server of this machine that answers; else the one
+ * that is typed, when there is nothing else to run. Throws `endpoint_invalid` for what is no URL of one.
+ */
+export async function chooseEndpoint(
+  context: LocalContext,
+  known: string | undefined,
+  asks: boolean,
+): Promise<FoundEndpoint | undefined> {
+  const { options, io } = context
+  const given = typeof options.endpoint === 'string' ? options.endpoint : undefined
+  if (given !== undefined) return look(checked(given), '--endpoint')
+  if (known !== undefined) return look(known, 'config.json')
+  if (io.env.OPENAI_BASE_URL) return look(checked(io.env.OPENAI_BASE_URL), 'OPENAI_BASE_URL')
+  const local = Object.entries(localServers).map(async ([name, url]) => {
+    const models = await modelsOf(url, localMs)
+    return typeof models === 'number' && models > 0 ? [{ url, from: name, models }] : []
+  })
+  const [found] = (await Promise.all(local)).flat()
+  if (found || !asks) return found
+  for (;;) {
+    const line = await typedLine(context, 'URL of an OpenAI-compatible endpoint, Enter for none: ')
+    if (line === undefined || line.trim() === '') return undefined
+    try {
+      return await look(checked(line.trim()), 'you')
+    } catch (error) {
+      context.out.line((error as Error).message)
+    }
+  }
+}
+
+/** Says which endpoint the agent will use, and what to do when it needs a key. */
+export function tellEndpoint({ out }: LocalContext, { url, from, models }: FoundEndpoint): void {
+  const answers = typeof models === 'number' ? `${models} model${models === 1 ? '' : 's'}` : models
+  out.line(`${models === 'does not answer' ? '✗' : '✓'} svc-agent: ${url} (${from}; ${answers})`)
+  if (models === 'wants a key') out.line('  Give it the key: svc vault put vault:providers/svc/OPENAI_API_KEY')
+}
+
+const look = async (url: string, from: string): Promise<FoundEndpoint> => ({
+  url,
+  from,
+  models: await modelsOf(url, namedMs),
+})
+
+/** Throws `endpoint_invalid`. */
+function checked(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '')
+    return text.replace(/\/+$/, '')
+  throw new CliFault('endpoint_invalid', 'an endpoint is an http or https URL without a password', {
+    exit: exitCodes.usage,
+    next: 'svc init --endpoint http://127.0.0.1:11434/v1',
+  })
+}
+
+async function modelsOf(url: string, ms: number): Promise<FoundEndpoint['models']> {
+  try {
+    const reply = await fetch(`${url}/models`, { redirect: 'error', signal: AbortSignal.timeout(ms) })
+    if (reply.status === 401 || reply.status === 403) return 'wants a key'
+    if (!reply.ok || reply.body === null) return 'does not answer'
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for await (const part of reply.body) {
+      bytes += part.byteLength
+      if (bytes > mostBytes) return 'does not answer'
+      parts.push(part)
+    }
+    const { data } = JSON.parse(Buffer.concat(parts).toString()) as { data?: unknown }
+    return Array.isArray(data) ? data.length : 'does not answer'
+  } catch {
+    return 'does not answer'
+  }
+}

@@ -1,0 +1,73 @@
+import { mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { applyEdits, findNodeAtLocation, getNodeValue, modify, type ParseError, parseTree } from 'jsonc-parser'
+import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { CliFault, exitCodes } from '../fault.js'
+
+/** The daemon takes no larger one. */
+const mostBytes = 16 * 1024 * 1024
+/** What `svc init` decides. */
+const decided = ['defaults.provider', 'permissions.mode', 'providers.svc.base_url'] as const
+
+/** The settings of config.json that `svc init` decides, as far as they are set. Throws where the file is no JSON. */
+export async function readSettings(home: string): Promise<Record<string, string>> {
+  const tree = parsed(join(home, 'config.json'), textOf(home))
+  const values = decided.flatMap(name => {
+    const node = tree && findNodeAtLocation(tree, name.split('.'))
+    return node ? [[name, String(getNodeValue(node))] as const] : []
+  })
+  return Object.fromEntries(values)
+}
+
+/** Sets settings in config.json; its comments and everything else stay. Returns the path of the file. */
+export async function writeSettings(home: string, settings: Readonly<Record<string, string>>): Promise<string> {
+  if (Object.keys(settings).length > 0) writeText(home, withSettings(textOf(home), settings))
+  return join(home, 'config.json')
+}
+
+/** The text with these settings; one that is undefined is taken out. */
+export function withSettings(before: string, settings: Readonly<Record<string, unknown>>): string {
+  let text = before.trim() === '' ? '{}\n' : before
+  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: '\n' }
+  for (const [name, value] of Object.entries(settings)) {
+    text = applyEdits(text, modify(text, name.split('.'), value, { formattingOptions }))
+  }
+  return text
+}
+
+/** Puts a text in the place of config.json. */
+export function writeText(home: string, text: string): void {
+  const file = join(home, 'config.json')
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  const target = targetOf(file)
+  const temporary = `${target}.${process.pid}.tmp`
+  writeFileSync(temporary, text.endsWith('\n') ? text : `${text}\n`, { flag: 'wx', mode: 0o600 })
+  renameSync(temporary, target)
+}
+
+/** config.json as it stands; empty where there is none. */
+export function textOf(home: string): string {
+  return readRegularFileSync(join(home, 'config.json'), { maxBytes: mostBytes })?.toString() ?? ''
+}
+
+function parsed(file: string, text: string) {
+  if (text.trim() === '') return undefined
+  const errors: ParseError[] = []
+  const tree = parseTree(text, errors, { allowTrailingComma: true })
+  if (errors.length > 0 || tree?.type !== 'object') {
+    throw new CliFault('config_invalid', `${file} is not valid JSON, so nothing was changed`, {
+      exit: exitCodes.invalid,
+      next: 'svc doctor',
+    })
+  }
+  return tree
+}
+
+/** A link stays a link: what it points to is replaced. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}

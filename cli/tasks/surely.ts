@@ -1,0 +1,65 @@
+import type { Entry } from '../commands/find-command.js'
+import type { Given } from '../commands/parse-command.js'
+import { CliFault, exitCodes } from '../fault.js'
+import type { Io } from '../io.js'
+import type { Output } from '../show/output.js'
+
+// Commands that do something also where no daemon answers.
+
+interface World {
+  readonly io: Io
+  readonly out: Output
+  readonly home: string
+}
+
+/** Asks the daemon; resolves to the exit code. */
+type Ask = () => Promise<number>
+
+type Surely = (ask: Ask, entry: Entry, given: Given, world: World) => Promise<number>
+
+/** What holds the daemon must not be what keeps it from being switched off. A link to one workspace is no note's business. */
+const disableSurely: Surely = async (ask, _, given, { io, home, out }) => {
+  const [name = ''] = Object.values(given.args).flat()
+  try {
+    return await ask()
+  } catch (unreached) {
+    const { disableLater, isUnreached } = await import('../daemon/disable-later.js')
+    if (!isUnreached(unreached) || given.options.workspace !== undefined) throw unreached
+    await disableLater({ home, name, out, signal: io.signal, unreached, ask: async () => void (await ask()) })
+    return exitCodes.done
+  }
+}
+
+/** Without a daemon the doctor says what can be seen without one, and ends as every command does then. */
+const doctorSurely: Surely = async (ask, entry, _, world) => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isNoDaemon(error) || entry.kind !== 'route') throw error
+    await (await import('../setup/offline-doctor.js')).doctorOffline(error, entry, world)
+    return error.exit
+  }
+}
+
+/** A setting that keeps the daemon from starting must not need one to be changed. */
+const changeSurely: Surely = async (ask, entry, given, world) => {
+  try {
+    return await ask()
+  } catch (error) {
+    const { workspace, agent, target = 'global-config' } = given.options
+    const isGlobal = workspace === undefined && agent === undefined && target === 'global-config'
+    if (!isNoDaemon(error) || !isGlobal) throw error
+    await (await import('../setup/offline-config.js')).changeConfig(entry.path, given, world)
+    return exitCodes.done
+  }
+}
+
+const isNoDaemon = (error: unknown): error is CliFault => error instanceof CliFault && error.exit === exitCodes.noDaemon
+
+/** By path. */
+export const surely: Readonly<Record<string, Surely>> = {
+  doctor: doctorSurely,
+  'extension disable': disableSurely,
+  'config set': changeSurely,
+  'config unset': changeSurely,
+}

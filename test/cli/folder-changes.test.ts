@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { watchFolder } from '../../cli/tasks/folder-changes.js'
+
+const folders: string[] = []
+test.after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+function folder(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(tmpdir(), 'svc-changes-'))
+  folders.push(root)
+  for (const [name, text] of Object.entries(files)) put(root, name, text)
+  return root
+}
+
+function put(root: string, name: string, text: string): void {
+  mkdirSync(join(root, name, '..'), { recursive: true })
+  writeFileSync(join(root, name), text)
+}
+
+const FILES = { 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c', 'node_modules/x.js': 'x', 'with space.txt': 'w' }
+
+function change(root: string): void {
+  put(root, 'a.txt', 'changed')
+  rmSync(join(root, 'b.txt'))
+  put(root, 'deep/new.txt', 'new')
+  put(root, 'with space.txt', 'other text')
+}
+
+const EXPECTED = [
+  { path: 'a.txt', change: 'modified' },
+  { path: 'b.txt', change: 'deleted' },
+  { path: 'deep/new.txt', change: 'added' },
+  { path: 'with space.txt', change: 'modified' },
+]
+
+const git = (root: string, ...args: string[]) =>
+  execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', ...args], { cwd: root, stdio: 'pipe' })
+
+function repository(): string {
+  const root = folder(FILES)
+  git(root, 'init', '--quiet')
+  git(root, 'add', '.')
+  git(root, 'commit', '--quiet', '-m', 'one')
+  return root
+}
+
+test('a folder without git: what was added, modified and deleted, without what tools fill', async () => {
+  const root = folder(FILES)
+  const changesOf = await watchFolder(root)
+  change(root)
+  put(root, 'node_modules/y.js', 'y')
+  assert.equal(await changesOf(), { changes: EXPECTED, isComplete: true })
+})
+
+test('a repository: the same, whether it is left uncommitted or committed', async () => {
+  const root = repository()
+  const changesOf = await watchFolder(root)
+  change(root)
+  assert.equal(await changesOf(), { changes: EXPECTED, isComplete: true })
+  git(root, 'add', '-A')
+  git(root, 'commit', '--quiet', '-m', 'two')
+  const { changes, head } = await changesOf()
+  assert.equal(changes, EXPECTED)
+  assert.match(head ?? '', /^[0-9a-f]{40}$/)
+})
+
+test('what was changed before is no change, unless it changes again', async () => {
+  const root = repository()
+  change(root)
+  const changesOf = await watchFolder(root)
+  assert.equal((await changesOf()).changes, [])
+  put(root, 'deep/new.txt', 'newer text')
+  assert.equal((await changesOf()).changes, [{ path: 'deep/new.txt', change: 'modified' }])
+})
+
+test('no program that the repository names is run', async () => {
+  const root = repository()
+  git(root, 'config', 'core.fsmonitor', 'touch ran; true')
+  const changesOf = await watchFolder(root)
+  put(root, 'a.txt', 'changed')
+  assert.equal((await changesOf()).changes, [{ path: 'a.txt', change: 'modified' }])
+})
+
+test('the first commit of a repository tells what it added', async () => {
+  const root = folder({})
+  git(root, 'init', '-q')
+  const changes = await watchFolder(root)
+  put(root, 'a.txt', 'a')
+  git(root, 'add', '.')
+  git(root, 'commit', '-qm', 'first')
+  assert.equal((await changes()).changes, [{ path: 'a.txt', change: 'added' }])
+})
+
+test.run()

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { dist } from './tree.js'
+
+// `front.cjs` answers help by itself, and `svc.cjs` is the whole command line.
+const call = (file: string, args: readonly string[], env: object = {}) => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [join(dist, file), ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, SVC_HOME: '/nonexistent', ...env },
+  })
+  return { stdout, stderr, status }
+}
+
+const calls: readonly (readonly string[])[] = [
+  ['--help'],
+  ['help'],
+  ['-h', 'job'],
+  ['job', 'create', '--help'],
+  ['help', 'run'],
+  ['help', 'lease'],
+  ['help', 'nonsense'],
+  ['session', 'nonsense', '--help'],
+  ['--help', '--json'],
+  ['status', '-o', 'nonsense', '--help'],
+  ['job', 'list', '--', '--help'],
+  ['--version'],
+]
+
+for (const args of calls)
+  test(`svc ${args.join(' ')}: the short way says what the whole command line says`, () => {
+    for (const env of [{}, { COLUMNS: '40', LC_ALL: 'C' }])
+      assert.equal(call('bin/svc', args, env), call('svc.cjs', args, env), JSON.stringify(env))
+  })
+
+test('help goes into a pipe that nobody reads, one that is full, and a file', () => {
+  const script = `"$0" "$1" --help | true; "$0" "$1" --help | { sleep 1; wc -l; }; "$0" "$1" --help > "$2"; wc -l < "$2"`
+  const file = join(mkdtempSync(join(tmpdir(), 'svc-help-')), 'help')
+  const { stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', `${script}; rm "$2"`, process.execPath, join(dist, 'bin/svc'), file],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, SVC_HOME: '/nonexistent' },
+    },
+  )
+  assert.is(stderr, '')
+  const [piped, written] = stdout.trim().split('\n')
+  assert.is(piped, written)
+  assert.ok(Number(piped) > 20)
+})
+
+test.run()

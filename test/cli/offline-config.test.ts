@@ -1,0 +1,65 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runCli } from './fake-daemon.js'
+import { data, dist } from './tree.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-offline-config-'))
+test.after(() => rmSync(folder, { recursive: true, force: true }))
+
+function world(name: string) {
+  const home = join(folder, name)
+  mkdirSync(home)
+  const file = join(home, 'config.json')
+  const svc = (...argv: string[]) => runCli(home, argv, { data, root: dist, env: { SVC_HOME: home, HOME: folder } })
+  return { file, svc }
+}
+
+test('what keeps the daemon from starting is changed without one; comments stay', async () => {
+  const { file, svc } = world('kept')
+  writeFileSync(file, '{\n  // taken by another program\n  "http": { "port": 2123 }\n}\n')
+  const set = await svc('config', 'set', 'http.port', '0')
+  assert.equal(
+    [set.code, set.stdout],
+    [0, 'http.port: written; takes effect when the daemon starts (svc daemon start)\n'],
+  )
+  assert.match(readFileSync(file, 'utf8'), /\/\/ taken by another program\n {2}"http": { "port": 0 }/)
+  assert.is((await svc('config', 'set', 'http.port', '0')).stdout, 'no changes\n')
+  await svc('config', 'unset', 'http.port')
+  assert.not.match(readFileSync(file, 'utf8'), 'port"')
+})
+
+test('what a daemon would refuse is refused without one, and nothing is written', async () => {
+  const { file, svc } = world('refused')
+  for (const [key, value, code] of [
+    ['http.port', 'banana', 'config_invalid'],
+    ['http.prt', '1', 'config_invalid'],
+    ['nothing.known', '1', 'setting_unknown'],
+  ] as const) {
+    const refused = await svc('config', 'set', key, value)
+    assert.is(refused.code, 7, key)
+    assert.match(refused.stderr, `code: ${code}`)
+    assert.match(refused.stderr, 'nothing was changed')
+  }
+  assert.not(existsSync(file))
+  writeFileSync(file, '{ broken')
+  assert.is((await svc('config', 'set', 'http.port', '0')).code, 7)
+  assert.is(readFileSync(file, 'utf8'), '{ broken')
+})
+
+test('a setting of a workspace needs the daemon', async () => {
+  const { file, svc } = world('workspace')
+  const refused = await svc('config', 'set', 'permissions.mode', 'deny-all', '--workspace', folder)
+  assert.match(refused.stderr, 'code: no_daemon')
+  assert.not(existsSync(file))
+})
+
+test('a dry run says what would be written', async () => {
+  const { file, svc } = world('dry')
+  assert.match((await svc('config', 'set', 'http.port', '0', '--dry-run')).stdout, 'would be changed')
+  assert.not(existsSync(file))
+})
+
+test.run()

@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FakeDaemon, runCli } from './fake-daemon.js'
+import { data } from './tree.js'
+
+// `svc provider auth login`, with a login program that writes down how it was started.
+const test = suite<{ daemon: FakeDaemon; bin: string }>('provider auth login')
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+  context.bin = mkdtempSync(join(tmpdir(), 'svc-login-'))
+  const script = `#!/bin/sh\nprintf '%s|%s' "$*" "$HOME" > ${context.bin}/seen\n[ "$1" = login ]\n`
+  writeFileSync(join(context.bin, 'acme'), script, { mode: 0o755 })
+})
+test.after.each(({ daemon, bin }) => {
+  rmSync(bin, { recursive: true })
+  return daemon.remove()
+})
+
+const provider = (auth: object) => ({
+  name: 'acme',
+  default: false,
+  auth_status: { env_policy: 'filtered', home_policy: 'operator', mode: 'native_cli', state: 'unchecked', ...auth },
+})
+const logIn = ({ home }: FakeDaemon, bin: string, typed: readonly string[] | undefined, more: readonly string[] = []) =>
+  runCli(home, ['provider', 'auth', 'login', 'acme', ...more], {
+    data,
+    env: { PATH: `${bin}:/usr/bin:/bin`, HOME: '/home/of-mine' },
+    ...(typed && { typed }),
+  })
+
+test('it runs in the terminal and asks afterwards whether it worked', async ({ daemon, bin }) => {
+  daemon.reply('GET /api/providers/acme', 200, provider({ login_command: 'acme login', status_command: 'acme status' }))
+  const after = provider({ state: 'ready' }).auth_status
+  daemon.reply('POST /api/providers/acme/auth/probe', 200, { provider: 'acme', auth_status: after })
+  const { code, stdout } = await logIn(daemon, bin, [])
+  assert.is(code, 0, stdout)
+  assert.match(stdout, /acme: logged in/)
+  assert.is(readFileSync(join(bin, 'seen'), 'utf8'), 'login|/home/of-mine')
+})
+
+test('an isolated home is the one in which its processes run', async ({ daemon, bin }) => {
+  const auth = { login_command: 'acme login', home_policy: 'isolated' }
+  daemon.reply('GET /api/providers/acme', 200, provider(auth))
+  const { code, stdout } = await logIn(daemon, bin, [])
+  assert.is(code, 0, stdout)
+  assert.match(stdout, /nothing tells whether it is logged in/)
+  assert.is(readFileSync(join(bin, 'seen'), 'utf8'), `login|${join(daemon.home, 'providers', 'acme')}`)
+})
+
+/** An agent that says how one logs in, and creates a file when somebody did. */
+const speaksAcp = (bin: string) => {
+  const fixture = fileURLToPath(new URL('../fixtures/acp-agent.mjs', import.meta.url))
+  return `${process.execPath} ${fixture} --login-file=${bin}/logged-in`
+}
+const loggedIn = (bin: string) => readFileSync(join(bin, 'logged-in'), 'utf8')
+
+test('without a command of its own it is what the agent offers, chosen by a person or by name', async ({
+  daemon,
+  bin,
+}) => {
+  daemon.reply('GET /api/providers/acme', 200, { ...provider({}), command: speaksAcp(bin) })
+  const chosen = await logIn(daemon, bin, ['1'])
+  assert.is(chosen.code, 0, chosen.stderr)
+  assert.match(chosen.stdout, /How do you want to log in\?[\s\S]*1 {2}In the browser[\s\S]*2 {2}Here/)
+  assert.is(loggedIn(bin), 'browser')
+  const named = await logIn(daemon, bin, [], ['--method', 'here'])
+  assert.is(named.code, 0, named.stderr)
+  assert.is(loggedIn(bin), 'browserhere')
+  const unknown = await logIn(daemon, bin, [], ['--method', 'other'])
+  assert.match(unknown.stderr, /only: browser, here[\s\S]*provider_login_unavailable/, JSON.stringify(unknown))
+})
+
+test('an agent that offers no login, refuses it, or is none, is told as such', async ({ daemon, bin }) => {
+  const offers = (methods: object[]) =>
+    `require('readline').createInterface({input:process.stdin}).on('line',l=>{const{id,method}=JSON.parse(l);console.log(JSON.stringify(method==='initialize'?{id,result:{authMethods:${JSON.stringify(methods)}}}:{id,error:{message:'not today'}}))})`
+  for (const [script, said] of [
+    [offers([]), /offers no way to log in/],
+    [offers([{ id: 'a', name: 'A' }]), /acme: authenticate: not today/],
+    ['process.exit(3)', /its program ended \(3\)/],
+  ] as const) {
+    writeFileSync(join(bin, 'agent.cjs'), script)
+    daemon.reply('GET /api/providers/acme', 200, { ...provider({}), command: `${process.execPath} ${bin}/agent.cjs` })
+    const { code, stderr } = await logIn(daemon, bin, [])
+    assert.is.not(code, 0)
+    assert.match(stderr, said)
+  }
+})
+
+test('no terminal, no command, no program, a login that fails: each says what to run', async ({ daemon, bin }) => {
+  const fails = async (auth: object, said: RegExp, onTerminal = true) => {
+    daemon.reply('GET /api/providers/acme', 200, provider(auth))
+    const { code, stderr } = await logIn(daemon, bin, onTerminal ? [] : undefined)
+    assert.is.not(code, 0)
+    assert.match(stderr, said)
+  }
+  await fails({ login_command: 'acme login' }, /terminal_missing[\s\S]*acme login/, false)
+  await fails({}, /provider_login_unavailable[\s\S]*svc vault put/)
+  await fails({ login_command: 'absent login' }, /provider_cli_missing[\s\S]*svc provider list/)
+  await fails({ login_command: 'acme refuse' }, /acme refuse ended with 1/)
+})
+
+test.run()

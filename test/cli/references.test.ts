@@ -1,0 +1,109 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { listOf } from '../../cli/commands/candidates.js'
+import type { Entry } from '../../cli/commands/find-command.js'
+import { wantedId } from '../../cli/commands/references.js'
+import { exitCodes } from '../../cli/fault.js'
+import { FakeDaemon, runCli } from './fake-daemon.js'
+import { data, dist, entries } from './tree.js'
+
+const test = suite<{ daemon: FakeDaemon }>('what stands for an id')
+
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+  context.daemon.version = data.version
+})
+test.after.each(({ daemon }) => daemon.remove())
+
+/** Arguments with an id that nothing else stands for, and why. */
+const whole: Readonly<Record<string, string>> = {
+  'auth key delete id': 'a key is deleted by the id that its list shows',
+  'automation suggestions accept id': 'its list is that of a workspace',
+  'automation suggestions dismiss id': 'its list is that of a workspace',
+  'marketplace info entry_id': 'a name',
+  'provider auth status provider_id': 'a name',
+  'provider info provider_id': 'a name',
+  'provider models list provider_id': 'a name',
+  'provider models set model_id': 'a name',
+  'provider models set provider_id': 'a name',
+  'resource delete id': 'a name, or of any form',
+  'resource get id': 'a name, or of any form',
+  'resource put id': 'a name, or of any form',
+  'session input remove queue_entry_id': 'its list is that of a session',
+  'task begin run_id': 'runs are listed task by task',
+  'task complete run_id': 'runs are listed task by task',
+  'task fail run_id': 'runs are listed task by task',
+  'task heartbeat run_id': 'runs are listed task by task',
+  'task release run_id': 'runs are listed task by task',
+  'task retry id': 'runs are listed task by task',
+  'task review cancel id': 'reviews are listed task by task',
+  'task review route id': 'reviews are listed task by task',
+  'task review show id': 'reviews are listed task by task',
+  'task review start id': 'reviews are listed task by task',
+  'task review verdict id': 'reviews are listed task by task',
+  'task run reviews id': 'runs are listed task by task',
+  'task run attach-session id': 'runs are listed task by task',
+  'task run cancel id': 'runs are listed task by task',
+  'task run complete id': 'runs are listed task by task',
+  'task run inspect id': 'runs are listed task by task',
+  'task run fail id': 'runs are listed task by task',
+  'task run recover id': 'runs are listed task by task',
+  'task run release id': 'runs are listed task by task',
+  'task run show id': 'runs are listed task by task',
+  'task run start id': 'runs are listed task by task',
+  'task unblock block_id': 'blocks are listed task by task',
+  'tool call id': 'a name',
+  'tool grants delete id': 'its list is that of a workspace',
+  'tool grants put tool_id': 'a name',
+  'tool show id': 'a name',
+  'toolset show id': 'a name',
+}
+
+const resolves = (entry: Entry, name: string) => {
+  const wanted = wantedId(entry.path, name, '@last')
+  return wanted !== undefined && listOf(wanted.name, entry, data, {}) !== undefined
+}
+
+test('every argument with an id takes @last, a unique beginning and a name, or is known not to', () => {
+  const open: string[] = []
+  let seen = 0
+  for (const entry of entries)
+    for (const { name } of entry.kind === 'local' ? [] : entry.args) {
+      if (!/(?:^|_)id$/.test(name)) continue
+      if (resolves(entry, name)) seen++
+      else open.push(`${entry.path} ${name}`)
+    }
+  assert.equal(
+    open.filter(one => !Object.hasOwn(whole, one)),
+    [],
+    'put the thing into `idPrefixes`, or the argument into the table of this test',
+  )
+  assert.ok(seen > 40, `${seen}`)
+})
+
+const sessions = [
+  { id: 'ses_aa00000000000000', name: 'first', created_at: '2030-01-01T00:00:00Z' },
+  { id: 'ses_ab00000000000000', name: 'second', created_at: '2030-01-03T00:00:00Z' },
+]
+const runs = [{ id: 'run_ac00000000000000', started_at: '2030-01-01T00:00:00Z' }]
+
+test('why takes the newest session as @last, a session by name, and the beginning of a run', async ({ daemon }) => {
+  daemon.reply('GET /api/sessions', 200, { sessions })
+  daemon.reply('GET /api/automation/runs', 200, { runs, page: { has_more: false, limit: 50 } })
+  daemon.reply('GET /api/audit/why', 200, { end: 'request', chain: [] })
+  const why = async (text: string) => {
+    const { code, stderr } = await runCli(daemon.home, ['why', text], { data, root: dist })
+    assert.is(code, 0, stderr)
+    return daemon.asked.splice(0).at(-1)?.url
+  }
+  assert.is(await why('@last'), '/api/audit/why?id=ses_ab00000000000000')
+  assert.is(await why('first'), '/api/audit/why?id=ses_aa00000000000000')
+  assert.is(await why('ses_aa'), '/api/audit/why?id=ses_aa00000000000000')
+  assert.is(await why('run_ac'), '/api/audit/why?id=run_ac00000000000000')
+  assert.is(await why('evt_ac00000000000000'), '/api/audit/why?id=evt_ac00000000000000', 'other ids are left alone')
+  const several = await runCli(daemon.home, ['why', 'ses_a'], { data, root: dist })
+  assert.is(several.code, exitCodes.usage)
+  assert.match(several.stderr, 'ambiguous_reference')
+})
+
+test.run()

@@ -1,0 +1,202 @@
+import { readFileSync, realpathSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { findCommand } from '../../cli/commands/find-command.js'
+import { exitCodes } from '../../cli/fault.js'
+import { FakeDaemon, runCli } from './fake-daemon.js'
+import { data, dist, entries } from './tree.js'
+
+const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs')
+const rules = readFileSync(path.join(docs, 'cli.md'), 'utf8')
+const glossary = readFileSync(path.join(docs, 'glossary.md'), 'utf8')
+const test = suite<{ daemon: FakeDaemon }>('rules of the command line')
+
+test.before.each(async context => {
+  context.daemon = await FakeDaemon.start()
+  context.daemon.version = data.version
+})
+test.after.each(({ daemon }) => daemon.remove())
+
+const named = (words: string) => {
+  const found = findCommand(words.split(' '), entries)
+  return found.is === 'command' ? found.entry.path : found.is
+}
+
+/** Words that begin a summary and are no order. */
+const noOrder = /^(?:A|An|The|One|What|Which|Where|Whether|Everything|[A-Z]\w*[^s]s)$/
+const verbsOnS = /^(?:Press|Focus|Process|Dismiss|Compress|Pass|Discuss)$/
+
+test('every summary is an order without a full stop', () => {
+  const wrong = entries.filter(({ summary }) => {
+    const [first = ''] = summary.split(/[ ,:;]/)
+    return summary.endsWith('.') || (noOrder.test(first) && !verbsOnS.test(first))
+  })
+  assert.equal(
+    wrong.map(({ path, summary }) => `${path}: ${summary}`),
+    [],
+  )
+})
+
+test('a group goes by its plural, and one within a group by its own name', () => {
+  for (const { path } of entries) {
+    const [group, ...rest] = path.split(' ')
+    if (rest.length === 0 || group?.endsWith('s')) continue
+    assert.is(named([`${group}s`, ...rest].join(' ')), path)
+  }
+  for (const words of ['job list', 'jobs list', 'automation job list', 'jobs'])
+    assert.is(named(words), 'automation jobs list', words)
+})
+
+test('show, create, update and delete work in each group that has such a command under another name', () => {
+  const others = { show: ['info', 'get'], create: ['new', 'add'], update: ['edit'], delete: ['remove'] }
+  let seen = 0
+  for (const { path } of entries) {
+    const words = path.split(' ')
+    const last = words.pop() as string
+    for (const [verb, names] of Object.entries(others)) {
+      const typed = [...words, verb].join(' ')
+      if (words.length === 0 || !names.includes(last) || entries.some(entry => entry.path === typed)) continue
+      assert.is(named(typed), path, typed)
+      seen++
+    }
+  }
+  assert.ok(seen > 6, `${seen}`)
+  assert.is(named('job pause'), 'automation jobs disable')
+  assert.is(named('job resume'), 'automation jobs enable')
+  assert.is(named('session resume'), 'session resume', 'what is there keeps its name')
+})
+
+const jobs = [
+  { id: 'job_aa00000000000000', name: 'nightly', created_at: '2030-01-01T00:00:00Z' },
+  { id: 'job_ab00000000000000', name: 'weekly', created_at: '2030-01-03T00:00:00Z' },
+  { id: 'job_b000000000000000', name: 'job_a', created_at: '2030-01-02T00:00:00Z' },
+  { id: 'job_b100000000000000', name: 'yearly', created_at: '2030-01-01T00:00:00Z' },
+]
+
+test('a job is found by its id without a question, by name, by a prefix that only it has, and as the newest', async ({
+  daemon,
+}) => {
+  const svc = (...argv: string[]) => runCli(daemon.home, argv, { data, root: dist })
+  const asked = () => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
+  daemon.reply('GET /api/automation/jobs', 200, { jobs, page: { has_more: false, limit: 50 } })
+  for (const { id } of jobs) daemon.reply(`GET /api/automation/jobs/${id}`, 200, { job: { id } })
+  const get = async (text: string) => {
+    const { code, stderr } = await svc('job', 'show', text)
+    assert.is(code, 0, stderr)
+    return asked()
+  }
+  const list = 'GET /api/automation/jobs'
+  assert.equal(await get('job_aa00000000000000'), ['GET /api/automation/jobs/job_aa00000000000000'])
+  assert.equal(await get('nightly'), [list, 'GET /api/automation/jobs/job_aa00000000000000'])
+  assert.equal(await get('job_ab'), [list, 'GET /api/automation/jobs/job_ab00000000000000'])
+  assert.equal(await get('@last'), [list, 'GET /api/automation/jobs/job_ab00000000000000'])
+  assert.equal(
+    await get('job_a'),
+    [list, 'GET /api/automation/jobs/job_b000000000000000'],
+    'a name is nearer than a prefix',
+  )
+
+  const several = await svc('job', 'delete', 'job_b')
+  assert.is(several.code, exitCodes.usage)
+  assert.match(
+    several.stderr,
+    /job_b may be job_b000000000000000 \(job_a\), job_b100000000000000 \(yearly\)\n {2}code: ambiguous_reference/,
+  )
+  assert.equal(asked(), [list], 'nothing was deleted')
+  // A daemon with a single job: what any id begins with must not be taken for it.
+  daemon.reply(list, 200, { jobs: jobs.slice(0, 1), page: { has_more: false, limit: 50 } })
+  for (const text of ['j', 'job_']) {
+    assert.is((await svc('job', 'delete', text)).code, exitCodes.notFound)
+    assert.equal(asked(), [list, `DELETE /api/automation/jobs/${text}`])
+  }
+  const none = await svc('job', 'delete', 'nobody')
+  assert.is(none.code, exitCodes.notFound)
+  assert.equal(asked(), [list, 'DELETE /api/automation/jobs/nobody'])
+})
+
+test('names are looked for on every page of a list', async ({ daemon }) => {
+  daemon.answer('GET /api/automation/jobs', (response, { url }) => {
+    const second = url.includes('cursor=two')
+    const page = second ? { has_more: false, limit: 1 } : { has_more: true, limit: 1, next_cursor: 'two' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jobs: second ? [jobs[1]] : [jobs[0]], page }))
+  })
+  daemon.reply('GET /api/automation/jobs/job_ab00000000000000', 200, { job: jobs[1] })
+  assert.is((await runCli(daemon.home, ['job', 'show', 'weekly'], { data, root: dist })).code, 0)
+})
+
+test('a job is enabled and disabled by name', async ({ daemon }) => {
+  daemon.reply('GET /api/automation/jobs', 200, { jobs, page: { has_more: false, limit: 50 } })
+  daemon.reply('PATCH /api/automation/jobs/job_aa00000000000000', 200, { job: { ...jobs[0], next_run: null } })
+  const paused = await runCli(daemon.home, ['jobs', 'pause', 'nightly'], { data, root: dist })
+  assert.equal(paused, { code: 0, stdout: 'disabled job nightly\n', stderr: '' })
+  assert.equal(daemon.asked.at(-1)?.body, { enabled: false })
+})
+
+const WS = 'ws_0123456789abcdef'
+const create = ['job', 'create', 'nightly', '--every', '1d', '--prompt', 'Look at the tests']
+const schedule = { mode: 'every', interval: '1d' }
+
+test('a job is created with a name, a time and a prompt: the workspace here says for whom, the daemon by which agent', async ({
+  daemon,
+}) => {
+  const root_dir = realpathSync(daemon.home)
+  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: WS, root_dir }] })
+  daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS, default_agent: 'coder' } })
+  daemon.reply('GET /api/workspaces/other', 200, { workspace: { id: 'ws_00000000000000ff' } })
+  daemon.reply('POST /api/automation/jobs', 201, { job: jobs[0] })
+  const svc = async (cwd: string, ...more: string[]) => {
+    const { code, stderr } = await runCli(daemon.home, [...create, ...more], { data, root: dist, cwd })
+    assert.is(code, 0, stderr)
+    return daemon.asked.at(-1)?.body
+  }
+  const job = { name: 'nightly', prompt: 'Look at the tests', schedule }
+  const here = { ...job, scope: 'workspace', workspace_id: WS }
+  assert.equal(await svc(root_dir), here)
+  assert.equal(await svc(root_dir, '--agent', 'report'), { ...here, agent_name: 'report' })
+  assert.equal(await svc(root_dir, '--agent-name', 'report'), { ...here, agent_name: 'report' }, 'its name before')
+  assert.equal(await svc('/', '--workspace', 'other'), { ...here, workspace_id: 'ws_00000000000000ff' })
+  const byOption = await runCli(daemon.home, ['job', 'create', '--name', 'nightly', ...create.slice(3)], {
+    data,
+    root: dist,
+    cwd: root_dir,
+  })
+  assert.is(byOption.code, 0, byOption.stderr)
+  assert.equal(daemon.asked.at(-1)?.body, here)
+  const everywhere = { ...job, scope: 'global' }
+  assert.equal(await svc('/'), everywhere)
+  assert.equal(await svc(root_dir, '--scope', 'global'), everywhere)
+  const twice = await runCli(daemon.home, [...create, '--name', 'other'], { data, root: dist, cwd: '/' })
+  assert.is(twice.code, exitCodes.usage)
+  assert.match(twice.stderr, /give name or --name, not both/)
+})
+
+test('a word of the glossary is explained by `help`, in front of the commands of a group that is called so', async () => {
+  const help = async (word: string) =>
+    (await runCli('/', ['help', word], { data, root: dist, env: { COLUMNS: '60' } })).stdout
+  const terms = [...glossary.matchAll(/^## (.+)$/gm)].map(([, term]) => term as string)
+  assert.equal(terms.slice().sort(Intl.Collator('en').compare), terms)
+  for (const term of terms) {
+    if (entries.some(({ path }) => path === term)) continue
+    const text = await help(term)
+    assert.ok(
+      text.split('\n').every(line => line.length <= 60),
+      text,
+    )
+    const [, meaning = ''] = new RegExp(`^## ${term}\\n\\n(.{20})`, 'm').exec(glossary.replaceAll('`', '')) ?? []
+    assert.ok(meaning !== '' && text.startsWith(meaning), `${term}: ${text}`)
+  }
+  assert.is(await help('leases'), await help('lease'))
+  assert.match(await help('session'), /resumed[\s\S]*\n\n {0,2}svc session <command>/)
+  const nothing = await runCli('/', ['help', 'zzz'], { data, root: dist })
+  assert.is(nothing.code, exitCodes.usage)
+})
+
+test('the exit statuses are the documented ones', () => {
+  const told = [...rules.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))
+  assert.equal(told, Object.values(exitCodes))
+})
+
+test.run()

@@ -1,0 +1,31 @@
+import { fileURLToPath } from 'node:url'
+import { sourcesBelow } from '../harness/source.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Literals of a source that are nothing but a command, placeholders filled in; and mentions of one in other texts. */
+export function commandsIn(text: string): { whole: string[]; mentioned: string[] } {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+  const filled = code
+    .replace(/(\w?)\$\{[^{}]*\}/g, (_, before: string) => before || 'x')
+    .replace(/(--expected-version) x/g, '$1 1')
+  const literals = [...filled.matchAll(/`([^`]*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"/g)].map(
+    ([, template, single, double]) => template ?? single ?? double ?? '',
+  )
+  const naming = literals.filter(literal => /(^|[\s:(])svc [a-z]/.test(literal))
+  // `svc ${path}` is any command, and help is the command line's own.
+  const whole = naming.filter(literal => /^svc (?!x\b|help\b)/.test(literal))
+  const others = naming.filter(literal => !literal.startsWith('svc '))
+  return {
+    whole: whole.flatMap(literal => literal.split(' && ')),
+    mentioned: others.flatMap(literal => literal.match(/(?<=^|[\s:(])svc [a-z]+/g) ?? []),
+  }
+}
+
+/** What every source of the daemon and the command line suggests. */
+export function suggestions(): { file: string; whole: string[]; mentioned: string[] }[] {
+  return ['kernel', 'plugins', 'cli']
+    .flatMap(folder => sourcesBelow(root, folder))
+    .filter(({ file }) => file !== 'cli/commands/completion.ts') // scripts for shells
+    .map(({ file, text }) => ({ file, ...commandsIn(text) }))
+}
