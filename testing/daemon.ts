@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -92,6 +92,11 @@ export class StartedDaemon {
   /** What it wrote last: the log, on standard output. */
   get output(): string {
     return this.#output
+  }
+
+  /** The operator token, for requests over TCP: `Authorization: Bearer <token>`. */
+  get token(): string {
+    return readFileSync(path.join(this.home, 'operator.token'), 'utf8').trim()
   }
 
   /** A request over its Unix socket. @throws Error of the connection, when nobody answers */
@@ -188,6 +193,8 @@ export class StartedDaemon {
         throw new Error(`the daemon is not ready after ${READY_MS / 1000} s:\n${this.#output}`)
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
     }
+    // It has ended what the one before it left.
+    this.#wasKilled = false
   }
 
   async #answers(): Promise<boolean> {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel, maybe, type PluginKernel } from '../kernel/index.js'
+import { Configuration, type ConfigurationApi } from '../plugins/configuration/api.js'
 import { Extensions, type ExtensionsApi, readManifest } from '../plugins/extensions/api.js'
 import { inTree, replacements } from '../plugins/index.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
@@ -35,7 +36,7 @@ export interface Reply {
 /** An extension in a kernel of its own with all plugins of the package, on a temporary home, under a virtual clock. */
 export class StartedExtension {
   readonly time = new WaitingTime()
-  readonly #probe = probe({ extensions: maybe(Extensions) })
+  readonly #probe = probe({ extensions: maybe(Extensions), configuration: maybe(Configuration) })
   readonly #streams = new Set<EventReader>()
 
   private constructor(
@@ -101,6 +102,13 @@ export class StartedExtension {
   get extensions(): ExtensionsApi {
     const { current } = this.#probe.kernel().needs.extensions
     if (!current) throw new Error('the plugin extensions does not run')
+    return current
+  }
+
+  /** Explains and writes the settings of its kernel. */
+  get configuration(): ConfigurationApi {
+    const { current } = this.#probe.kernel().needs.configuration
+    if (!current) throw new Error('the plugin configuration does not run')
     return current
   }
 

@@ -9,8 +9,10 @@ export { type DaemonOptions, type Ran, StartedDaemon } from './daemon.js'
 export { type Reply, StartedExtension, type StartOptions } from './extension.js'
 export { shippedProblems } from './judge.js'
 export { probe, resources, settled, type Traces, tracesOf } from './look.js'
+export { seededIds } from './seeded-ids.js'
 export { EventReader, type ServerEvent, type StreamOptions } from './stream.js'
 export { WaitingTime } from './time.js'
+export { VirtualClock } from './virtual-clock.js'
 export { extensionContract }
 
 /** Starts the extension of a folder in a kernel of its own; close it at the end. @throws Error, saying why it does not run */

@@ -52,7 +52,7 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
     kinds: own.records.kinds(),
     reconcilers: own
       .collect(Collected.reconcilers)
-      .map(({ entry }) => entry.kind)
+      .map(({ entry }) => entry.entry.kind.name)
       .sort(),
     contributions: Object.fromEntries(
       registries.map(token => [token.registry, own.collect(token).map(({ owner }) => owner)]),
@@ -67,6 +67,8 @@ const PASSING = /^(FSReq|CloseReq|Immediate|TickObject|MessagePort|WORKER|ELD)/
 const QUIET_LOOKS = 6
 const APART_MS = 2
 const MOST_LOOKS = 2000
+/** Looks for which a timer of Node may end by itself: a watcher of files has some for a second behind each change. */
+const TIMER_LOOKS = 700
 
 /** What keeps the process busy, by kind: watchers, sockets, pipes, timers of Node. */
 export function resources(): Record<string, number> {
@@ -82,6 +84,7 @@ export async function settled(): Promise<void> {
   let quiet = 0
   for (let look = 0; quiet < QUIET_LOOKS && look < MOST_LOOKS; look++) {
     await new Promise(resolve => setTimeout(resolve, APART_MS))
-    quiet = process.getActiveResourcesInfo().some(name => PASSING.test(name)) ? 0 : quiet + 1
+    const isPassing = (name: string) => PASSING.test(name) || (name === 'Timeout' && look < TIMER_LOOKS)
+    quiet = process.getActiveResourcesInfo().some(isPassing) ? 0 : quiet + 1
   }
 }

@@ -31,7 +31,7 @@ export function extensionContract(folder: string): void {
         else t.skip('it does not load')
       })
 
-    then('what is on its surface can be told to others', async extension => {
+    then('routes and commands are describable', async extension => {
       const { code } = installedOf(extension)
       if (code) describesItself((await import(pathToFileURL(code.module).href)).default)
     })
@@ -46,7 +46,7 @@ export function extensionContract(folder: string): void {
       await extension.time.during(answersInTime(extension.inside, extension.name))
     })
 
-    then('unloaded it leaves no tap, timer, handle or route, and loaded again it is as it was', async extension => {
+    then('unloading leaves nothing behind, and loading again restores it', async extension => {
       const { kernel, inside, time, name } = extension
       const surfaces = [...inTree.map(({ surface }) => surface), installedOf(extension).code?.surface ?? {}]
       const registries = surfaces.flatMap(({ registries: entries = [] }) => entries.map(({ to }) => to))

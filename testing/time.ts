@@ -1,4 +1,4 @@
-import { VirtualClock } from '../kernel/index.js'
+import { VirtualClock } from './virtual-clock.js'
 
 /** Milliseconds of real time between two steps of the clock while something is awaited. */
 const STEP_MS = 1

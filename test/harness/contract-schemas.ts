@@ -7,6 +7,7 @@ import * as extensions from '../../schemas/extensions.js'
 import * as providers from '../../schemas/providers.js'
 import * as resources from '../../schemas/resources.js'
 import * as sessions from '../../schemas/sessions.js'
+import * as vault from '../../schemas/vault.js'
 import * as windows from '../../schemas/window-manager.js'
 import * as workspaces from '../../schemas/workspaces.js'
 
@@ -47,6 +48,11 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   'GET /api/workspaces/{id}': { replies: { 200: workspaces.WorkspaceDetail } },
   'PATCH /api/workspaces/{id}': { body: workspaces.PatchWorkspaceBody, replies: { 200: workspaces.WorkspaceReply } },
   'DELETE /api/workspaces/{id}': {},
+
+  'GET /api/vault/secrets': { query: vault.VaultSecretsQuery, replies: { 200: vault.VaultSecretsReply } },
+  'PUT /api/vault/secrets': { body: vault.PutVaultSecretBody, replies: { 200: vault.VaultSecretReply } },
+  'DELETE /api/vault/secrets': { query: vault.VaultRefQuery },
+  'GET /api/vault/secrets/metadata': { query: vault.VaultRefQuery, replies: { 200: vault.VaultSecretReply } },
 
   'GET /api/extensions': { replies: { 200: extensions.ListExtensionsReply } },
   'POST /api/extensions': { body: install.InstallExtensionBody, replies: { 201: extensions.ExtensionReply } },

@@ -16,7 +16,7 @@ export function judgeReplies(file: string): string[] {
     const reply = parse(line) as Watched | undefined
     if (reply === undefined) continue
     const { method, path, status, text } = reply
-    for (const fault of validateReply(method, path, status, text === '' ? undefined : parse(text)))
+    for (const fault of validateReply(method, path, status, text === '' ? undefined : (parse(text) ?? text)))
       wrong.add(`${method} ${path} ${status}: ${fault}`)
   }
   return [...wrong]

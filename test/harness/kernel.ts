@@ -8,10 +8,11 @@ import {
   type KernelOptions,
   type LogLine,
   type Plugin,
-  type VirtualClock,
 } from '../../kernel/index.js'
 import { base } from '../../plugins/index.js'
+import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
+import { beginHome } from './home-template.js'
 
 export interface BootOptions extends Partial<Omit<KernelOptions, 'plugins' | 'home'>> {
   readonly plugins: readonly Plugin[]
@@ -42,11 +43,13 @@ export interface TestKernel {
 export async function boot(options: BootOptions): Promise<TestKernel> {
   const home = options.home ?? (await temporaryFolder('home'))
   const log: LogLine[] = []
+  const plugins = options.bare ? options.plugins : withBase(options.plugins)
+  if (options.disk === undefined && options.freeBytes === undefined) await beginHome(home, plugins)
   const kernel = await createKernel({
     checkReplies: true,
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
     ...options,
-    plugins: options.bare ? options.plugins : withBase(options.plugins),
+    plugins,
     home,
     log: line => log.push(line),
   })

@@ -5,14 +5,16 @@ import { createHash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { ServerResponse } from 'node:http'
 
-const file = process.env.SVC_TEST_REPLIES
+/** Another for each test file that a process runs. */
+const fileNow = () => process.env.SVC_TEST_REPLIES
 /** Of a process, different ones; a test that asks more often asks the same again. */
 const maxReplies = 3000
 const maxBytes = 1024 * 1024
 const bodies = new WeakMap()
-const seen = new Set()
+let seen = new Set()
+let seenFor
 
-if (file !== undefined) {
+if (fileNow() !== undefined) {
   const { write, end } = ServerResponse.prototype
   ServerResponse.prototype.write = function (chunk, ...rest) {
     keep(this, chunk, rest[0])
@@ -38,7 +40,9 @@ function keep(response, chunk, encoding) {
 }
 
 function tell(response) {
-  if (!ofDaemon(response) || seen.size >= maxReplies) return
+  const file = fileNow()
+  if (file !== seenFor) [seen, seenFor] = [new Set(), file]
+  if (file === undefined || !ofDaemon(response) || seen.size >= maxReplies) return
   // The head as it was sent: a stream writes it past `getHeader`. Frames have a checker of their own.
   if (/^content-type: text\/event-stream/im.test(response._header ?? '')) return
   const { chunks, size } = bodies.get(response) ?? { chunks: [], size: 0 }

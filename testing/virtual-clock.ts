@@ -1,0 +1,93 @@
+import { type Clock, delay, sleepOn, type Timer } from '../kernel/index.js'
+
+interface Waiting {
+  readonly due: number
+  readonly fn: () => void
+}
+
+/** A clock that stands still until told otherwise, so that a test runs through months in moments. */
+export class VirtualClock implements Clock {
+  #elapsed = 0
+  #wall: number
+  #advancing = false
+  /** By due time; among equals in the order they were set. */
+  readonly #waiting: Waiting[] = []
+
+  /** @param start what `now()` says first, in milliseconds since 1970 */
+  constructor(start = Date.UTC(2030, 0, 1)) {
+    this.#wall = start
+  }
+
+  now(): number {
+    return this.#wall + this.#elapsed
+  }
+
+  monotonic(): number {
+    return this.#elapsed
+  }
+
+  timeout(ms: number, fn: () => void): Timer {
+    const entry: Waiting = { due: this.#elapsed + delay(ms), fn }
+    this.#waiting.splice(this.#firstAfter(entry.due), 0, entry)
+    return {
+      cancel: () => {
+        const at = this.#waiting.indexOf(entry)
+        if (at >= 0) this.#waiting.splice(at, 1)
+      },
+    }
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn((after, fn) => this.timeout(after, fn), ms, signal)
+  }
+
+  /** Timers that wait. */
+  get pending(): number {
+    return this.#waiting.length
+  }
+
+  /**
+   * Moves the clock `ms` milliseconds forward: due timers fire in order, each at its own time, including those set meanwhile.
+   * Rejects with what a timer throws; the time is then that timer's.
+   * @param settled awaited before the first timer and after each; default: until the promises that are settled have run
+   */
+  async advance(ms: number, settled: () => Promise<unknown> = promisesSettled): Promise<void> {
+    if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
+    this.#advancing = true
+    try {
+      await settled()
+      const target = this.#elapsed + delay(ms)
+      for (;;) {
+        const next = this.#waiting[0]
+        this.#elapsed = Math.min(next?.due ?? target, target)
+        if (next === undefined || next.due > target) break
+        this.#waiting.shift()
+        next.fn()
+        await settled()
+      }
+    } finally {
+      this.#advancing = false
+    }
+  }
+
+  /** Sets the wall clock `ms` milliseconds forward or back, as an operator or a time server would: no timer notices. */
+  jump(ms: number): void {
+    this.#wall += ms
+  }
+
+  #firstAfter(due: number): number {
+    let low = 0
+    let high = this.#waiting.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#waiting[middle]!.due <= due) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** Resolves when all that waited for a settled promise has run, what that settled in turn, and what was put off a turn. */
+function promisesSettled(): Promise<void> {
+  return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+}
