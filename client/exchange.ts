@@ -2,15 +2,19 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import { type ServerEvent, SseParser } from './sse.js'
 
-/** Where a daemon is reached: the path of its Unix socket, or `http://localhost:<port>`. */
-export type Target = { readonly socket: string } | { readonly baseUrl: string }
+/** Where a daemon is reached: the path of its Unix socket, or `http://localhost:<port>` with a token or an API key. */
+export type Target = { readonly socket: string } | { readonly baseUrl: string; readonly token?: string }
+
+/** By which a daemon knows over HTTP who asks. */
+export const authorization = (target: Target): Readonly<Record<string, string>> =>
+  'token' in target && target.token !== undefined ? { authorization: `Bearer ${target.token}` } : {}
 
 export interface Exchange {
   readonly method: string
   /** Absolute path and query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON; none when undefined. */
+  /** Sent as JSON, bytes as they are; none when undefined. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
 }
@@ -18,17 +22,19 @@ export interface Exchange {
 /** One request; resolves with the head of the reply. Rejects with Node's error, or the signal's reason. */
 export function exchange(target: Target, { method, path, headers, body, signal }: Exchange): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const text = body === undefined ? undefined : JSON.stringify(body)
-    const sent =
-      text === undefined
-        ? {}
-        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }
+    const isBytes = body instanceof Uint8Array
+    const sends = body === undefined || isBytes ? body : JSON.stringify(body)
+    const sent = {
+      ...(sends !== undefined && !isBytes && { 'content-type': 'application/json' }),
+      ...(sends !== undefined && { 'content-length': String(Buffer.byteLength(sends)) }),
+    }
     // A server name is for TLS alone, and finding one out takes milliseconds of a short process.
     const where = 'socket' in target ? { socketPath: target.socket, host: 'localhost' } : addressOf(target.baseUrl)
-    const options = { ...where, method, path, headers: { ...headers, ...sent }, agent: false as const, servername: '' }
+    const all = { ...authorization(target), ...headers, ...sent }
+    const options = { ...where, method, path, headers: all, agent: false as const, servername: '' }
     httpRequest({ ...options, ...(signal && { signal }) }, resolve)
       .on('error', error => reject(signal?.aborted ? signal.reason : error))
-      .end(text)
+      .end(sends)
   })
 }
 

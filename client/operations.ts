@@ -76,10 +76,45 @@ export interface Activation {
   readonly updated_at: string
 }
 
+export interface ActivationReason {
+  readonly code: "platform_mismatch" | "environment_context_unavailable" | "environment_mismatch" | "tool_context_unavailable" | "missing_tool" | "capability_context_unavailable" | "missing_capability"
+  readonly gate: string
+  readonly message: string
+  readonly missing?: readonly string[] | undefined
+}
+
 export interface ActiveHour {
   readonly start: string
   readonly end: string
   readonly timezone: string
+}
+
+export interface ActiveRun {
+  readonly id: string
+  readonly task_id: string
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly attempt: number
+  readonly recovery_count: number
+  readonly previous_run_id?: string | undefined
+  readonly session_id?: string | undefined
+  readonly claimed_by?: CreatedBy | null | undefined
+  readonly queued_at: string
+  readonly claimed_at?: string | null | undefined
+  readonly started_at?: string | null | undefined
+  readonly ended_at?: string | null | undefined
+  readonly heartbeat_at?: string | null | undefined
+  readonly lease_until?: string | null | undefined
+  readonly error?: string | undefined
+  readonly failure_kind?: string | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly claim_token_hash?: string | undefined
+  readonly coordination_channel?: CoordinationChannel | null | undefined
+  readonly designation?: {
+    readonly brief?: string | undefined
+    readonly index: number
+  } | null | undefined
+  readonly designation_group_id?: string | undefined
+  readonly max_attempts: number
 }
 
 export interface Activity {
@@ -130,17 +165,7 @@ export interface Agent {
   readonly mcp_servers?: readonly {
     readonly name: string
     readonly args?: readonly string[] | undefined
-    readonly auth?: {
-      readonly authorization_url?: string | undefined
-      readonly client_id?: string | undefined
-      readonly client_secret_configured: boolean
-      readonly issuer_url?: string | undefined
-      readonly metadata_url?: string | undefined
-      readonly revocation_url?: string | undefined
-      readonly scopes?: readonly string[] | undefined
-      readonly token_url?: string | undefined
-      readonly type?: string | undefined
-    } | null | undefined
+    readonly auth?: Auth | null | undefined
     readonly command?: string | undefined
     readonly env?: { readonly [name: string]: string } | undefined
     readonly secret_env?: { readonly [name: string]: string } | undefined
@@ -150,6 +175,7 @@ export interface Agent {
   readonly model?: string | undefined
   readonly origin: "global" | "workspace"
   readonly permissions?: string | undefined
+  readonly effective_permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
   readonly prompt: string
   readonly provider: string
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
@@ -174,6 +200,18 @@ export interface Agent2 {
   readonly toolsets?: readonly string[] | undefined
 }
 
+export interface Auth {
+  readonly authorization_url?: string | undefined
+  readonly client_id?: string | undefined
+  readonly client_secret_configured: boolean
+  readonly issuer_url?: string | undefined
+  readonly metadata_url?: string | undefined
+  readonly revocation_url?: string | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly token_url?: string | undefined
+  readonly type?: string | undefined
+}
+
 export interface AuthStatus {
   readonly code?: string | undefined
   readonly env_policy: string
@@ -186,12 +224,72 @@ export interface AuthStatus {
   readonly status_command?: string | undefined
 }
 
+export interface AuthStatus2 {
+  readonly auth_type?: string | undefined
+  readonly authorization_url?: string | undefined
+  readonly client_id?: string | undefined
+  readonly diagnostic?: string | undefined
+  readonly expires_at?: string | null | undefined
+  readonly issuer?: string | undefined
+  readonly refreshable: boolean
+  readonly remote_url?: string | undefined
+  readonly revocation_url?: string | undefined
+  readonly scope: string
+  readonly scopes?: readonly string[] | undefined
+  readonly server_name: string
+  readonly status: string
+  readonly token_present: boolean
+  readonly updated_at?: string | null | undefined
+  readonly workspace_id?: string | undefined
+}
+
+export interface AutoTitle {
+  readonly enabled: boolean
+  readonly provider: string
+  readonly model: string
+  readonly reasoning_effort: string
+  readonly fallback_chain: readonly FallbackChain[]
+  readonly agent: string
+}
+
+export interface AutoTitle2 {
+  readonly enabled?: boolean | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly reasoning_effort?: string | undefined
+  readonly fallback_chain?: readonly FallbackChain[] | undefined
+  readonly agent?: string | undefined
+}
+
 export interface AvailableCommand {
   readonly name: string
   readonly description: string
   readonly input?: {
     readonly hint: string
   } | null | undefined
+}
+
+export interface Block {
+  readonly id: string
+  readonly task_id: string
+  readonly workspace_id?: string | undefined
+  readonly kind: "needs_input" | "capability" | "transient"
+  readonly reason: string
+  readonly details?: unknown | undefined
+  readonly created_at: string
+  readonly created_by: CreatedBy
+  readonly expires_at?: string | null | undefined
+  readonly cleared_at?: string | null | undefined
+  readonly cleared_by?: CreatedBy | null | undefined
+  readonly clear_note?: string | undefined
+}
+
+export interface BlockedReason {
+  readonly source: "dependency" | "approval" | "paused" | "block"
+  readonly block_id?: string | undefined
+  readonly depends_on_task_ids?: readonly string[] | undefined
+  readonly kind?: "needs_input" | "capability" | "transient" | undefined
+  readonly reason?: string | undefined
 }
 
 export interface Bounds {
@@ -204,10 +302,34 @@ export interface Bounds {
   readonly max_wakes?: number | undefined
 }
 
+export interface Budget {
+  readonly kind: "task" | "agent"
+  readonly ref: string
+  readonly period: "total" | "day"
+  readonly limit: Limit
+  readonly spent: Limit
+  readonly reserved: Limit
+  readonly left: Limit
+  readonly exhausted: boolean
+  readonly updated_at: string
+}
+
+export interface Capabilitie {
+  readonly id: string
+  readonly source?: string | undefined
+  readonly summary?: string | undefined
+}
+
 export interface Channel {
   readonly name: string
   readonly description?: string | undefined
   readonly primary?: boolean | undefined
+}
+
+export interface ClaimLatencyMs {
+  readonly average_ms: number
+  readonly maximum_ms: number
+  readonly samples: number
 }
 
 export interface ConfigOption {
@@ -221,6 +343,88 @@ export interface ConfigOption {
     readonly label?: string | undefined
     readonly value: string
   }[] | undefined
+}
+
+export interface CoordinationChannel {
+  readonly id: string
+  readonly display_name: string
+  readonly purpose?: string | undefined
+  readonly run_id?: string | undefined
+  readonly task_id?: string | undefined
+  readonly workflow_id?: string | undefined
+  readonly workspace_id?: string | undefined
+  readonly last_activity_at?: string | null | undefined
+  readonly allowed_message_kinds: readonly ("status" | "request" | "reply" | "blocker" | "handoff" | "result" | "review_request")[]
+}
+
+export interface Coordinator {
+  readonly agent_name: string
+  readonly default_ttl_seconds: number
+  readonly enabled: boolean
+  readonly max_active_sessions_per_workspace: number
+  readonly max_children: number
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly source: "workspace" | "global" | "default"
+  readonly workspace_id?: string | undefined
+}
+
+export interface Coordinator2 {
+  readonly mode: "inherit" | "guided"
+  readonly agent_name?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly guidance?: string | undefined
+}
+
+export interface Cost {
+  readonly cache_read_per_million?: number | null | undefined
+  readonly cache_write_per_million?: number | null | undefined
+  readonly input_per_million?: number | null | undefined
+  readonly output_per_million?: number | null | undefined
+  readonly reasoning_per_million?: number | null | undefined
+}
+
+export interface CreatedBy {
+  readonly kind: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "daemon"
+  readonly ref: string
+}
+
+export interface CurrentRun {
+  readonly run_id: string
+  readonly task_id: string
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly attempt: number
+  readonly retries?: number | undefined
+  readonly previous_run_id?: string | undefined
+  readonly bound_session_id?: string | undefined
+  readonly claim_token_hash_truncated?: string | undefined
+  readonly queued_at: string
+  readonly started_at?: string | null | undefined
+  readonly ended_at?: string | null | undefined
+  readonly heartbeat_at?: string | null | undefined
+  readonly heartbeat_age_seconds?: number | null | undefined
+  readonly lease_until?: string | null | undefined
+  readonly failure_kind?: string | undefined
+  readonly last_error_summary?: string | undefined
+}
+
+export interface Declaration {
+  readonly name: string
+  readonly args?: readonly string[] | undefined
+  readonly command?: string | undefined
+  readonly enabled?: boolean | null | undefined
+  readonly env?: { readonly [name: string]: string } | undefined
+  readonly event: "session.pre_create" | "session.post_create" | "session.pre_resume" | "session.post_resume" | "session.pre_stop" | "session.post_stop" | "session.message_persisted" | "sandbox.prepare" | "sandbox.ready" | "sandbox.sync.before" | "sandbox.sync.after" | "sandbox.stop" | "input.pre_submit" | "prompt.post_assemble" | "event.pre_record" | "event.post_record" | "automation.job.pre_fire" | "automation.job.post_fire" | "automation.trigger.pre_fire" | "automation.trigger.post_fire" | "automation.run.completed" | "automation.run.failed" | "agent.pre_start" | "agent.spawned" | "agent.crashed" | "agent.stopped" | "agent.soul.snapshot.resolved" | "agent.soul.mutation.after" | "agent.heartbeat.policy.resolved" | "agent.heartbeat.wake.before" | "agent.heartbeat.wake.after" | "session.health.update.after" | "turn.start" | "turn.end" | "message.start" | "message.delta" | "message.end" | "tool.pre_call" | "tool.post_call" | "tool.post_error" | "permission.request" | "permission.resolved" | "permission.denied" | "context.pre_compact" | "context.post_compact" | "coordinator.pre_spawn" | "coordinator.spawned" | "coordinator.decision" | "coordinator.stopped" | "coordinator.failed" | "task.blocked" | "task.unblocked" | "task.needs_attention" | "task.recovered" | "task.status_changed" | "task.run.enqueued" | "task.run.pre_claim" | "task.run.post_claim" | "task.run.lease_extended" | "task.run.lease_expired" | "task.run.lease_recovered" | "task.run.released" | "task.run.completed" | "task.run.failed" | "loop.started" | "loop.generation.pre" | "loop.generation.post" | "loop.gate.pre" | "loop.gate.post" | "loop.node.terminal" | "loop.terminal" | "spawn.pre_create" | "spawn.created" | "spawn.parent_stopped" | "spawn.ttl_expired" | "spawn.reaped" | "network.thread.opened" | "network.direct_room.opened" | "network.message.persisted" | "network.work.opened" | "network.work.transitioned" | "network.work.closed" | "network.peer.joined" | "network.peer.left" | "network.participation.pre_resolve" | "network.participation.resolved" | "window_manager.layout.applied" | "window_manager.desktop.created" | "window_manager.desktop.deleted" | "window_manager.window.moved" | "session.runtime_recovery.started" | "session.runtime_recovery.succeeded" | "session.runtime_recovery.exhausted" | "session.attention.changed" | "window_manager.window.opened" | "window_manager.window.closed" | "window_manager.stack.grouped" | "window_manager.stack.ungrouped" | "window_manager.stack.activated" | "worktree.pre_create" | "worktree.pre_remove" | "worktree.created" | "worktree.adopted" | "worktree.removed"
+  readonly executor_kind?: "native" | "subprocess" | "wasm" | undefined
+  readonly matcher: Matcher
+  readonly metadata?: { readonly [name: string]: string } | undefined
+  readonly mode?: "sync" | "async" | undefined
+  readonly priority?: number | undefined
+  readonly required?: boolean | undefined
+  readonly secret_env?: { readonly [name: string]: string } | undefined
+  readonly timeout?: string | undefined
+  readonly warm?: boolean | undefined
 }
 
 export interface DeleteAgentsByNameHeartbeat {
@@ -240,6 +444,61 @@ export interface DeleteAgentsByNameSoul {
 
 export interface DeleteResourcesByKindById {
   readonly expected_version: number
+}
+
+export interface DeleteSettingsHooksByName {
+  readonly active_config_hash: string
+  readonly active_generation: number
+  readonly agent_name?: string | undefined
+  readonly applied: boolean
+  readonly apply_record_id: string
+  readonly lifecycle: "live" | "live-add" | "live-remove-if-unused" | "restart-required" | "session-rebind"
+  readonly next_action: "none" | "restart-daemon" | "new-session" | "retry"
+  readonly partial_failures?: readonly {
+    readonly diagnostic: Warning
+    readonly subsystem: string
+  }[] | undefined
+  readonly restart_required?: boolean | undefined
+  readonly restart_scope?: string | undefined
+  readonly scope?: "global" | "workspace" | "agent" | undefined
+  readonly section?: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "providers" | "mcp-servers" | "sandboxes" | "hooks" | "cmd-palette" | "attention" | "shell" | undefined
+  readonly skipped?: boolean | undefined
+  readonly skipped_reason?: string | undefined
+  readonly warnings?: readonly string[] | undefined
+  readonly workspace_id?: string | undefined
+  readonly write_target?: "global-config" | "workspace-config" | "global-mcp-sidecar" | "workspace-mcp-sidecar" | "global-agent-file" | "workspace-agent-file" | undefined
+}
+
+export interface DeleteTasksByIdDependenciesByDependsOnId {
+  readonly task: {
+    readonly task: Task
+    readonly summary: Summary
+    readonly children?: readonly Summary[] | undefined
+    readonly dependencies?: readonly {
+      readonly task_id: string
+      readonly depends_on_task_id: string
+      readonly kind: "blocks"
+      readonly created_at: string
+    }[] | undefined
+    readonly dependency_references?: readonly Dependencie[] | undefined
+    readonly designation_rollups?: readonly {
+      readonly task_id: string
+      readonly designation_group_id: string
+      readonly created_at: string
+      readonly summary?: unknown | undefined
+    }[] | undefined
+    readonly events?: readonly {
+      readonly id: string
+      readonly task_id: string
+      readonly run_id?: string | undefined
+      readonly event_type: string
+      readonly actor: CreatedBy
+      readonly origin: Origin
+      readonly payload?: unknown | undefined
+      readonly timestamp: string
+    }[] | undefined
+    readonly runs?: readonly Run[] | undefined
+  }
 }
 
 export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId {
@@ -262,6 +521,33 @@ export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQu
     readonly message_id?: string | undefined
     readonly replayed?: boolean | undefined
   }
+}
+
+export interface DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime {
+  readonly session: Session
+}
+
+export interface Dependencie {
+  readonly task_id: string
+  readonly depends_on_task_id: string
+  readonly kind: "blocks"
+  readonly created_at: string
+  readonly depends_on: DependsOn
+}
+
+export interface DependsOn {
+  readonly id: string
+  readonly identifier?: string | undefined
+  readonly title: string
+  readonly scope: "global" | "workspace"
+  readonly workspace_id?: string | undefined
+  readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+  readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+  readonly owner?: Owner | null | undefined
+  readonly paused?: boolean | undefined
+  readonly effective_paused?: boolean | undefined
+  readonly paused_by_task_id?: string | undefined
+  readonly latest_event_seq: number
 }
 
 export interface Desktop {
@@ -293,6 +579,28 @@ export interface Diagnostic2 {
 }
 
 export interface Diagnostic3 {
+  readonly name: string
+  readonly activation_reasons?: readonly ActivationReason[] | undefined
+  readonly failure?: {
+    readonly actual_hash?: string | undefined
+    readonly code: string
+    readonly expected_hash?: string | undefined
+    readonly message: string
+  } | null | undefined
+  readonly path?: string | undefined
+  readonly source?: string | undefined
+  readonly state: "valid" | "shadowed" | "verification_failed" | "inactive"
+  readonly verification_status: "passed" | "warning" | "failed"
+  readonly warnings?: readonly {
+    readonly message: string
+    readonly pattern?: string | undefined
+    readonly severity: string
+  }[] | undefined
+  readonly winning_path?: string | undefined
+  readonly winning_source?: string | undefined
+}
+
+export interface Diagnostic4 {
   readonly code: string
   readonly message: string
   readonly path?: string | undefined
@@ -303,29 +611,25 @@ export interface Disk {
   readonly free_bytes?: number | undefined
 }
 
+export interface EffectiveSource {
+  readonly agent_name?: string | undefined
+  readonly kind: "builtin-provider" | "global-config" | "workspace-config" | "global-mcp-sidecar" | "workspace-mcp-sidecar" | "global-agent-file" | "workspace-agent-file"
+  readonly scope: "global" | "workspace" | "agent"
+  readonly workspace_id?: string | undefined
+}
+
 export interface Entrie {
-  readonly message: {
-    readonly id: string
-    readonly metadata?: unknown | undefined
-    readonly parts: readonly {
-      readonly id?: string | undefined
-      readonly data?: unknown | undefined
-      readonly errorText?: string | undefined
-      readonly input?: unknown | undefined
-      readonly output?: unknown | undefined
-      readonly preliminary?: boolean | undefined
-      readonly rawInput?: unknown | undefined
-      readonly state?: string | undefined
-      readonly text?: string | undefined
-      readonly title?: string | undefined
-      readonly toolCallId?: string | undefined
-      readonly toolName?: string | undefined
-      readonly type: string
-    }[]
-    readonly role: string
-  }
+  readonly message: RecentMessage
   readonly sequence: number
   readonly start_sequence: number
+}
+
+export interface Env {
+  readonly value: string
+}
+
+export interface Env2 {
+  readonly vault_ref: string
 }
 
 export interface Event {
@@ -406,7 +710,18 @@ export interface Failure {
   readonly summary?: string | undefined
 }
 
+export interface FallbackChain {
+  readonly model: string
+  readonly provider: string
+  readonly reasoning_effort: string
+}
+
 export interface FireLimit {
+  readonly max: number
+  readonly window: string
+}
+
+export interface FireLimit2 {
   readonly max: number
   readonly window: string
 }
@@ -420,11 +735,19 @@ export interface GetAutomationJobsById {
 }
 
 export interface GetAutomationJobsByIdRuns {
-  readonly runs: readonly Run[]
+  readonly runs: readonly Run2[]
 }
 
 export interface GetAutomationRunsById {
-  readonly run: Run
+  readonly run: Run2
+}
+
+export interface GetAutomationTriggersById {
+  readonly trigger: Trigger
+}
+
+export interface GetBudgetsByKindByRef {
+  readonly budget: Budget
 }
 
 export interface GetBundlesActivationsById {
@@ -446,6 +769,24 @@ export interface GetExtensionsByNameSecrets {
   readonly declared_env: readonly string[]
 }
 
+export interface GetMarketplaceByKind {
+  readonly kind: "mcp" | "extension" | "skill" | "bundle"
+  readonly items: readonly Marketplace[]
+  readonly stale: boolean
+  readonly next_cursor?: string | undefined
+  readonly total?: number | null | undefined
+  readonly error?: string | undefined
+  readonly error_class?: string | undefined
+}
+
+export interface GetModelCatalogModels {
+  readonly models: readonly Model[]
+}
+
+export interface GetModelCatalogProvidersByProviderIdModelsStatus {
+  readonly sources: readonly Source[]
+}
+
 export interface GetResources {
   readonly records: readonly RecordValue[]
 }
@@ -454,8 +795,143 @@ export interface GetResourcesByKindById {
   readonly record: RecordValue
 }
 
+export interface GetRunsByIdInspect {
+  readonly inspect: {
+    readonly target: string
+    readonly as_of: string
+    readonly next_action: string
+    readonly task: Summary
+    readonly current_run?: CurrentRun | null | undefined
+    readonly recent_runs?: readonly CurrentRun[] | undefined
+    readonly bound_session?: {
+      readonly session_id: string
+      readonly agent_name?: string | undefined
+      readonly provider_name?: string | undefined
+      readonly workspace_id?: string | undefined
+      readonly state?: string | undefined
+      readonly stop_reason?: string | undefined
+      readonly failure_kind?: string | undefined
+      readonly started_at?: string | null | undefined
+      readonly last_activity_at?: string | null | undefined
+    } | null | undefined
+    readonly recent_events?: readonly {
+      readonly id: string
+      readonly type: string
+      readonly task_id?: string | undefined
+      readonly run_id?: string | undefined
+      readonly session_id?: string | undefined
+      readonly outcome?: string | undefined
+      readonly summary?: string | undefined
+      readonly timestamp: string
+    }[] | undefined
+    readonly scheduler: {
+      readonly paused: boolean
+      readonly paused_at?: string | null | undefined
+      readonly paused_by?: string | undefined
+      readonly reason?: string | undefined
+      readonly updated_at?: string | null | undefined
+    }
+    readonly diagnostics?: readonly Warning[] | undefined
+  }
+}
+
+export interface GetScheduler {
+  readonly scheduler: Scheduler2
+}
+
 export interface GetSessionsBySessionId {
-  readonly session: Session
+  readonly session: Session3
+}
+
+export interface GetSettingsCheck {
+  readonly valid: boolean
+  readonly problem?: string | undefined
+  readonly pending: readonly string[]
+  readonly unowned: readonly string[]
+}
+
+export interface GetSettingsCmdPalette {
+  readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+  readonly scope: "global" | "workspace"
+  readonly available_scopes: readonly ("global" | "workspace")[]
+  readonly workspace_id?: string | undefined
+  readonly fallback_agent_enabled: boolean
+  readonly personalization: boolean
+  readonly runtime: Runtime
+}
+
+export interface GetTaskReviewsById {
+  readonly review: Review
+}
+
+export interface GetTaskRunsByIdReviews {
+  readonly reviews: readonly Review[]
+}
+
+export interface GetTasksByIdExecutionProfile {
+  readonly profile: {
+    readonly worker: {
+      readonly mode: "inherit" | "select"
+      readonly agent_name?: string | undefined
+      readonly provider?: string | undefined
+      readonly model?: string | undefined
+      readonly allowed_agent_names?: readonly string[] | undefined
+      readonly preferred_agent_names?: readonly string[] | undefined
+      readonly required_capabilities?: readonly string[] | undefined
+      readonly preferred_capabilities?: readonly string[] | undefined
+    }
+    readonly worktree: Worktree
+    readonly sandbox: {
+      readonly mode: "inherit" | "none" | "ref"
+      readonly sandbox_ref?: string | undefined
+    }
+    readonly participants: {
+      readonly allowed_agent_names?: readonly string[] | undefined
+      readonly preferred_agent_names?: readonly string[] | undefined
+      readonly required_capabilities?: readonly string[] | undefined
+      readonly preferred_capabilities?: readonly string[] | undefined
+      readonly allowed_channel_ids?: readonly string[] | undefined
+      readonly preferred_channel_ids?: readonly string[] | undefined
+      readonly allowed_peer_ids?: readonly string[] | undefined
+      readonly preferred_peer_ids?: readonly string[] | undefined
+    }
+    readonly review: Review2
+    readonly coordinator: Coordinator2
+    readonly runtime: Runtime2
+    readonly network_participation?: {
+      readonly mode?: "local" | undefined
+    } | NetworkParticipation | NetworkParticipation2 | null | undefined
+    readonly task_id: string
+    readonly created_at: string
+    readonly updated_at: string
+  }
+}
+
+export interface GetTools {
+  readonly tools: readonly Tool[]
+}
+
+export interface GetToolsApprovalsById {
+  readonly approval_status: string
+  readonly error?: unknown | undefined
+  readonly execution_status?: string | undefined
+  readonly expires_at?: string | null | undefined
+  readonly result?: unknown | undefined
+}
+
+export interface GetVaultSecretsMetadata {
+  readonly secret: Secret
+}
+
+export interface GetWorkspacesByIdTrust {
+  readonly trust: {
+    readonly workspace_id: string
+    readonly state: "empty" | "untrusted" | "trusted" | "changed"
+    readonly digest: string
+    readonly files: readonly string[]
+    readonly trusted_at?: string | null | undefined
+    readonly trusted_by?: string | undefined
+  }
 }
 
 export interface GetWorkspacesByWorkspaceIdWindowManagerLayout {
@@ -470,37 +946,23 @@ export interface Goal {
   readonly outcome: "started" | "replaced" | "status" | "paused" | "resumed" | "cleared" | "error"
   readonly reason_code: "goal_not_active" | "goal_replace_required" | "goal_replace_stale" | "goal_objective_required" | "goal_objective_too_large" | "goal_contract_clause_empty" | "goal_command_invalid" | "goal_draft_requires_idle" | "goal_evidence_too_large" | "goal_report_conflict" | "goal_session_busy_queue_full" | "goal_turn_filter_invalid" | "goal_judge_unavailable" | "goal_judge_broken" | "goal_judge_outcome_invalid" | "goal_action_control_invalid" | "goal_stop_reason_invalid" | "goal_prompt_request_failed" | "goal_agent_refused" | "goal_compaction_cancelled" | "goal_recovery_ambiguous" | "goal_control_revoked_in_flight" | "goal_reseed_confirmation_required" | "goal_presubmit_retries_exhausted" | "goal_budget_fenced" | "goal_origin_invalid" | "goal_origin_workspace_mismatch" | "goal_origin_profile_unavailable" | "goal_control_stale" | "goal_prompt_fenced" | "session_creation_identity_mismatch" | "continuous_binding_mismatch" | null
   readonly replaced_run_id: string | null
-  readonly snapshot: {
-    readonly bound_session_id: string
-    readonly cause: "goal_not_active" | "goal_replace_required" | "goal_replace_stale" | "goal_objective_required" | "goal_objective_too_large" | "goal_contract_clause_empty" | "goal_command_invalid" | "goal_draft_requires_idle" | "goal_evidence_too_large" | "goal_report_conflict" | "goal_session_busy_queue_full" | "goal_turn_filter_invalid" | "goal_judge_unavailable" | "goal_judge_broken" | "goal_judge_outcome_invalid" | "goal_action_control_invalid" | "goal_stop_reason_invalid" | "goal_prompt_request_failed" | "goal_agent_refused" | "goal_compaction_cancelled" | "goal_recovery_ambiguous" | "goal_control_revoked_in_flight" | "goal_reseed_confirmation_required" | "goal_presubmit_retries_exhausted" | "goal_budget_fenced" | "goal_origin_invalid" | "goal_origin_workspace_mismatch" | "goal_origin_profile_unavailable" | "goal_control_stale" | "goal_prompt_fenced" | "session_creation_identity_mismatch" | "continuous_binding_mismatch" | null
-    readonly context: {
-      readonly nudge_ratio: number
-      readonly ratio: number | null
-      readonly reported_at: string | null
-      readonly size: number | null
-      readonly state: "known" | "unknown" | "pending"
-      readonly used: number | null
-    }
-    readonly contract_summary: string
-    readonly last_verdict: {
-      readonly blocking_issues: readonly {
-        readonly id: string
-        readonly note: string
-      }[]
-      readonly evaluated_at: string
-      readonly evidence_ref: string | null
-      readonly outcome: "approved" | "rejected" | "awaiting_approval" | "blocked" | "error" | "timeout" | "invalid_output"
-    } | null
-    readonly live: boolean
-    readonly node_id: string
-    readonly objective: string
-    readonly origin_session_id: string
-    readonly run_id: string
-    readonly run_status: "queued" | "running" | "watching" | "needs-approval" | "paused" | "done" | "no-op" | "blocked" | "failed" | "exhausted" | "stalled" | "canceled"
-    readonly status: "active" | "paused" | "blocked" | "usage-limited" | "budget-limited" | "complete"
-    readonly turn_limit: number
-    readonly turns_used: number
-  } | null
+  readonly snapshot: Snapshot | null
+}
+
+export interface Health {
+  readonly active_prompt: boolean
+  readonly agent_name: string
+  readonly attachable: boolean
+  readonly eligible_for_wake: boolean
+  readonly health: "healthy" | "degraded" | "stale" | "dead" | "unknown"
+  readonly ineligibility_reason?: "session_prompt_active" | "session_not_attachable" | "session_unhealthy" | "session_health_stale" | "session_health_hung" | "session_health_dead" | "session_health_unknown" | undefined
+  readonly last_activity_at?: string | null | undefined
+  readonly last_error?: string | undefined
+  readonly last_presence_at?: string | null | undefined
+  readonly session_id: string
+  readonly state: "idle" | "prompting" | "stopped" | "detached"
+  readonly workspace_id: string
+  readonly updated_at: string
 }
 
 export interface Heartbeat {
@@ -586,6 +1048,20 @@ export interface HistoryEntry {
   }
 }
 
+export interface Holder {
+  readonly executor_generation: string
+  readonly lease_expires_at: string
+  readonly pid: number
+  readonly pid_start_time: string
+  readonly surface: "cli" | "daemon" | "web" | "shell"
+}
+
+export interface Hook {
+  readonly name: string
+  readonly declaration: Declaration
+  readonly source_metadata: SourceMetadata
+}
+
 export interface Input {
   readonly id: string
   readonly attachments?: readonly {
@@ -604,39 +1080,19 @@ export interface Input {
   readonly message_id?: string | undefined
   readonly mode: string
   readonly queue_generation: number
-  readonly runtime?: Runtime | null | undefined
+  readonly runtime?: Selected | null | undefined
   readonly session_id: string
   readonly skill_invocations?: readonly {
     readonly name: string
     readonly command_id: string
     readonly end: number
-    readonly source: {
-      readonly id?: string | undefined
-      readonly kind: string
-      readonly key?: string | undefined
-      readonly scope: string
-    }
+    readonly source: Source2
     readonly start: number
     readonly token: string
   }[] | undefined
   readonly status: string
   readonly target_turn_id?: string | undefined
   readonly text: string
-}
-
-export interface Interaction {
-  readonly kind: string
-  readonly choices?: readonly string[] | undefined
-  readonly decisions?: readonly string[] | undefined
-  readonly interaction_id: string
-  readonly provider_request_id: string
-  readonly resolution?: string | undefined
-  readonly resolved_at?: string | null | undefined
-  readonly resolved_by?: string | undefined
-  readonly status: string
-  readonly title?: string | undefined
-  readonly turn_id?: string | undefined
-  readonly created_at: string
 }
 
 export interface Item {
@@ -661,11 +1117,7 @@ export interface Job {
   } | null | undefined
   readonly next_run?: string | null | undefined
   readonly prompt: string
-  readonly retry: {
-    readonly base_delay: string
-    readonly max_retries: number
-    readonly strategy: "none" | "backoff"
-  }
+  readonly retry: Retry
   readonly schedule?: {
     readonly catch_up_policy?: "skip_missed" | "coalesce" | "replay" | "run_once_on_catchup" | undefined
     readonly expr?: string | undefined
@@ -678,10 +1130,60 @@ export interface Job {
   readonly scope: "global" | "workspace"
   readonly source: "config" | "package" | "dynamic"
   readonly target_kind: string
-  readonly task?: Task | null | undefined
+  readonly task?: Task2 | null | undefined
   readonly workspace_id?: string | undefined
   readonly created_at: string
   readonly updated_at: string
+}
+
+export interface Jobs {
+  readonly from: string
+  readonly to: string
+  readonly definitions: number
+  readonly fires: number
+  readonly skips: number
+  readonly skipped: { readonly [name: string]: number }
+  readonly occasions: readonly {
+    readonly at: string
+    readonly job_id?: string | undefined
+    readonly trigger_id?: string | undefined
+    readonly name: string
+    readonly outcome: "fires" | "skips"
+    readonly attempt: number
+    readonly reason?: string | undefined
+    readonly text?: string | undefined
+    readonly scheduled_at?: string | undefined
+    readonly run_id?: string | undefined
+    readonly missed_since?: string | undefined
+    readonly resumes_at?: string | undefined
+    readonly event?: string | undefined
+    readonly event_seq?: number | undefined
+  }[]
+  readonly unlisted: number
+  readonly silent: readonly {
+    readonly job_id?: string | undefined
+    readonly trigger_id?: string | undefined
+    readonly name: string
+    readonly why: "disabled" | "ended" | "not_due" | "no_event"
+  }[]
+  readonly ended_early?: string | undefined
+  readonly events?: number | undefined
+}
+
+export interface Key {
+  readonly key: string
+  readonly section: string
+  readonly value: unknown
+  readonly default: unknown
+  readonly source: string
+  readonly lifecycle: "live" | "live-add" | "live-remove-if-unused" | "restart-required" | "session-rebind"
+  readonly pending?: unknown | undefined
+  readonly layers?: readonly {
+    readonly layer: "default" | "file" | "overlay" | "environment"
+    readonly where: string
+    readonly value: unknown
+  }[] | undefined
+  readonly description?: string | undefined
 }
 
 export interface LayoutGroup {
@@ -706,10 +1208,47 @@ export interface LayoutNode {
   readonly active_id?: string | null | undefined
 }
 
+export interface Lease {
+  readonly run_id: string
+  readonly task_id: string
+  readonly session_id?: string | undefined
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly claim_token_hash?: string | undefined
+  readonly claimed_by?: CreatedBy | null | undefined
+  readonly heartbeat_at?: string | null | undefined
+  readonly lease_until?: string | null | undefined
+  readonly coordination_channel?: CoordinationChannel | null | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+}
+
+export interface Limit {
+  readonly tokens?: number | null | undefined
+  readonly cost_usd?: number | null | undefined
+  readonly wall_seconds?: number | null | undefined
+}
+
 export interface Limits {
   readonly context_projection_bytes?: number | undefined
   readonly max_body_bytes: number
   readonly max_bytes?: number | undefined
+}
+
+export interface Limits2 {
+  readonly context_section_limit: number
+  readonly max_active_task_leases: number
+  readonly max_children: number
+  readonly max_spawn_depth: number
+}
+
+export interface Lineage {
+  readonly auto_stop_on_parent: boolean
+  readonly parent_session_id?: string | undefined
+  readonly permission_policy: PermissionPolicy
+  readonly root_session_id?: string | undefined
+  readonly spawn_budget: SpawnBudget
+  readonly spawn_depth: number
+  readonly spawn_role?: string | undefined
+  readonly ttl_expires_at?: string | null | undefined
 }
 
 export interface LoopTarget {
@@ -732,7 +1271,7 @@ export interface Marketplace {
   readonly installed: boolean
   readonly installed_name?: string | undefined
   readonly installed_version?: string | undefined
-  readonly kind: "mcp" | "extension" | "skill"
+  readonly kind: "mcp" | "extension" | "skill" | "bundle"
   readonly manage_path?: string | undefined
   readonly name: string
   readonly published_at?: string | null | undefined
@@ -743,6 +1282,119 @@ export interface Marketplace {
   readonly update_available: boolean
   readonly updated_at?: string | null | undefined
   readonly version?: string | undefined
+}
+
+export interface Matcher {
+  readonly acp_event_type?: string | undefined
+  readonly agent_name?: string | undefined
+  readonly agent_type?: string | undefined
+  readonly channel?: string | undefined
+  readonly compaction_reason?: string | undefined
+  readonly compaction_strategy?: string | undefined
+  readonly decision_class?: string | undefined
+  readonly direction?: string | undefined
+  readonly input_class?: string | undefined
+  readonly kind?: string | undefined
+  readonly message_delta_type?: string | undefined
+  readonly message_role?: string | undefined
+  readonly participation_mode?: string | undefined
+  readonly participation_source?: string | undefined
+  readonly sandbox_backend?: string | undefined
+  readonly sandbox_id?: string | undefined
+  readonly sandbox_profile?: string | undefined
+  readonly session_type?: string | undefined
+  readonly surface?: string | undefined
+  readonly sync_direction?: string | undefined
+  readonly tool_id?: string | undefined
+  readonly tool_name?: string | undefined
+  readonly turn_id?: string | undefined
+  readonly work_state?: string | undefined
+  readonly workspace_id?: string | undefined
+  readonly workspace_root?: string | undefined
+  readonly tool_read_only?: boolean | null | undefined
+  readonly autonomy?: {
+    readonly child_session_id?: string | undefined
+    readonly coordinator_session_id?: string | undefined
+    readonly loop_name?: string | undefined
+    readonly loop_run_id?: string | undefined
+    readonly node_id?: string | undefined
+    readonly parent_session_id?: string | undefined
+    readonly participation_channel?: string | undefined
+    readonly release_reason?: string | undefined
+    readonly root_session_id?: string | undefined
+    readonly run_id?: string | undefined
+    readonly spawn_role?: string | undefined
+    readonly task_id?: string | undefined
+    readonly workflow_id?: string | undefined
+  } | null | undefined
+}
+
+export interface McpServer {
+  readonly name: string
+  readonly scope: "global" | "workspace" | "agent"
+  readonly workspace_id?: string | undefined
+  readonly transport: string
+  readonly command?: string | undefined
+  readonly args?: readonly string[] | undefined
+  readonly url?: string | undefined
+  readonly env_keys?: readonly string[] | undefined
+  readonly secret_env_keys?: readonly string[] | undefined
+  readonly header_keys?: readonly string[] | undefined
+  readonly secret_header_keys?: readonly string[] | undefined
+  readonly auth?: Auth | null | undefined
+  readonly auth_status?: AuthStatus2 | null | undefined
+  readonly catalog_entry?: string | undefined
+  readonly catalog_version?: string | undefined
+  readonly runtime_status?: {
+    readonly configured: boolean
+    readonly diagnostic?: string | undefined
+    readonly initialized: boolean
+    readonly probe: string
+    readonly reason?: string | undefined
+    readonly state: string
+    readonly tool_count: number
+  } | null | undefined
+  readonly declared_in: string
+  readonly source_metadata: SourceMetadata
+  readonly tools?: readonly {
+    readonly id: string
+    readonly title: string
+    readonly description: string
+  }[] | undefined
+  readonly refused_tools?: readonly string[] | undefined
+}
+
+export interface Model {
+  readonly availability_state: string
+  readonly available: boolean | null
+  readonly context_window?: number | null | undefined
+  readonly cost?: Cost | null | undefined
+  readonly curated: boolean
+  readonly default_reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null | undefined
+  readonly deprecated: boolean
+  readonly display_name?: string | undefined
+  readonly featured: boolean
+  readonly hidden: boolean
+  readonly last_error?: string | undefined
+  readonly max_input_tokens?: number | null | undefined
+  readonly max_output_tokens?: number | null | undefined
+  readonly model_id: string
+  readonly provider_id: string
+  readonly reasoning_efforts?: readonly ("none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max")[] | undefined
+  readonly reasoning_source?: "acp" | "catalog" | undefined
+  readonly refreshed_at?: string | undefined
+  readonly release_date?: string | undefined
+  readonly sources: readonly {
+    readonly last_error?: string | undefined
+    readonly priority: number
+    readonly refreshed_at?: string | undefined
+    readonly source_id: string
+    readonly source_kind: string
+    readonly stale: boolean
+  }[]
+  readonly stale: boolean
+  readonly supports_reasoning?: boolean | null | undefined
+  readonly supports_tools?: boolean | null | undefined
 }
 
 export interface NetworkParticipation {
@@ -756,6 +1408,17 @@ export interface NetworkParticipation2 {
   readonly mode: "live"
   readonly channel_strategy: "run" | "loop_run"
   readonly bounds?: Bounds | undefined
+}
+
+export interface OperatorWriteRateLimit {
+  readonly queue: number
+  readonly requests: number
+  readonly window: string
+}
+
+export interface Origin {
+  readonly kind: "cli" | "web" | "uds" | "http" | "automation" | "extension" | "network" | "agent_session" | "daemon"
+  readonly ref: string
 }
 
 export interface Overrides {
@@ -790,6 +1453,11 @@ export interface Overrides {
   readonly swap_modifier?: string | null | undefined
 }
 
+export interface Owner {
+  readonly kind: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool"
+  readonly ref: string
+}
+
 export interface Page {
   readonly has_more: boolean
   readonly limit: number
@@ -797,8 +1465,38 @@ export interface Page {
   readonly total: number
 }
 
+export interface ParticipationStatus {
+  readonly available: boolean
+  readonly participating: boolean
+  readonly reason?: string | undefined
+  readonly owner: {
+    readonly id: string
+    readonly kind: "session" | "task_run" | "loop_run" | "automation_run"
+    readonly workspace_id: string
+  }
+}
+
+export interface PatchTasksById {
+  readonly task: Task
+}
+
 export interface PatchWorkspacesById {
-  readonly workspace: Workspace
+  readonly workspace: Workspace2
+}
+
+export interface PendingInteraction {
+  readonly kind: string
+  readonly choices?: readonly string[] | undefined
+  readonly decisions?: readonly string[] | undefined
+  readonly interaction_id: string
+  readonly provider_request_id: string
+  readonly resolution?: string | undefined
+  readonly resolved_at?: string | null | undefined
+  readonly resolved_by?: string | undefined
+  readonly status: string
+  readonly title?: string | undefined
+  readonly turn_id?: string | undefined
+  readonly created_at: string
 }
 
 export interface PermissionPolicy {
@@ -808,6 +1506,24 @@ export interface PermissionPolicy {
   readonly skills: readonly string[]
   readonly tools: readonly string[]
   readonly workspace_paths: readonly string[]
+}
+
+export interface PostAgentTasksByRunIdComplete {
+  readonly result?: unknown | undefined
+  readonly created_task_ids?: readonly string[] | undefined
+}
+
+export interface PostAgentTasksByRunIdComplete2 {
+  readonly lease: Lease
+}
+
+export interface PostAgentTasksByRunIdFail {
+  readonly error: string
+  readonly metadata?: unknown | undefined
+}
+
+export interface PostAgentTasksByRunIdStart {
+  readonly idempotency_key?: string | undefined
 }
 
 export interface PostBundlesActivations {
@@ -875,6 +1591,135 @@ export interface PostExtensionsByNameReload {
   }
 }
 
+export interface PostModelCatalogModelsRefresh {
+  readonly force?: boolean | undefined
+  readonly request_id?: string | undefined
+  readonly source_id?: string | undefined
+}
+
+export interface PostModelCatalogModelsRefresh2 {
+  readonly code?: string | undefined
+  readonly error?: string | undefined
+  readonly sources: readonly Source[]
+}
+
+export interface PostModelCatalogProvidersByProviderIdModelsCurate {
+  readonly default_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null | undefined
+  readonly deprecated?: boolean | null | undefined
+  readonly featured?: boolean | null | undefined
+  readonly hidden?: boolean | null | undefined
+  readonly model_id: string
+}
+
+export interface PostRunsBulkFail {
+  readonly run_ids: readonly string[]
+  readonly reason?: string | undefined
+  readonly metadata?: unknown | undefined
+}
+
+export interface PostRunsBulkFail2 {
+  readonly results: readonly {
+    readonly run_id: string
+    readonly ok: boolean
+    readonly run?: Run | null | undefined
+    readonly error?: {
+      readonly error: string
+      readonly code?: string | undefined
+      readonly diagnostic?: Warning | null | undefined
+    } | null | undefined
+  }[]
+}
+
+export interface PostRunsByIdFail {
+  readonly reason: string
+  readonly metadata?: unknown | undefined
+}
+
+export interface PostRunsByIdFail2 {
+  readonly run: Run
+  readonly existing_run?: boolean | undefined
+}
+
+export interface PostRunsByIdRecover {
+  readonly reason?: string | undefined
+  readonly metadata?: unknown | undefined
+}
+
+export interface PostRunsByIdRecover2 {
+  readonly previous_run: Run
+  readonly run: Run
+}
+
+export interface PostRunsByIdRetry {
+  readonly metadata?: unknown | undefined
+}
+
+export interface PostTaskRunsByIdReviews {
+  readonly review: Review
+  readonly created: boolean
+}
+
+export interface PostTasks {
+  readonly id?: string | undefined
+  readonly identifier?: string | undefined
+  readonly title: string
+  readonly description?: string | undefined
+  readonly scope: "global" | "workspace"
+  readonly workspace?: string | undefined
+  readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+  readonly draft?: boolean | undefined
+  readonly owner?: Owner | null | undefined
+  readonly max_attempts?: number | null | undefined
+  readonly approval_policy?: "none" | "manual" | undefined
+  readonly auto_enqueue_on_ready?: boolean | undefined
+  readonly metadata?: unknown | undefined
+  readonly network_participation?: {
+    readonly mode?: "local" | undefined
+  } | NetworkParticipation | NetworkParticipation2 | null | undefined
+  readonly wake_creator?: boolean | null | undefined
+}
+
+export interface PostTasksByIdApprove {
+  readonly idempotency_key?: string | undefined
+  readonly metadata?: unknown | undefined
+  readonly network_participation?: {
+    readonly mode?: "local" | undefined
+  } | NetworkParticipation | NetworkParticipation2 | null | undefined
+}
+
+export interface PostTasksByIdApprove2 {
+  readonly run: Run
+  readonly task: Task
+  readonly existing_run?: boolean | undefined
+}
+
+export interface PostTasksByIdBlocks {
+  readonly block: Block
+}
+
+export interface PostTasksByIdTriageArchive {
+  readonly triage: Triage
+}
+
+export interface PostToolsSearch {
+  readonly agent_name?: string | undefined
+  readonly limit?: number | undefined
+  readonly query: string
+  readonly session_id?: string | undefined
+  readonly workspace_id?: string | undefined
+}
+
+export interface PostWebhooksGlobalByEndpoint {
+  readonly result: {
+    readonly matched: number
+    readonly runs?: readonly Run2[] | undefined
+  }
+}
+
+export interface PostWorkspacesByWorkspaceIdAutomationSuggestions {
+  readonly suggestion: Suggestion
+}
+
 export interface PostWorkspacesByWorkspaceIdWindowManagerCommands {
   readonly actor?: Actor2 | undefined
   readonly client_id?: string | null | undefined
@@ -896,7 +1741,7 @@ export interface PostWorkspacesByWorkspaceIdWindowManagerCommands2 {
   readonly applied: boolean
   readonly changes: WindowChanges
   readonly client?: WindowClient | null | undefined
-  readonly diagnostics?: readonly Diagnostic3[] | undefined
+  readonly diagnostics?: readonly Diagnostic4[] | undefined
   readonly rebased_from?: number | undefined
   readonly snapshot: WindowManagerState
 }
@@ -908,6 +1753,31 @@ export interface Preferences {
   }
   readonly min_interval: string
   readonly quiet_windows?: readonly ActiveHour[] | undefined
+}
+
+export interface Profile {
+  readonly backend: string
+  readonly daytona?: {
+    readonly api_url?: string | undefined
+    readonly auto_archive?: string | undefined
+    readonly auto_stop?: string | undefined
+    readonly class?: string | undefined
+    readonly image?: string | undefined
+    readonly snapshot?: string | undefined
+    readonly target?: string | undefined
+  } | null | undefined
+  readonly env?: { readonly [name: string]: string } | undefined
+  readonly network?: {
+    readonly allow_list?: readonly string[] | undefined
+    readonly allow_outbound?: boolean | undefined
+    readonly allow_public_ingress?: boolean | undefined
+    readonly deny_list?: readonly string[] | undefined
+    readonly required?: boolean | undefined
+  } | null | undefined
+  readonly persistence?: string | undefined
+  readonly runtime_root?: string | undefined
+  readonly secret_env?: { readonly [name: string]: string } | undefined
+  readonly sync_mode?: string | undefined
 }
 
 export interface Provenance {
@@ -938,11 +1808,71 @@ export interface Provider {
   readonly version?: string | undefined
 }
 
+export interface Provider2 {
+  readonly name: string
+  readonly auth_status?: {
+    readonly code?: string | undefined
+    readonly env_policy: string
+    readonly home_policy: string
+    readonly login_command?: string | undefined
+    readonly login_env?: readonly string[] | undefined
+    readonly message?: string | undefined
+    readonly mode: string
+    readonly native_cli?: {
+      readonly command?: string | undefined
+      readonly error?: string | undefined
+      readonly path?: string | undefined
+      readonly present: boolean
+      readonly source?: string | undefined
+    } | null | undefined
+    readonly state: string
+    readonly status_command?: string | undefined
+  } | null | undefined
+  readonly command_available: boolean
+  readonly credentials?: readonly {
+    readonly kind?: string | undefined
+    readonly name: string
+    readonly present: boolean
+    readonly required: boolean
+    readonly secret_ref: string
+    readonly source?: string | undefined
+    readonly target_env: string
+  }[] | undefined
+  readonly default: boolean
+  readonly fallback?: {
+    readonly settings: Settings
+    readonly source: EffectiveSource
+  } | null | undefined
+  readonly settings: Settings
+  readonly source_metadata: SourceMetadata
+}
+
 export interface PutAgentsByNameHeartbeat {
   readonly body: string
   readonly expected_digest?: string | undefined
   readonly idempotency_key?: string | undefined
   readonly workspace_id?: string | undefined
+}
+
+export interface RecentMessage {
+  readonly id: string
+  readonly metadata?: unknown | undefined
+  readonly parts: readonly {
+    readonly id?: string | undefined
+    readonly data?: unknown | undefined
+    readonly errorText?: string | undefined
+    readonly input?: unknown | undefined
+    readonly output?: unknown | undefined
+    readonly preliminary?: boolean | undefined
+    readonly rawInput?: unknown | undefined
+    readonly state?: string | undefined
+    readonly text?: string | undefined
+    readonly title?: string | undefined
+    readonly toolCallId?: string | undefined
+    readonly toolName?: string | undefined
+    readonly type: string
+  }[]
+  readonly role: string
 }
 
 export interface RecordValue {
@@ -987,10 +1917,66 @@ export interface ResolvedNetworkParticipation2 {
   readonly workspace_id: string
 }
 
+export interface Restart {
+  readonly available: boolean
+  readonly behavior: "applied_now" | "restart_required" | "action_trigger"
+  readonly name: string
+}
+
 export interface Retry {
   readonly base_delay: string
   readonly max_retries: number
   readonly strategy: "none" | "backoff"
+}
+
+export interface Retry2 {
+  readonly base_delay: string
+  readonly max_retries: number
+  readonly strategy: "none" | "backoff"
+}
+
+export interface Review {
+  readonly review_id: string
+  readonly task_id: string
+  readonly run_id: string
+  readonly attempt: number
+  readonly review_round: number
+  readonly parent_review_id?: string | undefined
+  readonly policy: "none" | "always" | "on_success" | "on_failure"
+  readonly status: "requested" | "routed" | "in_review" | "recorded" | "circuit_opened" | "canceled"
+  readonly reason?: string | undefined
+  readonly outcome?: "approved" | "rejected" | "blocked" | "error" | "timeout" | "invalid_output" | undefined
+  readonly confidence?: number | null | undefined
+  readonly missing_work?: unknown | undefined
+  readonly next_round_guidance?: string | undefined
+  readonly review_text?: string | undefined
+  readonly delivery_id?: string | undefined
+  readonly reviewed_by?: CreatedBy | null | undefined
+  readonly reviewer_agent_name?: string | undefined
+  readonly reviewer_channel_id?: string | undefined
+  readonly reviewer_peer_id?: string | undefined
+  readonly reviewer_session_id?: string | undefined
+  readonly created_at: string
+  readonly requested_at: string
+  readonly routed_at: string
+  readonly started_at: string
+  readonly reviewed_at: string
+  readonly deadline_at: string
+  readonly updated_at: string
+}
+
+export interface Review2 {
+  readonly allowed_agent_names?: readonly string[] | undefined
+  readonly preferred_agent_names?: readonly string[] | undefined
+  readonly required_capabilities?: readonly string[] | undefined
+  readonly preferred_capabilities?: readonly string[] | undefined
+  readonly allowed_channel_ids?: readonly string[] | undefined
+  readonly preferred_channel_ids?: readonly string[] | undefined
+  readonly allowed_peer_ids?: readonly string[] | undefined
+  readonly preferred_peer_ids?: readonly string[] | undefined
+  readonly agent_name?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
 }
 
 export interface Revision {
@@ -1021,7 +2007,47 @@ export interface Revision2 {
   } | null | undefined
 }
 
+export interface Root {
+  readonly task: DependsOn
+  readonly depth: number
+  readonly parent_task_id?: string | undefined
+  readonly child_count?: number | undefined
+  readonly active_run?: ActiveRun | null | undefined
+  readonly last_activity_at: string
+}
+
 export interface Run {
+  readonly id: string
+  readonly task_id: string
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly attempt: number
+  readonly recovery_count: number
+  readonly previous_run_id?: string | undefined
+  readonly session_id?: string | undefined
+  readonly claimed_by?: CreatedBy | null | undefined
+  readonly queued_at: string
+  readonly claimed_at?: string | null | undefined
+  readonly started_at?: string | null | undefined
+  readonly ended_at?: string | null | undefined
+  readonly heartbeat_at?: string | null | undefined
+  readonly lease_until?: string | null | undefined
+  readonly error?: string | undefined
+  readonly failure_kind?: string | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly claim_token_hash?: string | undefined
+  readonly coordination_channel?: CoordinationChannel | null | undefined
+  readonly designation?: {
+    readonly brief?: string | undefined
+    readonly index: number
+  } | null | undefined
+  readonly designation_group_id?: string | undefined
+  readonly origin: Origin
+  readonly idempotency_key?: string | undefined
+  readonly metadata?: unknown | undefined
+  readonly result?: unknown | undefined
+}
+
+export interface Run2 {
   readonly id: string
   readonly attempt: number
   readonly delivery_error?: string | undefined
@@ -1044,11 +2070,35 @@ export interface Run {
   readonly trigger_id?: string | undefined
 }
 
+export interface Run3 {
+  readonly id: string
+  readonly task_id: string
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly attempt: number
+  readonly recovery_count: number
+  readonly previous_run_id?: string | undefined
+  readonly session_id?: string | undefined
+  readonly claimed_by?: CreatedBy | null | undefined
+  readonly queued_at: string
+  readonly claimed_at?: string | null | undefined
+  readonly started_at?: string | null | undefined
+  readonly ended_at?: string | null | undefined
+  readonly heartbeat_at?: string | null | undefined
+  readonly lease_until?: string | null | undefined
+  readonly error?: string | undefined
+  readonly failure_kind?: string | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly max_attempts: number
+}
+
 export interface Runtime {
-  readonly model?: string | undefined
-  readonly provider: string
-  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
-  readonly speed?: "normal" | "fast" | undefined
+  readonly available: false
+  readonly status: "unavailable"
+  readonly reason: string
+}
+
+export interface Runtime2 {
+  readonly mode: "default" | "evidence"
 }
 
 export interface Sandbox {
@@ -1059,6 +2109,13 @@ export interface Sandbox {
   readonly provider_state_json?: unknown | undefined
   readonly sandbox_id?: string | undefined
   readonly state?: string | undefined
+}
+
+export interface Sandboxe {
+  readonly name: string
+  readonly profile: Profile
+  readonly source_metadata: SourceMetadata
+  readonly workspace_usage_count: number
 }
 
 export interface Schedule {
@@ -1085,6 +2142,19 @@ export interface Scheduler {
   readonly updated_at?: string | null | undefined
 }
 
+export interface Scheduler2 {
+  readonly as_of: string
+  readonly paused: boolean
+  readonly paused_at?: string | null | undefined
+  readonly paused_by?: string | undefined
+  readonly paused_reason?: string | undefined
+  readonly active_claim_count: number
+  readonly needs_attention_run_count: number
+  readonly paused_task_count: number
+  readonly queued_run_count: number
+  readonly starved_run_count: number
+}
+
 export interface SchemaStream {
   readonly applied_count: number
   readonly stream: string
@@ -1095,6 +2165,36 @@ export interface SchemaStream {
 export interface Scope {
   readonly kind: "user" | "global" | "workspace"
   readonly id?: string | undefined
+}
+
+export interface Secret {
+  readonly ref: string
+  readonly namespace: string
+  readonly kind?: string | undefined
+  readonly present: boolean
+  readonly version?: number | undefined
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Section {
+  readonly limit: number
+  readonly returned: number
+  readonly truncated: boolean
+}
+
+export interface Selected {
+  readonly model?: string | undefined
+  readonly provider: string
+  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+  readonly speed?: "normal" | "fast" | undefined
+}
+
+export interface Self {
+  readonly agent_name: string
+  readonly model?: string | undefined
+  readonly provider: string
+  readonly session_id: string
 }
 
 export interface Session {
@@ -1110,7 +2210,7 @@ export interface Session {
   readonly available_commands: readonly AvailableCommand[]
   readonly badge: string
   readonly failure?: Failure | null | undefined
-  readonly health?: SessionHealth | null | undefined
+  readonly health?: Health | null | undefined
   readonly lineage?: {
     readonly auto_stop_on_parent: boolean
     readonly parent_session_id?: string | undefined
@@ -1120,8 +2220,92 @@ export interface Session {
     readonly spawn_depth: number
     readonly spawn_role?: string | undefined
     readonly ttl_expires_at?: string | null | undefined
+    readonly notify_creator: boolean
   } | null | undefined
   readonly model?: string | undefined
+  readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
+  readonly provider: string
+  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly sandbox?: Sandbox | null | undefined
+  readonly speed?: "normal" | "fast" | undefined
+  readonly speed_resolution?: SpeedResolution | null | undefined
+  readonly state: "starting" | "active" | "stopping" | "stopped"
+  readonly stop_detail?: string | undefined
+  readonly stop_reason?: "completed" | "user_canceled" | "max_iterations" | "loop_detected" | "timeout" | "budget_exceeded" | "error" | "agent_crashed" | "hook_stopped" | "shutdown" | undefined
+  readonly transcript_epoch?: number | undefined
+  readonly type?: "user" | "dream" | "system" | "coordinator" | "spawned" | undefined
+  readonly workspace_id?: string | undefined
+  readonly workspace_path?: string | undefined
+  readonly created_at: string
+  readonly updated_at: string
+  readonly archived_at: string | null
+  readonly attention_changed_at?: string | null | undefined
+  readonly pending_interactions: readonly PendingInteraction[]
+  readonly runtime: {
+    readonly acp_caps?: {
+      readonly config_options?: readonly ConfigOption[] | undefined
+      readonly prompt_audio: boolean
+      readonly prompt_embedded_context: boolean
+      readonly prompt_image: boolean
+      readonly supported_modes?: readonly string[] | undefined
+      readonly supports_load_session: boolean
+    } | null | undefined
+    readonly acp_session_id?: string | undefined
+    readonly effective?: {
+      readonly model?: string | undefined
+      readonly provider: string
+      readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+      readonly speed?: "normal" | "fast" | undefined
+      readonly speed_resolution?: SpeedResolution | null | undefined
+    } | null | undefined
+    readonly failure?: string | undefined
+    readonly generation?: number | undefined
+    readonly recovery?: {
+      readonly attempt: number
+      readonly generation: number
+      readonly last_attempt_at: string
+      readonly last_error?: string | undefined
+      readonly max_attempts: number
+      readonly next_attempt_at?: string | null | undefined
+      readonly started_at: string
+    } | null | undefined
+    readonly selected?: Selected | null | undefined
+    readonly selection_revision: number
+    readonly status: string
+    readonly transition?: string | undefined
+  }
+  readonly worktree_id?: string | undefined
+}
+
+export interface Session2 {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly type?: "user" | "dream" | "system" | "coordinator" | "spawned" | undefined
+  readonly state: "starting" | "active" | "stopping" | "stopped"
+  readonly lineage?: Lineage | null | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Session3 {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly acp_caps?: AcpCaps | null | undefined
+  readonly acp_session_id?: string | undefined
+  readonly activity?: Activity | null | undefined
+  readonly agent_name: string
+  readonly attach_expires_at?: string | null | undefined
+  readonly attachable: boolean
+  readonly attached_to?: string | undefined
+  readonly available_commands: readonly AvailableCommand[]
+  readonly badge: string
+  readonly failure?: Failure | null | undefined
+  readonly health?: Health | null | undefined
+  readonly lineage?: Lineage | null | undefined
+  readonly model?: string | undefined
+  readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
   readonly provider: string
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
   readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
@@ -1139,24 +2323,126 @@ export interface Session {
   readonly updated_at: string
 }
 
-export interface SessionHealth {
-  readonly active_prompt: boolean
-  readonly agent_name: string
-  readonly attachable: boolean
-  readonly eligible_for_wake: boolean
-  readonly health: "healthy" | "degraded" | "stale" | "dead" | "unknown"
-  readonly ineligibility_reason?: "session_prompt_active" | "session_not_attachable" | "session_unhealthy" | "session_health_stale" | "session_health_hung" | "session_health_dead" | "session_health_unknown" | undefined
-  readonly last_activity_at?: string | null | undefined
-  readonly last_error?: string | undefined
-  readonly last_presence_at?: string | null | undefined
-  readonly session_id: string
-  readonly state: "idle" | "prompting" | "stopped" | "detached"
-  readonly workspace_id: string
-  readonly updated_at: string
+export interface Settings {
+  readonly auth_login_command?: string | undefined
+  readonly auth_mode?: "native_cli" | "bound_secret" | "none" | undefined
+  readonly auth_status_command?: string | undefined
+  readonly base_url?: string | undefined
+  readonly command?: string | undefined
+  readonly credential_slots?: readonly {
+    readonly name: string
+    readonly kind?: string | undefined
+    readonly required: boolean
+    readonly secret_ref: string
+    readonly target_env: string
+  }[] | undefined
+  readonly display_name?: string | undefined
+  readonly env_allow?: readonly string[] | undefined
+  readonly env_policy?: "filtered" | "isolated" | undefined
+  readonly harness?: "acp" | "pi_acp" | undefined
+  readonly home_policy?: "operator" | "isolated" | undefined
+  readonly models?: {
+    readonly curated?: readonly {
+      readonly id: string
+      readonly context_window?: number | null | undefined
+      readonly cost_cache_read_per_million?: number | null | undefined
+      readonly cost_cache_write_per_million?: number | null | undefined
+      readonly cost_input_per_million?: number | null | undefined
+      readonly cost_output_per_million?: number | null | undefined
+      readonly cost_reasoning_per_million?: number | null | undefined
+      readonly default_reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+      readonly deprecated?: boolean | null | undefined
+      readonly display_name?: string | undefined
+      readonly featured?: boolean | null | undefined
+      readonly hidden?: boolean | null | undefined
+      readonly max_input_tokens?: number | null | undefined
+      readonly max_output_tokens?: number | null | undefined
+      readonly reasoning_efforts?: readonly ("none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max")[] | undefined
+      readonly release_date?: string | undefined
+      readonly supports_reasoning?: boolean | null | undefined
+      readonly supports_tools?: boolean | null | undefined
+    }[] | undefined
+    readonly default?: string | undefined
+    readonly discovery?: {
+      readonly command?: string | undefined
+      readonly enabled?: boolean | null | undefined
+      readonly endpoint?: string | undefined
+      readonly timeout?: string | undefined
+    } | null | undefined
+    readonly reasoning?: {
+      readonly apply: string
+    } | null | undefined
+  } | null | undefined
+  readonly runtime_provider?: string | undefined
+  readonly transport?: string | undefined
+}
+
+export interface ShadowedBy {
+  readonly detected_at: string
+  readonly path: string
+  readonly resolved_to_winner: boolean
+  readonly tier: string
+}
+
+export interface Skill {
+  readonly name: string
+  readonly description: string
+  readonly dir: string
+  readonly source: string
+  readonly enabled: boolean
+  readonly activation: {
+    readonly active: boolean
+    readonly reasons?: readonly ActivationReason[] | undefined
+  }
+  readonly version?: string | undefined
+  readonly metadata?: { readonly [name: string]: unknown } | undefined
+  readonly provenance?: {
+    readonly precedence_tier: string
+    readonly installed_at?: string | null | undefined
+    readonly installed_from_bundle?: string | undefined
+    readonly installed_from_extension?: string | undefined
+    readonly registry?: string | undefined
+    readonly shadowed_by?: readonly ShadowedBy[] | undefined
+    readonly slug?: string | undefined
+    readonly version?: string | undefined
+  } | null | undefined
+  readonly diagnostics?: readonly Diagnostic3[] | undefined
 }
 
 export interface Skills {
   readonly disabled?: readonly string[] | undefined
+}
+
+export interface Snapshot {
+  readonly bound_session_id: string
+  readonly cause: "goal_not_active" | "goal_replace_required" | "goal_replace_stale" | "goal_objective_required" | "goal_objective_too_large" | "goal_contract_clause_empty" | "goal_command_invalid" | "goal_draft_requires_idle" | "goal_evidence_too_large" | "goal_report_conflict" | "goal_session_busy_queue_full" | "goal_turn_filter_invalid" | "goal_judge_unavailable" | "goal_judge_broken" | "goal_judge_outcome_invalid" | "goal_action_control_invalid" | "goal_stop_reason_invalid" | "goal_prompt_request_failed" | "goal_agent_refused" | "goal_compaction_cancelled" | "goal_recovery_ambiguous" | "goal_control_revoked_in_flight" | "goal_reseed_confirmation_required" | "goal_presubmit_retries_exhausted" | "goal_budget_fenced" | "goal_origin_invalid" | "goal_origin_workspace_mismatch" | "goal_origin_profile_unavailable" | "goal_control_stale" | "goal_prompt_fenced" | "session_creation_identity_mismatch" | "continuous_binding_mismatch" | null
+  readonly context: {
+    readonly nudge_ratio: number
+    readonly ratio: number | null
+    readonly reported_at: string | null
+    readonly size: number | null
+    readonly state: "known" | "unknown" | "pending"
+    readonly used: number | null
+  }
+  readonly contract_summary: string
+  readonly last_verdict: {
+    readonly blocking_issues: readonly {
+      readonly id: string
+      readonly note: string
+    }[]
+    readonly evaluated_at: string
+    readonly evidence_ref: string | null
+    readonly outcome: "approved" | "rejected" | "awaiting_approval" | "blocked" | "error" | "timeout" | "invalid_output"
+  } | null
+  readonly live: boolean
+  readonly node_id: string
+  readonly objective: string
+  readonly origin_session_id: string
+  readonly run_id: string
+  readonly run_status: "queued" | "running" | "watching" | "needs-approval" | "paused" | "done" | "no-op" | "blocked" | "failed" | "exhausted" | "stalled" | "canceled"
+  readonly status: "active" | "paused" | "blocked" | "usage-limited" | "budget-limited" | "complete"
+  readonly turn_limit: number
+  readonly turns_used: number
 }
 
 export interface Soul {
@@ -1194,6 +2480,33 @@ export interface Soul {
   readonly validation_status: "missing" | "inactive" | "valid" | "invalid"
 }
 
+export interface Source {
+  readonly last_error?: string | undefined
+  readonly last_refresh?: string | undefined
+  readonly last_success?: string | undefined
+  readonly next_refresh?: string | undefined
+  readonly priority: number
+  readonly provider_id: string
+  readonly refresh_state: string
+  readonly row_count: number
+  readonly source_id: string
+  readonly source_kind: string
+  readonly stale: boolean
+}
+
+export interface Source2 {
+  readonly id?: string | undefined
+  readonly kind: string
+  readonly key?: string | undefined
+  readonly scope: string
+}
+
+export interface SourceMetadata {
+  readonly available_targets: readonly ("global-config" | "workspace-config" | "global-mcp-sidecar" | "workspace-mcp-sidecar" | "global-agent-file" | "workspace-agent-file")[]
+  readonly effective_source: EffectiveSource
+  readonly shadowed_sources?: readonly EffectiveSource[] | undefined
+}
+
 export interface SpawnBudget {
   readonly max_active_per_workspace?: number | undefined
   readonly max_children: number
@@ -1216,16 +2529,290 @@ export interface StatusCounts {
   readonly starting: number
 }
 
+export interface Statuse {
+  readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+  readonly count: number
+}
+
+export interface Suggestion {
+  readonly id: string
+  readonly dedup_key: string
+  readonly payload: Job
+  readonly trigger?: Trigger | undefined
+  readonly resolved_at?: string | null | undefined
+  readonly source: string
+  readonly status: string
+  readonly workspace_id: string
+  readonly created_at: string
+}
+
+export interface Summary {
+  readonly id: string
+  readonly identifier?: string | undefined
+  readonly title: string
+  readonly scope: "global" | "workspace"
+  readonly workspace_id?: string | undefined
+  readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+  readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+  readonly owner?: Owner | null | undefined
+  readonly paused?: boolean | undefined
+  readonly effective_paused?: boolean | undefined
+  readonly paused_by_task_id?: string | undefined
+  readonly latest_event_seq: number
+  readonly draft?: boolean | undefined
+  readonly parent_task_id?: string | undefined
+  readonly current_run_id?: string | undefined
+  readonly max_attempts?: number | undefined
+  readonly auto_enqueue_on_ready?: boolean | undefined
+  readonly approval_policy?: "none" | "manual" | undefined
+  readonly approval_state?: "not_required" | "pending" | "approved" | "rejected" | undefined
+  readonly created_by: CreatedBy
+  readonly origin: Origin
+  readonly wake_creator: boolean
+  readonly paused_at?: string | null | undefined
+  readonly paused_by?: string | undefined
+  readonly paused_reason?: string | undefined
+  readonly needs_attention?: boolean | undefined
+  readonly needs_attention_at?: string | null | undefined
+  readonly needs_attention_by?: CreatedBy | null | undefined
+  readonly needs_attention_reason?: string | undefined
+  readonly blocked_reasons?: readonly BlockedReason[] | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly created_at: string
+  readonly updated_at: string
+  readonly closed_at?: string | null | undefined
+  readonly active_run?: ActiveRun | null | undefined
+  readonly child_count?: number | undefined
+  readonly dependency_count?: number | undefined
+  readonly dependencies?: readonly Dependencie[] | undefined
+  readonly last_activity_at?: string | null | undefined
+}
+
 export interface Task {
+  readonly id: string
+  readonly identifier?: string | undefined
+  readonly title: string
+  readonly scope: "global" | "workspace"
+  readonly workspace_id?: string | undefined
+  readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+  readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+  readonly owner?: Owner | null | undefined
+  readonly paused?: boolean | undefined
+  readonly effective_paused?: boolean | undefined
+  readonly paused_by_task_id?: string | undefined
+  readonly latest_event_seq: number
+  readonly draft?: boolean | undefined
+  readonly parent_task_id?: string | undefined
+  readonly current_run_id?: string | undefined
+  readonly max_attempts?: number | undefined
+  readonly auto_enqueue_on_ready?: boolean | undefined
+  readonly approval_policy?: "none" | "manual" | undefined
+  readonly approval_state?: "not_required" | "pending" | "approved" | "rejected" | undefined
+  readonly created_by: CreatedBy
+  readonly origin: Origin
+  readonly wake_creator: boolean
+  readonly paused_at?: string | null | undefined
+  readonly paused_by?: string | undefined
+  readonly paused_reason?: string | undefined
+  readonly needs_attention?: boolean | undefined
+  readonly needs_attention_at?: string | null | undefined
+  readonly needs_attention_by?: CreatedBy | null | undefined
+  readonly needs_attention_reason?: string | undefined
+  readonly blocked_reasons?: readonly BlockedReason[] | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly created_at: string
+  readonly updated_at: string
+  readonly closed_at?: string | null | undefined
+  readonly description?: string | undefined
+  readonly metadata?: unknown | undefined
+}
+
+export interface Task2 {
   readonly description?: string | undefined
   readonly network_participation?: {
     readonly mode?: "local" | undefined
   } | NetworkParticipation | NetworkParticipation2 | null | undefined
-  readonly owner?: {
-    readonly kind: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool"
-    readonly ref: string
-  } | null | undefined
+  readonly owner?: Owner | null | undefined
   readonly title?: string | undefined
+}
+
+export interface Timeline {
+  readonly sequence: number
+  readonly event_id: string
+  readonly event_type: string
+  readonly actor: CreatedBy
+  readonly origin: Origin
+  readonly payload?: unknown | undefined
+  readonly run?: ActiveRun | null | undefined
+  readonly task: DependsOn
+  readonly timestamp: string
+}
+
+export interface Tool {
+  readonly availability: {
+    readonly authorized: boolean
+    readonly available: boolean
+    readonly conflicted: boolean
+    readonly enabled: boolean
+    readonly executable: boolean
+    readonly reason_codes?: readonly ("approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict")[] | undefined
+    readonly registered: boolean
+    readonly detail?: string | undefined
+  }
+  readonly decision: {
+    readonly agent_policy_result?: string | undefined
+    readonly approval_required: boolean
+    readonly availability_result?: string | undefined
+    readonly callable: boolean
+    readonly hook_result?: string | undefined
+    readonly reason_codes?: readonly ("approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict")[] | undefined
+    readonly registry_policy_result?: string | undefined
+    readonly session_policy_result?: string | undefined
+    readonly source_policy_result?: string | undefined
+    readonly system_permission_mode?: string | undefined
+    readonly visible_to_operator: boolean
+    readonly visible_to_session: boolean
+  }
+  readonly descriptor: {
+    readonly backend: {
+      readonly extension_id?: string | undefined
+      readonly handler?: string | undefined
+      readonly kind: "native_go" | "extension_host" | "mcp" | "bridge"
+      readonly mcp_server?: string | undefined
+      readonly mcp_tool?: string | undefined
+      readonly native_name?: string | undefined
+      readonly requires_capabilities?: readonly string[] | undefined
+    }
+    readonly concurrency_safe: boolean
+    readonly description: string
+    readonly destructive: boolean
+    readonly display_title?: string | undefined
+    readonly friendly_verb?: string | undefined
+    readonly input_schema: unknown
+    readonly input_schema_digest: string
+    readonly max_result_bytes?: number | undefined
+    readonly open_world: boolean
+    readonly output_schema?: unknown | undefined
+    readonly output_schema_digest?: string | undefined
+    readonly preview?: string | undefined
+    readonly read_only: boolean
+    readonly requires_interaction: boolean
+    readonly risk: "read" | "mutating" | "open_world" | "destructive"
+    readonly search_hints?: readonly string[] | undefined
+    readonly source: {
+      readonly kind: "builtin" | "mcp" | "extension" | "dynamic"
+      readonly owner: string
+      readonly raw_server_name?: string | undefined
+      readonly raw_tool_name?: string | undefined
+      readonly resource_id?: string | undefined
+      readonly resource_version?: string | undefined
+      readonly scope?: string | undefined
+      readonly workspace_id?: string | undefined
+    }
+    readonly tags?: readonly string[] | undefined
+    readonly tool_id: string
+    readonly toolsets?: readonly string[] | undefined
+    readonly visibility: "internal" | "operator" | "session" | "model"
+  }
+}
+
+export interface ToolArtifact {
+  readonly bytes?: number | undefined
+  readonly mime_type?: string | undefined
+  readonly name?: string | undefined
+  readonly sha256?: string | undefined
+  readonly uri: string
+}
+
+export interface ToolErrorBody {
+  readonly error: {
+    readonly code: "tool_not_found" | "tool_conflict" | "tool_unavailable" | "tool_denied" | "tool_approval_required" | "tool_invalid_input" | "model_not_found" | "reasoning_effort_unsupported" | "tool_result_too_large" | "tool_result_persistence_failed" | "tool_backend_failed" | "tool_canceled" | "tool_timed_out"
+    readonly details?: { readonly [name: string]: unknown } | undefined
+    readonly layer?: string | undefined
+    readonly message: string
+    readonly partial_result?: ToolResult | null | undefined
+    readonly reason_codes?: readonly ("approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict")[] | undefined
+    readonly tool_id?: string | undefined
+  }
+}
+
+export interface ToolGrant {
+  readonly agent_name?: string | undefined
+  readonly created_at: string
+  readonly decision: "allow" | "reject"
+  readonly id: string
+  readonly input_digest?: string | undefined
+  readonly last_used_at: string
+  readonly tool_id: string
+  readonly workspace_id: string
+}
+
+export interface ToolResult {
+  readonly artifacts?: readonly ToolArtifact[] | undefined
+  readonly bytes: number
+  readonly content?: readonly {
+    readonly data?: unknown | undefined
+    readonly metadata?: { readonly [name: string]: unknown } | undefined
+    readonly mime_type?: string | undefined
+    readonly text?: string | undefined
+    readonly type: string
+  }[] | undefined
+  readonly duration_ms: number
+  readonly metadata?: { readonly [name: string]: unknown } | undefined
+  readonly preview?: string | undefined
+  readonly redactions?: readonly {
+    readonly bytes?: number | undefined
+    readonly path: string
+    readonly reason: "approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict"
+  }[] | undefined
+  readonly structured?: unknown | undefined
+  readonly truncated: boolean
+  readonly is_error?: boolean | undefined
+}
+
+export interface Toolset {
+  readonly expanded_tools?: readonly string[] | undefined
+  readonly id: string
+  readonly reason_codes?: readonly ("approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict")[] | undefined
+  readonly status: string
+  readonly tools?: readonly string[] | undefined
+  readonly toolsets?: readonly string[] | undefined
+}
+
+export interface Triage {
+  readonly task_id: string
+  readonly actor: CreatedBy
+  readonly read: boolean
+  readonly dismissed: boolean
+  readonly archived: boolean
+  readonly last_seen_activity_at?: string | null | undefined
+  readonly updated_at: string
+}
+
+export interface Trigger {
+  readonly id: string
+  readonly name: string
+  readonly agent_name: string
+  readonly enabled: boolean
+  readonly endpoint_slug?: string | undefined
+  readonly event: string
+  readonly filter?: { readonly [name: string]: string } | undefined
+  readonly fire_limit: FireLimit
+  readonly loop_target?: LoopTarget | null | undefined
+  readonly prompt: string
+  readonly retry: Retry
+  readonly scope: "global" | "workspace"
+  readonly source: "config" | "package" | "dynamic"
+  readonly target_kind: string
+  readonly webhook_endpoint?: string | undefined
+  readonly webhook_id?: string | undefined
+  readonly webhook_scheme?: "service" | "standard" | "github" | undefined
+  readonly webhook_secret_ref?: string | undefined
+  readonly webhook_secret_hash?: string | undefined
+  readonly webhook_secret_present: boolean
+  readonly workspace_id?: string | undefined
+  readonly created_at: string
+  readonly updated_at: string
 }
 
 export interface Trust {
@@ -1333,7 +2920,7 @@ export interface WindowManagerErrorBody {
     readonly entity_id?: string | undefined
     readonly current_id?: string | undefined
   }[] | undefined
-  readonly diagnostics?: readonly Diagnostic3[] | undefined
+  readonly diagnostics?: readonly Diagnostic4[] | undefined
   readonly details?: { readonly [name: string]: string } | undefined
 }
 
@@ -1383,6 +2970,12 @@ export interface WindowManagerState {
 }
 
 export interface Workspace {
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+  readonly root_dir?: string | undefined
+}
+
+export interface Workspace2 {
   readonly id: string
   readonly name: string
   readonly add_dirs: readonly string[]
@@ -1391,6 +2984,11 @@ export interface Workspace {
   readonly sandbox_ref?: string | undefined
   readonly created_at: string
   readonly updated_at: string
+}
+
+export interface Worktree {
+  readonly mode: "inherit" | "none" | "ref" | "per_run"
+  readonly worktree_ref?: string | undefined
 }
 
 /** What each operation takes and gives. */
@@ -1413,7 +3011,7 @@ export interface Operations {
       }
     }
   }
-  /** Removes HEARTBEAT.md; the history keeps it: DELETE /api/agents/{name}/heartbeat */
+  /** Remove HEARTBEAT.md; the history keeps it: DELETE /api/agents/{name}/heartbeat */
   deleteAgentsByNameHeartbeat: {
     input: {
       readonly path: {
@@ -1428,7 +3026,7 @@ export interface Operations {
       200: DeleteAgentsByNameHeartbeat2
     }
   }
-  /** Removes SOUL.md; the history keeps it: DELETE /api/agents/{name}/soul */
+  /** Remove SOUL.md; the history keeps it: DELETE /api/agents/{name}/soul */
   deleteAgentsByNameSoul: {
     input: {
       readonly path: {
@@ -1443,7 +3041,7 @@ export interface Operations {
       200: DeleteAgentsByNameSoul
     }
   }
-  /** Deletes a job; its history stays: DELETE /api/automation/jobs/{id} */
+  /** Delete a job; its history stays: DELETE /api/automation/jobs/{id} */
   deleteAutomationJobsById: {
     input: {
       readonly path: {
@@ -1454,7 +3052,30 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Deactivates: takes away exactly what the activation has: DELETE /api/bundles/activations/{id} */
+  /** Delete a trigger; its history stays: DELETE /api/automation/triggers/{id} */
+  deleteAutomationTriggersById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Remove a budget: nothing is limited by it from then on: DELETE /api/budgets/{kind}/{ref} */
+  deleteBudgetsByKindByRef: {
+    input: {
+      readonly path: {
+        readonly kind: string
+        readonly ref: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Deactivate a profile: remove exactly what its activation has: DELETE /api/bundles/activations/{id} */
   deleteBundlesActivationsById: {
     input: {
       readonly path: {
@@ -1515,8 +3136,161 @@ export interface Operations {
       204: undefined
     }
   }
+  /** Delete the entry of a hook: DELETE /api/settings/hooks/{name} */
+  deleteSettingsHooksByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Remove an MCP server: DELETE /api/settings/mcp-servers/{name} */
+  deleteSettingsMcpServersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+        readonly target?: "auto" | "config" | "sidecar" | undefined
+      } | undefined
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Delete the entry of a provider: DELETE /api/settings/providers/{name} */
+  deleteSettingsProvidersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Delete the entry of a sandbox: DELETE /api/settings/sandboxes/{name} */
+  deleteSettingsSandboxesByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Remove an installed skill; its author is forgotten: DELETE /api/skills/marketplace/{name} */
+  deleteSkillsMarketplaceByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly skill: {
+          readonly name: string
+          readonly slug: string
+          readonly path: string
+          readonly status: string
+        }
+      }
+    }
+  }
+  /** Delete a task that has no children and no run that is not over: DELETE /api/tasks/{id} */
+  deleteTasksById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Make a task wait for another one no longer: DELETE /api/tasks/{id}/dependencies/{depends_on_id} */
+  deleteTasksByIdDependenciesByDependsOnId: {
+    input: {
+      readonly path: {
+        readonly id: string
+        readonly depends_on_id: string
+      }
+    }
+    replies: {
+      200: DeleteTasksByIdDependenciesByDependsOnId
+    }
+  }
+  /** Forget the execution profile of a task: DELETE /api/tasks/{id}/execution-profile */
+  deleteTasksByIdExecutionProfile: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Forget a remembered decision: DELETE /api/tool-approval-grants/{id} */
+  deleteToolApprovalGrantsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Delete an API key; what it has under way ends at once: DELETE /api/v0/auth/keys/{id} */
+  deleteV0AuthKeysById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly headers: {
+        readonly Authorization: string
+      }
+    }
+    replies: {
+      200: {
+        readonly message: string
+      }
+    }
+  }
+  /** Delete a secret: DELETE /api/vault/secrets */
+  deleteVaultSecrets: {
+    input: {
+      readonly query: {
+        readonly ref: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
   /** Forget a workspace and its records; its files stay: DELETE /api/workspaces/{id} */
   deleteWorkspacesById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Stop the files of a workspace from running code: DELETE /api/workspaces/{id}/trust */
+  deleteWorkspacesByIdTrust: {
     input: {
       readonly path: {
         readonly id: string
@@ -1538,6 +3312,19 @@ export interface Operations {
       204: undefined
     }
   }
+  /** Remove a file that was stored for prompts: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id} */
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly attachment_id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
   /** Take a prompt out of the queue: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
     input: {
@@ -1551,7 +3338,22 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
     }
   }
-  /** Detaches a client: DELETE /api/workspaces/{workspace_id}/window-manager/clients/{client_id} */
+  /** Drop what was chosen: later prompts run as the session began: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query: {
+        readonly expected_revision: number
+      }
+    }
+    replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
+    }
+  }
+  /** Detach a client: DELETE /api/workspaces/{workspace_id}/window-manager/clients/{client_id} */
   deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: {
     input: {
       readonly path: {
@@ -1563,7 +3365,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Deletes a saved layout at its current version: DELETE /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  /** Delete a saved layout at its current version: DELETE /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
   deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
     input: {
       readonly path: {
@@ -1576,7 +3378,131 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Agents that are visible from a workspace, or from everywhere: GET /api/agents */
+  /** Show the situation of the calling session: itself, its persona, its limits: GET /api/agent/context */
+  getAgentContext: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly context: {
+          readonly capabilities: {
+            readonly capabilities: readonly Capabilitie[]
+            readonly section: Section
+          }
+          readonly coordination_channel: {
+            readonly available: boolean
+          }
+          readonly inbox_summary: {
+            readonly items: readonly {
+              readonly channel_id: string
+              readonly kind: "status" | "request" | "reply" | "blocker" | "handoff" | "result" | "review_request"
+              readonly message_id: string
+              readonly metadata: { readonly [name: string]: unknown }
+              readonly preview?: string | undefined
+              readonly timestamp: string
+            }[]
+            readonly section: Section
+            readonly unread_count: number
+          }
+          readonly limits: Limits2
+          readonly peer_roster: {
+            readonly peers: readonly {
+              readonly capabilities: readonly string[]
+              readonly channel_id?: string | undefined
+              readonly display_name?: string | undefined
+              readonly peer_id: string
+              readonly session_id?: string | undefined
+            }[]
+            readonly section: Section
+          }
+          readonly provenance: {
+            readonly generated_at: string
+            readonly source: string
+          }
+          readonly self: Self
+          readonly session: Session2
+          readonly soul: {
+            readonly active: boolean
+            readonly config_digest?: string | undefined
+            readonly digest?: string | undefined
+            readonly enabled: boolean
+            readonly max_body_bytes?: number | undefined
+            readonly max_bytes?: number | undefined
+            readonly present: boolean
+            readonly principles: readonly string[]
+            readonly role?: string | undefined
+            readonly snapshot_id?: string | undefined
+            readonly source_path?: string | undefined
+            readonly tone: readonly string[]
+            readonly truncated?: boolean | undefined
+            readonly valid: boolean
+            readonly validation_status?: "missing" | "inactive" | "valid" | "invalid" | undefined
+          }
+          readonly task: {
+            readonly available: boolean
+          }
+          readonly workspace: Workspace
+        }
+      }
+    }
+  }
+  /** Show the configuration of coordinators in the workspace of the calling session: GET /api/agent/coordinator/config */
+  getAgentCoordinatorConfig: {
+    input: {
+      readonly query?: {
+        readonly workspace?: string | undefined
+      } | undefined
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly coordinator: Coordinator
+      }
+    }
+  }
+  /** Show the identity of the calling session: GET /api/agent/me */
+  getAgentMe: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly me: {
+          readonly active_task_leases: readonly unknown[]
+          readonly capabilities: readonly Capabilitie[]
+          readonly channels: readonly unknown[]
+          readonly coordinator: Coordinator
+          readonly limits: Limits2
+          readonly self: Self
+          readonly session: Session2
+          readonly workspace: Workspace
+        }
+      }
+    }
+  }
+  /** Show the persona of the calling agent: GET /api/agent/soul */
+  getAgentSoul: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Soul
+    }
+  }
+  /** List agents that a workspace sees, or all: GET /api/agents */
   getAgents: {
     input: {
       readonly query?: {
@@ -1590,7 +3516,7 @@ export interface Operations {
       }
     }
   }
-  /** One agent: GET /api/agents/{name} */
+  /** Show an agent: GET /api/agents/{name} */
   getAgentsByName: {
     input: {
       readonly path: {
@@ -1604,7 +3530,7 @@ export interface Operations {
       200: GetAgentsByName
     }
   }
-  /** The heartbeat policy of an agent; 422 is one that is not valid: GET /api/agents/{name}/heartbeat */
+  /** Show the heartbeat policy of an agent; 422: it is not valid: GET /api/agents/{name}/heartbeat */
   getAgentsByNameHeartbeat: {
     input: {
       readonly path: {
@@ -1618,7 +3544,7 @@ export interface Operations {
       200: Heartbeat
     }
   }
-  /** Changes of HEARTBEAT.md, the newest first: GET /api/agents/{name}/heartbeat/history */
+  /** List changes of HEARTBEAT.md, the newest first: GET /api/agents/{name}/heartbeat/history */
   getAgentsByNameHeartbeatHistory: {
     input: {
       readonly path: {
@@ -1637,7 +3563,7 @@ export interface Operations {
       }
     }
   }
-  /** Whether a policy is at work, the session that it wakes, and its last decisions: GET /api/agents/{name}/heartbeat/status */
+  /** Show whether a policy is in force, the session that it wakes, and its last decisions: GET /api/agents/{name}/heartbeat/status */
   getAgentsByNameHeartbeatStatus: {
     input: {
       readonly path: {
@@ -1661,7 +3587,7 @@ export interface Operations {
         readonly preferences: Preferences
         readonly present: boolean
         readonly revision_cursor?: string | undefined
-        readonly session_health?: SessionHealth | null | undefined
+        readonly session_health?: Health | null | undefined
         readonly snapshot_id?: string | undefined
         readonly source_path?: string | undefined
         readonly summary?: string | undefined
@@ -1672,7 +3598,7 @@ export interface Operations {
       }
     }
   }
-  /** The persona of an agent, valid or not: GET /api/agents/{name}/soul */
+  /** Show the persona of an agent, valid or not: GET /api/agents/{name}/soul */
   getAgentsByNameSoul: {
     input: {
       readonly path: {
@@ -1686,7 +3612,7 @@ export interface Operations {
       200: Soul
     }
   }
-  /** Changes of SOUL.md, the newest first: GET /api/agents/{name}/soul/history */
+  /** List changes of SOUL.md, the newest first: GET /api/agents/{name}/soul/history */
   getAgentsByNameSoulHistory: {
     input: {
       readonly path: {
@@ -1741,7 +3667,112 @@ export interface Operations {
       }
     }
   }
-  /** Jobs, the newest first, filtered and in pages: GET /api/automation/jobs */
+  /** List changes of the control plane, the newest first: GET /api/audit */
+  getAudit: {
+    input: {
+      readonly query?: {
+        readonly actor?: string | undefined
+        readonly action?: string | undefined
+        readonly subject?: string | undefined
+        readonly since?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly entries: readonly {
+          readonly seq: number
+          readonly at: string
+          readonly action: string
+          readonly subject: string
+          readonly version?: number | undefined
+          readonly actor: {
+            readonly kind: string
+            readonly id: string
+          }
+          readonly origin?: string | undefined
+          readonly on_behalf_of?: string | undefined
+          readonly cause?: string | undefined
+          readonly request?: string | undefined
+          readonly event?: string | undefined
+          readonly before?: string | undefined
+          readonly after?: string | undefined
+          readonly hash: string
+        }[]
+        readonly page: Page
+      }
+    }
+  }
+  /** Check the chain of the audit, and name the first entry that is not as it was written: GET /api/audit/verify */
+  getAuditVerify: {
+    input: {
+      readonly query?: {
+        readonly expect?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly status: "ok" | "broken"
+        readonly checked: number
+        readonly first?: number | undefined
+        readonly last?: number | undefined
+        readonly head?: string | undefined
+        readonly broken?: {
+          readonly seq: number
+          readonly problem: string
+        } | undefined
+      }
+    }
+  }
+  /** Show why something happened, back to the request that caused it: GET /api/audit/why */
+  getAuditWhy: {
+    input: {
+      readonly query: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly id: string
+        readonly chain: readonly {
+          readonly id: string
+          readonly what: string
+          readonly subject?: string | undefined
+          readonly actor?: string | undefined
+          readonly on_behalf_of?: string | undefined
+          readonly origin?: string | undefined
+          readonly at?: string | undefined
+        }[]
+        readonly complete: boolean
+        readonly end: string
+      }
+    }
+  }
+  /** List what each caller may do on each route: GET /api/auth/matrix */
+  getAuthMatrix: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly routes: readonly {
+          readonly method: string
+          readonly path: string
+          readonly plugin: string
+          readonly runs_code: boolean
+          readonly class: "public" | "ordinary" | "privileged" | "credentials"
+          readonly access: {
+            readonly socket: "yes" | "local" | "token" | "own" | "no"
+            readonly operator_token: "yes" | "local" | "token" | "own" | "no"
+            readonly api_key: "yes" | "local" | "token" | "own" | "no"
+            readonly own_user: "yes" | "local" | "token" | "own" | "no"
+            readonly agent_session: "yes" | "local" | "token" | "own" | "no"
+            readonly nobody: "yes" | "local" | "token" | "own" | "no"
+          }
+        }[]
+      }
+    }
+  }
+  /** List jobs, the newest first, filtered and in pages: GET /api/automation/jobs */
   getAutomationJobs: {
     input: {
       readonly query?: {
@@ -1762,7 +3793,7 @@ export interface Operations {
       }
     }
   }
-  /** One job: GET /api/automation/jobs/{id} */
+  /** Show a job: GET /api/automation/jobs/{id} */
   getAutomationJobsById: {
     input: {
       readonly path: {
@@ -1773,7 +3804,7 @@ export interface Operations {
       200: GetAutomationJobsById
     }
   }
-  /** Runs of a job, newest first: GET /api/automation/jobs/{id}/runs */
+  /** List runs of a job, the newest first: GET /api/automation/jobs/{id}/runs */
   getAutomationJobsByIdRuns: {
     input: {
       readonly path: {
@@ -1790,7 +3821,7 @@ export interface Operations {
       200: GetAutomationJobsByIdRuns
     }
   }
-  /** Runs of all jobs, newest first: GET /api/automation/runs */
+  /** List runs of all jobs and triggers, the newest first: GET /api/automation/runs */
   getAutomationRuns: {
     input: {
       readonly query?: {
@@ -1806,7 +3837,7 @@ export interface Operations {
       200: GetAutomationJobsByIdRuns
     }
   }
-  /** One run: GET /api/automation/runs/{id} */
+  /** Show a run: GET /api/automation/runs/{id} */
   getAutomationRunsById: {
     input: {
       readonly path: {
@@ -1817,7 +3848,102 @@ export interface Operations {
       200: GetAutomationRunsById
     }
   }
-  /** Active profiles: GET /api/bundles/activations */
+  /** Simulate jobs over days to come, and triggers over the recorded events of past ones; nothing is run or written: GET /api/automation/simulation */
+  getAutomationSimulation: {
+    input: {
+      readonly query?: {
+        readonly days?: number | undefined
+        readonly part?: "all" | "jobs" | "triggers" | undefined
+        readonly only?: string | undefined
+        readonly failing?: string | undefined
+        readonly run_seconds?: number | undefined
+        readonly offline?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly simulation: {
+          readonly timezone: string
+          readonly max_concurrent_jobs: number
+          readonly jobs?: Jobs | undefined
+          readonly triggers?: Jobs | undefined
+        }
+      }
+    }
+  }
+  /** List triggers, the newest first, filtered and in pages: GET /api/automation/triggers */
+  getAutomationTriggers: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+        readonly source?: "config" | "package" | "dynamic" | undefined
+        readonly enabled?: boolean | undefined
+        readonly event?: string | undefined
+        readonly q?: string | undefined
+        readonly cursor?: string | undefined
+        readonly limit?: number | undefined
+        readonly loop?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly page: Page
+        readonly triggers: readonly Trigger[]
+      }
+    }
+  }
+  /** Show a trigger: GET /api/automation/triggers/{id} */
+  getAutomationTriggersById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetAutomationTriggersById
+    }
+  }
+  /** List runs of a trigger, the newest first: GET /api/automation/triggers/{id}/runs */
+  getAutomationTriggersByIdRuns: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly status?: "scheduled" | "running" | "delegated" | "completed" | "failed" | "canceled" | undefined
+        readonly since?: string | undefined
+        readonly until?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetAutomationJobsByIdRuns
+    }
+  }
+  /** List what tasks and agents may use, and what they have used of it: GET /api/budgets */
+  getBudgets: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly budgets: readonly Budget[]
+      }
+    }
+  }
+  /** Show the budget of a task or an agent: GET /api/budgets/{kind}/{ref} */
+  getBudgetsByKindByRef: {
+    input: {
+      readonly path: {
+        readonly kind: string
+        readonly ref: string
+      }
+    }
+    replies: {
+      200: GetBudgetsByKindByRef
+    }
+  }
+  /** List active profiles: GET /api/bundles/activations */
   getBundlesActivations: {
     input: Record<never, never>
     replies: {
@@ -1826,7 +3952,7 @@ export interface Operations {
       }
     }
   }
-  /** One activation with all that it has: GET /api/bundles/activations/{id} */
+  /** Show an activation with all that it has: GET /api/bundles/activations/{id} */
   getBundlesActivationsById: {
     input: {
       readonly path: {
@@ -1837,7 +3963,7 @@ export interface Operations {
       200: GetBundlesActivationsById
     }
   }
-  /** Bundles of the loaded extensions, with their profiles: GET /api/bundles/catalog */
+  /** List bundles of the loaded extensions, with their profiles: GET /api/bundles/catalog */
   getBundlesCatalog: {
     input: Record<never, never>
     replies: {
@@ -1861,7 +3987,7 @@ export interface Operations {
       }
     }
   }
-  /** Channels that active profiles declare; nobody takes part by that: GET /api/bundles/network/settings */
+  /** List channels that active profiles declare; nobody takes part by that: GET /api/bundles/network/settings */
   getBundlesNetworkSettings: {
     input: Record<never, never>
     replies: {
@@ -1881,7 +4007,7 @@ export interface Operations {
       }
     }
   }
-  /** The database: its files, what was written, room on the disk: GET /api/db/status */
+  /** Show the files of the database, what was written and room on the disk: GET /api/db/status */
   getDbStatus: {
     input: Record<never, never>
     replies: {
@@ -1913,7 +4039,7 @@ export interface Operations {
       }
     }
   }
-  /** What is wrong and what to do about it: GET /api/doctor */
+  /** Say what is wrong and what to do about it: GET /api/doctor */
   getDoctor: {
     input: {
       readonly query?: {
@@ -1936,7 +4062,7 @@ export interface Operations {
       }
     }
   }
-  /** Extensions and how they are: GET /api/extensions */
+  /** List extensions and their state: GET /api/extensions */
   getExtensions: {
     input: Record<never, never>
     replies: {
@@ -1945,7 +4071,7 @@ export interface Operations {
       }
     }
   }
-  /** One extension: GET /api/extensions/{name} */
+  /** Show an extension: GET /api/extensions/{name} */
   getExtensionsByName: {
     input: {
       readonly path: {
@@ -1959,7 +4085,7 @@ export interface Operations {
       200: GetExtensionsByName
     }
   }
-  /** What an extension ships, and what of it is in use: GET /api/extensions/{name}/inventory */
+  /** Show what an extension ships, and what of it is in use: GET /api/extensions/{name}/inventory */
   getExtensionsByNameInventory: {
     input: {
       readonly path: {
@@ -1979,7 +4105,7 @@ export interface Operations {
       }
     }
   }
-  /** What an extension wrote for people, and what happened to it: GET /api/extensions/{name}/logs */
+  /** Show what an extension wrote for people, and what happened to it: GET /api/extensions/{name}/logs */
   getExtensionsByNameLogs: {
     input: {
       readonly path: {
@@ -2005,7 +4131,7 @@ export interface Operations {
       }
     }
   }
-  /** What enabling an extension changes: GET /api/extensions/{name}/preview */
+  /** Show what enabling an extension would change: GET /api/extensions/{name}/preview */
   getExtensionsByNamePreview: {
     input: {
       readonly path: {
@@ -2032,7 +4158,7 @@ export interface Operations {
       }
     }
   }
-  /** Where an extension came from: GET /api/extensions/{name}/provenance */
+  /** Show where an extension came from: GET /api/extensions/{name}/provenance */
   getExtensionsByNameProvenance: {
     input: {
       readonly path: {
@@ -2062,7 +4188,7 @@ export interface Operations {
       200: GetExtensionsByNameSecrets
     }
   }
-  /** Commands that tools of extensions bring: GET /api/extensions/commands */
+  /** List commands that tools of extensions bring: GET /api/extensions/commands */
   getExtensionsCommands: {
     input: {
       readonly query?: {
@@ -2101,6 +4227,492 @@ export interface Operations {
       }
     }
   }
+  /** List the hooks in force, in the order in which they run: GET /api/hooks/catalog */
+  getHooksCatalog: {
+    input: {
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly agent?: string | undefined
+        readonly event?: "session.pre_create" | "session.post_create" | "session.pre_resume" | "session.post_resume" | "session.pre_stop" | "session.post_stop" | "session.message_persisted" | "sandbox.prepare" | "sandbox.ready" | "sandbox.sync.before" | "sandbox.sync.after" | "sandbox.stop" | "input.pre_submit" | "prompt.post_assemble" | "event.pre_record" | "event.post_record" | "automation.job.pre_fire" | "automation.job.post_fire" | "automation.trigger.pre_fire" | "automation.trigger.post_fire" | "automation.run.completed" | "automation.run.failed" | "agent.pre_start" | "agent.spawned" | "agent.crashed" | "agent.stopped" | "agent.soul.snapshot.resolved" | "agent.soul.mutation.after" | "agent.heartbeat.policy.resolved" | "agent.heartbeat.wake.before" | "agent.heartbeat.wake.after" | "session.health.update.after" | "turn.start" | "turn.end" | "message.start" | "message.delta" | "message.end" | "tool.pre_call" | "tool.post_call" | "tool.post_error" | "permission.request" | "permission.resolved" | "permission.denied" | "context.pre_compact" | "context.post_compact" | "coordinator.pre_spawn" | "coordinator.spawned" | "coordinator.decision" | "coordinator.stopped" | "coordinator.failed" | "task.blocked" | "task.unblocked" | "task.needs_attention" | "task.recovered" | "task.status_changed" | "task.run.enqueued" | "task.run.pre_claim" | "task.run.post_claim" | "task.run.lease_extended" | "task.run.lease_expired" | "task.run.lease_recovered" | "task.run.released" | "task.run.completed" | "task.run.failed" | "loop.started" | "loop.generation.pre" | "loop.generation.post" | "loop.gate.pre" | "loop.gate.post" | "loop.node.terminal" | "loop.terminal" | "spawn.pre_create" | "spawn.created" | "spawn.parent_stopped" | "spawn.ttl_expired" | "spawn.reaped" | "network.thread.opened" | "network.direct_room.opened" | "network.message.persisted" | "network.work.opened" | "network.work.transitioned" | "network.work.closed" | "network.peer.joined" | "network.peer.left" | "network.participation.pre_resolve" | "network.participation.resolved" | "window_manager.layout.applied" | "window_manager.desktop.created" | "window_manager.desktop.deleted" | "window_manager.window.moved" | "session.runtime_recovery.started" | "session.runtime_recovery.succeeded" | "session.runtime_recovery.exhausted" | "session.attention.changed" | "window_manager.window.opened" | "window_manager.window.closed" | "window_manager.stack.grouped" | "window_manager.stack.ungrouped" | "window_manager.stack.activated" | "worktree.pre_create" | "worktree.pre_remove" | "worktree.created" | "worktree.adopted" | "worktree.removed" | undefined
+        readonly source?: "native" | "config" | "extension" | "agent_definition" | "skill" | undefined
+        readonly mode?: "sync" | "async" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly hooks: readonly {
+          readonly name: string
+          readonly event: "session.pre_create" | "session.post_create" | "session.pre_resume" | "session.post_resume" | "session.pre_stop" | "session.post_stop" | "session.message_persisted" | "sandbox.prepare" | "sandbox.ready" | "sandbox.sync.before" | "sandbox.sync.after" | "sandbox.stop" | "input.pre_submit" | "prompt.post_assemble" | "event.pre_record" | "event.post_record" | "automation.job.pre_fire" | "automation.job.post_fire" | "automation.trigger.pre_fire" | "automation.trigger.post_fire" | "automation.run.completed" | "automation.run.failed" | "agent.pre_start" | "agent.spawned" | "agent.crashed" | "agent.stopped" | "agent.soul.snapshot.resolved" | "agent.soul.mutation.after" | "agent.heartbeat.policy.resolved" | "agent.heartbeat.wake.before" | "agent.heartbeat.wake.after" | "session.health.update.after" | "turn.start" | "turn.end" | "message.start" | "message.delta" | "message.end" | "tool.pre_call" | "tool.post_call" | "tool.post_error" | "permission.request" | "permission.resolved" | "permission.denied" | "context.pre_compact" | "context.post_compact" | "coordinator.pre_spawn" | "coordinator.spawned" | "coordinator.decision" | "coordinator.stopped" | "coordinator.failed" | "task.blocked" | "task.unblocked" | "task.needs_attention" | "task.recovered" | "task.status_changed" | "task.run.enqueued" | "task.run.pre_claim" | "task.run.post_claim" | "task.run.lease_extended" | "task.run.lease_expired" | "task.run.lease_recovered" | "task.run.released" | "task.run.completed" | "task.run.failed" | "loop.started" | "loop.generation.pre" | "loop.generation.post" | "loop.gate.pre" | "loop.gate.post" | "loop.node.terminal" | "loop.terminal" | "spawn.pre_create" | "spawn.created" | "spawn.parent_stopped" | "spawn.ttl_expired" | "spawn.reaped" | "network.thread.opened" | "network.direct_room.opened" | "network.message.persisted" | "network.work.opened" | "network.work.transitioned" | "network.work.closed" | "network.peer.joined" | "network.peer.left" | "network.participation.pre_resolve" | "network.participation.resolved" | "window_manager.layout.applied" | "window_manager.desktop.created" | "window_manager.desktop.deleted" | "window_manager.window.moved" | "session.runtime_recovery.started" | "session.runtime_recovery.succeeded" | "session.runtime_recovery.exhausted" | "session.attention.changed" | "window_manager.window.opened" | "window_manager.window.closed" | "window_manager.stack.grouped" | "window_manager.stack.ungrouped" | "window_manager.stack.activated" | "worktree.pre_create" | "worktree.pre_remove" | "worktree.created" | "worktree.adopted" | "worktree.removed"
+          readonly source: "native" | "config" | "extension" | "agent_definition" | "skill"
+          readonly owner?: string | undefined
+          readonly mode: "sync" | "async"
+          readonly required: boolean
+          readonly enabled: boolean
+          readonly order: number
+          readonly priority: number
+          readonly executor_kind: "native" | "subprocess"
+          readonly warm?: boolean | undefined
+          readonly command?: string | undefined
+          readonly timeout_ms: number
+          readonly matcher: Matcher
+          readonly metadata?: { readonly [name: string]: string } | undefined
+          readonly skill_source?: string | undefined
+          readonly workspace_id?: string | undefined
+          readonly shadowed_sources?: readonly ("native" | "config" | "extension" | "agent_definition" | "skill")[] | undefined
+          readonly reach: string
+        }[]
+      }
+    }
+  }
+  /** List the events that hooks can be declared for: GET /api/hooks/events */
+  getHooksEvents: {
+    input: {
+      readonly query?: {
+        readonly family?: string | undefined
+        readonly sync_only?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly events: readonly {
+          readonly event: "session.pre_create" | "session.post_create" | "session.pre_resume" | "session.post_resume" | "session.pre_stop" | "session.post_stop" | "session.message_persisted" | "sandbox.prepare" | "sandbox.ready" | "sandbox.sync.before" | "sandbox.sync.after" | "sandbox.stop" | "input.pre_submit" | "prompt.post_assemble" | "event.pre_record" | "event.post_record" | "automation.job.pre_fire" | "automation.job.post_fire" | "automation.trigger.pre_fire" | "automation.trigger.post_fire" | "automation.run.completed" | "automation.run.failed" | "agent.pre_start" | "agent.spawned" | "agent.crashed" | "agent.stopped" | "agent.soul.snapshot.resolved" | "agent.soul.mutation.after" | "agent.heartbeat.policy.resolved" | "agent.heartbeat.wake.before" | "agent.heartbeat.wake.after" | "session.health.update.after" | "turn.start" | "turn.end" | "message.start" | "message.delta" | "message.end" | "tool.pre_call" | "tool.post_call" | "tool.post_error" | "permission.request" | "permission.resolved" | "permission.denied" | "context.pre_compact" | "context.post_compact" | "coordinator.pre_spawn" | "coordinator.spawned" | "coordinator.decision" | "coordinator.stopped" | "coordinator.failed" | "task.blocked" | "task.unblocked" | "task.needs_attention" | "task.recovered" | "task.status_changed" | "task.run.enqueued" | "task.run.pre_claim" | "task.run.post_claim" | "task.run.lease_extended" | "task.run.lease_expired" | "task.run.lease_recovered" | "task.run.released" | "task.run.completed" | "task.run.failed" | "loop.started" | "loop.generation.pre" | "loop.generation.post" | "loop.gate.pre" | "loop.gate.post" | "loop.node.terminal" | "loop.terminal" | "spawn.pre_create" | "spawn.created" | "spawn.parent_stopped" | "spawn.ttl_expired" | "spawn.reaped" | "network.thread.opened" | "network.direct_room.opened" | "network.message.persisted" | "network.work.opened" | "network.work.transitioned" | "network.work.closed" | "network.peer.joined" | "network.peer.left" | "network.participation.pre_resolve" | "network.participation.resolved" | "window_manager.layout.applied" | "window_manager.desktop.created" | "window_manager.desktop.deleted" | "window_manager.window.moved" | "session.runtime_recovery.started" | "session.runtime_recovery.succeeded" | "session.runtime_recovery.exhausted" | "session.attention.changed" | "window_manager.window.opened" | "window_manager.window.closed" | "window_manager.stack.grouped" | "window_manager.stack.ungrouped" | "window_manager.stack.activated" | "worktree.pre_create" | "worktree.pre_remove" | "worktree.created" | "worktree.adopted" | "worktree.removed"
+          readonly family: string
+          readonly payload_schema: string
+          readonly patch_schema?: string | undefined
+          readonly patch_members?: readonly string[] | undefined
+          readonly matcher_fields: readonly string[]
+          readonly sync_eligible: boolean
+          readonly emitted: boolean
+          readonly reach: string
+        }[]
+      }
+    }
+  }
+  /** List what waits for you, over all sessions and tasks: GET /api/inbox */
+  getInbox: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly items: readonly ({
+          readonly session_id: string
+          readonly session_name?: string | undefined
+          readonly agent_name: string
+          readonly workspace_id: string
+          readonly workspace_path: string
+          readonly interaction_id: string
+          readonly turn_id: string
+          readonly kind: string
+          readonly title: string
+          readonly command?: string | undefined
+          readonly created_at: string
+          readonly expires_at: string
+        } | {
+          readonly task_id: string
+          readonly workspace_id?: string | undefined
+          readonly kind: "approval" | "attention"
+          readonly title: string
+          readonly command: string
+          readonly created_at: string
+        })[]
+      }
+    }
+  }
+  /** List entries of one kind of the marketplace: GET /api/marketplace/{kind} */
+  getMarketplaceByKind: {
+    input: {
+      readonly path: {
+        readonly kind: string
+      }
+      readonly query?: {
+        readonly q?: string | undefined
+        readonly limit?: number | undefined
+        readonly cursor?: string | undefined
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetMarketplaceByKind
+    }
+  }
+  /** Show an entry of the marketplace: GET /api/marketplace/{kind}/{entry_id} */
+  getMarketplaceByKindByEntryId: {
+    input: {
+      readonly path: {
+        readonly kind: string
+        readonly entry_id: string
+      }
+      readonly query?: {
+        readonly installed_name?: string | undefined
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly entry: Marketplace
+        readonly bundle?: {
+          readonly extension_name: string
+          readonly profiles: readonly {
+            readonly name: string
+            readonly description?: string | undefined
+            readonly agents: number
+            readonly bridges: number
+            readonly channels: number
+            readonly jobs: number
+            readonly layouts: number
+            readonly triggers: number
+          }[]
+        } | null | undefined
+        readonly extension?: {
+          readonly artifact_url: string
+          readonly digest_sha256: string
+          readonly install_slug: string
+          readonly repository?: string | undefined
+        } | null | undefined
+        readonly mcp?: {
+          readonly transport: string
+          readonly command?: string | undefined
+          readonly args?: readonly string[] | undefined
+          readonly url?: string | undefined
+          readonly default_scope?: string | undefined
+          readonly env?: readonly {
+            readonly name: string
+            readonly required: boolean
+            readonly secret: boolean
+            readonly default?: string | undefined
+            readonly prompt?: string | undefined
+          }[] | undefined
+          readonly oauth?: {
+            readonly client_id: string
+            readonly authorization_url?: string | undefined
+            readonly issuer_url?: string | undefined
+            readonly scopes?: readonly string[] | undefined
+            readonly token_url?: string | undefined
+          } | null | undefined
+        } | null | undefined
+        readonly skill?: {
+          readonly install_slug: string
+          readonly display_name?: string | undefined
+          readonly license?: string | undefined
+          readonly readme?: string | undefined
+          readonly repository?: string | undefined
+          readonly tags?: readonly string[] | undefined
+          readonly versions?: readonly string[] | undefined
+        } | null | undefined
+      }
+    }
+  }
+  /** Search the marketplace; without words, show a selection: GET /api/marketplace/search */
+  getMarketplaceSearch: {
+    input: {
+      readonly query?: {
+        readonly q?: string | undefined
+        readonly limit?: number | undefined
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly query: string
+        readonly kinds: readonly GetMarketplaceByKind[]
+      }
+    }
+  }
+  /** End a login to an MCP server; a browser is led here: GET /api/mcp/oauth/callback */
+  getMcpOauthCallback: {
+    input: {
+      readonly query: {
+        readonly state: string
+        readonly code?: string | undefined
+        readonly error?: string | undefined
+        readonly error_description?: string | undefined
+        readonly iss?: string | undefined
+      }
+    }
+    replies: {
+      200: string
+    }
+  }
+  /** List the models of providers: GET /api/model-catalog/models */
+  getModelCatalogModels: {
+    input: {
+      readonly query?: {
+        readonly provider_id?: string | undefined
+        readonly view?: "curated" | "all" | undefined
+        readonly source_id?: string | undefined
+        readonly refresh?: boolean | undefined
+        readonly include_stale?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetModelCatalogModels
+    }
+  }
+  /** List the models of one provider: GET /api/model-catalog/providers/{provider_id}/models */
+  getModelCatalogProvidersByProviderIdModels: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+      readonly query?: {
+        readonly view?: "curated" | "all" | undefined
+        readonly source_id?: string | undefined
+        readonly refresh?: boolean | undefined
+        readonly include_stale?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetModelCatalogModels
+    }
+  }
+  /** Show how fresh the models of one provider are: GET /api/model-catalog/providers/{provider_id}/models/status */
+  getModelCatalogProvidersByProviderIdModelsStatus: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+    }
+    replies: {
+      200: GetModelCatalogProvidersByProviderIdModelsStatus
+    }
+  }
+  /** Show how fresh all sources of models are: GET /api/model-catalog/sources/status */
+  getModelCatalogSourcesStatus: {
+    input: Record<never, never>
+    replies: {
+      200: GetModelCatalogProvidersByProviderIdModelsStatus
+    }
+  }
+  /** Show how tasks and runs stand: what works, what waits and what is stuck: GET /api/observe/tasks/dashboard */
+  getObserveTasksDashboard: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace?: string | undefined
+        readonly owner_kind?: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool" | undefined
+        readonly owner_ref?: string | undefined
+        readonly participation_channel?: string | undefined
+        readonly origin_kind?: "cli" | "web" | "uds" | "http" | "automation" | "extension" | "network" | "agent_session" | "daemon" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly dashboard: {
+          readonly totals: {
+            readonly tasks_total: number
+            readonly draft_tasks: number
+            readonly pending_tasks: number
+            readonly blocked_tasks: number
+            readonly ready_tasks: number
+            readonly in_progress_tasks: number
+            readonly completed_tasks: number
+            readonly failed_tasks: number
+            readonly canceled_tasks: number
+            readonly awaiting_approval_tasks: number
+            readonly dependency_blocked_tasks: number
+            readonly runs_total: number
+            readonly active_runs: number
+            readonly queued_runs: number
+            readonly claimed_runs: number
+            readonly starting_runs: number
+            readonly running_runs: number
+            readonly completed_runs: number
+            readonly failed_runs: number
+            readonly canceled_runs: number
+          }
+          readonly status_breakdown?: readonly {
+            readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+            readonly count: number
+            readonly share_percent: number
+          }[] | undefined
+          readonly active_runs: {
+            readonly total: number
+            readonly queued: number
+            readonly claimed: number
+            readonly starting: number
+            readonly running: number
+            readonly items?: readonly {
+              readonly run_id: string
+              readonly run_status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+              readonly task_id: string
+              readonly task_identifier?: string | undefined
+              readonly task_title: string
+              readonly task_status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+              readonly task_priority?: "low" | "medium" | "high" | "urgent" | undefined
+              readonly task_owner?: Owner | null | undefined
+              readonly scope: "global" | "workspace"
+              readonly workspace_id?: string | undefined
+              readonly session_id?: string | undefined
+              readonly attempt: number
+              readonly max_attempts: number
+              readonly age_ms: number
+              readonly stuck: boolean
+              readonly health_status: string
+              readonly error?: string | undefined
+              readonly latest_event_seq: number
+              readonly last_activity_at: string
+              readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+            }[] | undefined
+          }
+          readonly queue: {
+            readonly total: number
+            readonly backlog_status: string
+            readonly backlog_warning: boolean
+            readonly backlog_threshold_ms: number
+            readonly oldest_queue_age_ms: number
+            readonly oldest_queued_at: string
+            readonly depth?: readonly {
+              readonly channel_id?: string | undefined
+              readonly count: number
+              readonly oldest_queue_age_ms: number
+              readonly oldest_queued_at: string
+            }[] | undefined
+          }
+          readonly cards: {
+            readonly blocked: {
+              readonly tasks: number
+              readonly awaiting_approval: number
+              readonly awaiting_dependencies: number
+              readonly health_status: string
+            }
+            readonly failed: {
+              readonly tasks: number
+              readonly failed_runs: number
+              readonly forced_stops: number
+              readonly health_status: string
+            }
+            readonly in_progress: {
+              readonly tasks: number
+              readonly active_runs: number
+              readonly claimed_runs: number
+              readonly queued_runs: number
+              readonly running_runs: number
+              readonly starting_runs: number
+              readonly health_status: string
+            }
+            readonly latency: {
+              readonly claim_latency_ms: ClaimLatencyMs
+              readonly start_latency_ms: ClaimLatencyMs
+            }
+          }
+          readonly health: {
+            readonly status: string
+            readonly stuck_runs: number
+            readonly active_orphan_runs: number
+            readonly queue_backlog: boolean
+          }
+          readonly freshness: {
+            readonly status: string
+            readonly stale: boolean
+            readonly stale_after_ms: number
+            readonly age_ms: number
+            readonly has_live_work: boolean
+            readonly latest_activity_at: string
+            readonly observed_at: string
+          }
+        }
+      }
+    }
+  }
+  /** List the tasks that wait for the caller, by the reason: GET /api/observe/tasks/inbox */
+  getObserveTasksInbox: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace?: string | undefined
+        readonly owner_kind?: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool" | undefined
+        readonly owner_ref?: string | undefined
+        readonly lane?: "my_work" | "approvals" | "failed_runs" | "blocked" | "archived" | undefined
+        readonly status?: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled" | undefined
+        readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+        readonly unread?: boolean | undefined
+        readonly query?: string | undefined
+        readonly cursor?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly inbox: {
+          readonly groups: readonly {
+            readonly lane: "my_work" | "approvals" | "failed_runs" | "blocked" | "archived"
+            readonly count: number
+            readonly unread_count: number
+            readonly items?: readonly {
+              readonly lane: "my_work" | "approvals" | "failed_runs" | "blocked" | "archived"
+              readonly task: {
+                readonly id: string
+                readonly identifier?: string | undefined
+                readonly title: string
+                readonly scope: "global" | "workspace"
+                readonly workspace_id?: string | undefined
+                readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+                readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+                readonly owner?: Owner | null | undefined
+                readonly latest_event_seq: number
+              }
+              readonly run?: Run3 | null | undefined
+              readonly triage: Triage
+              readonly approval_policy?: "none" | "manual" | undefined
+              readonly approval_state?: "not_required" | "pending" | "approved" | "rejected" | undefined
+              readonly blocking_reason?: string | undefined
+              readonly latest_activity_at: string
+            }[] | undefined
+          }[]
+          readonly facets: {
+            readonly statuses: readonly Statuse[]
+            readonly priorities: readonly {
+              readonly priority: "low" | "medium" | "high" | "urgent"
+              readonly count: number
+            }[]
+          }
+          readonly archived_total: number
+          readonly unread_total: number
+          readonly page: Page
+        }
+      }
+    }
+  }
+  /** List models in the common chat-API shape: GET /api/openai/v1/models */
+  getOpenaiV1Models: {
+    input: {
+      readonly query?: {
+        readonly provider_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly data: readonly {
+          readonly id: string
+          readonly created: number
+          readonly object: string
+          readonly owned_by: string
+          readonly service: {
+            readonly availability_state: string
+            readonly available: boolean | null
+            readonly context_window?: number | null | undefined
+            readonly cost?: Cost | null | undefined
+            readonly default_reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null | undefined
+            readonly display_name?: string | undefined
+            readonly last_error?: string | undefined
+            readonly max_input_tokens?: number | null | undefined
+            readonly max_output_tokens?: number | null | undefined
+            readonly model_id: string
+            readonly provider_id: string
+            readonly reasoning_efforts?: readonly ("none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max")[] | undefined
+            readonly refreshed_at?: string | undefined
+            readonly sources: readonly string[]
+            readonly stale: boolean
+            readonly supports_reasoning?: boolean | null | undefined
+            readonly supports_tools?: boolean | null | undefined
+          }
+        }[]
+        readonly object: string
+      }
+    }
+  }
   /** The OpenAPI document of everything that is routed now: GET /api/openapi.json */
   getOpenapiJson: {
     input: Record<never, never>
@@ -2110,7 +4722,7 @@ export interface Operations {
       }
     }
   }
-  /** Plugins: which run, which do not and why: GET /api/plugins */
+  /** List plugins: which run, which do not and why: GET /api/plugins */
   getPlugins: {
     input: Record<never, never>
     replies: {
@@ -2127,7 +4739,7 @@ export interface Operations {
       }
     }
   }
-  /** One plugin: what it requires, provides and holds, and what it did wrong: GET /api/plugins/{name} */
+  /** Show what a plugin requires, provides and holds, and its faults: GET /api/plugins/{name} */
   getPluginsByName: {
     input: {
       readonly path: {
@@ -2156,16 +4768,20 @@ export interface Operations {
       }
     }
   }
-  /** Programs that can run agents, and whether they are installed: GET /api/providers */
+  /** List programs that can run agents, and whether they are installed: GET /api/providers */
   getProviders: {
-    input: Record<never, never>
+    input: {
+      readonly query?: {
+        readonly search_path?: string | undefined
+      } | undefined
+    }
     replies: {
       200: {
         readonly providers: readonly Provider[]
       }
     }
   }
-  /** One provider: GET /api/providers/{provider_id} */
+  /** Show a provider: GET /api/providers/{provider_id} */
   getProvidersByProviderId: {
     input: {
       readonly path: {
@@ -2176,7 +4792,7 @@ export interface Operations {
       200: Provider
     }
   }
-  /** Records, by kind and id: GET /api/resources */
+  /** List records, by kind and id: GET /api/resources */
   getResources: {
     input: {
       readonly query?: {
@@ -2194,7 +4810,7 @@ export interface Operations {
       200: GetResources
     }
   }
-  /** Records of one kind: GET /api/resources/{kind} */
+  /** List records of one kind: GET /api/resources/{kind} */
   getResourcesByKind: {
     input: {
       readonly path: {
@@ -2215,7 +4831,7 @@ export interface Operations {
       200: GetResources
     }
   }
-  /** One record: GET /api/resources/{kind}/{id} */
+  /** Show a record: GET /api/resources/{kind}/{id} */
   getResourcesByKindById: {
     input: {
       readonly path: {
@@ -2227,7 +4843,47 @@ export interface Operations {
       200: GetResourcesByKindById
     }
   }
-  /** Session catalog with filters and paging: GET /api/sessions */
+  /** Show why a run does not move, and what helps: GET /api/runs/{id}/inspect */
+  getRunsByIdInspect: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetRunsByIdInspect
+    }
+  }
+  /** Show whether runs of tasks are claimed, and how many wait: GET /api/scheduler */
+  getScheduler: {
+    input: Record<never, never>
+    replies: {
+      200: GetScheduler
+    }
+  }
+  /** List the runs that wait, in the order of claims, and what blocks their tasks: GET /api/scheduler/backlog */
+  getSchedulerBacklog: {
+    input: {
+      readonly query?: {
+        readonly scope?: "all" | "global" | "workspace" | undefined
+        readonly workspace?: string | undefined
+        readonly include_paused?: boolean | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly backlog: {
+          readonly runs: readonly {
+            readonly run: Run
+            readonly task: Summary
+          }[]
+          readonly total: number
+        }
+      }
+    }
+  }
+  /** List sessions, filtered and in pages: GET /api/sessions */
   getSessions: {
     input: {
       readonly query?: {
@@ -2238,6 +4894,7 @@ export interface Operations {
         readonly agent?: string | undefined
         readonly q?: string | undefined
         readonly resumable?: boolean | undefined
+        readonly archived?: boolean | undefined
         readonly sort?: "recent" | "last_activity" | undefined
         readonly cursor?: string | undefined
         readonly limit?: number | undefined
@@ -2246,7 +4903,22 @@ export interface Operations {
     replies: {
       200: {
         readonly page: Page
-        readonly sessions: readonly Session[]
+        readonly sessions: readonly Session3[]
+      }
+    }
+  }
+  /** Count the sessions that wait for you, and those that finished unseen: GET /api/sessions/attention-summary */
+  getSessionsAttentionSummary: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly needs_you: number
+        readonly finished: number
+        readonly by_workspace: readonly {
+          readonly workspace_id: string
+          readonly needs_you: number
+          readonly finished: number
+        }[]
       }
     }
   }
@@ -2279,7 +4951,802 @@ export interface Operations {
       }
     }
   }
-  /** State of the daemon and everything in it: GET /api/status */
+  /** Changes of the list of sessions as they happen (server-sent events): GET /api/sessions/catalog-stream */
+  getSessionsCatalogStream: {
+    input: Record<never, never>
+    stream: {
+      readonly kind: "created" | "updated" | "stopped" | "removed" | "reset"
+      readonly session_id: string
+      readonly workspace_id: string
+    }
+  }
+  /** Show how far a restart of the daemon is: GET /api/settings/actions/restart/{operation_id} */
+  getSettingsActionsRestartByOperationId: {
+    input: {
+      readonly path: {
+        readonly operation_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly operation_id: string
+        readonly status: "pending" | "stopping" | "waiting_release" | "starting" | "ready" | "failed"
+        readonly status_url?: string | undefined
+        readonly active_session_count: number
+        readonly old_pid: number
+        readonly old_started_at: string
+        readonly old_socket_path: string
+        readonly new_pid?: number | undefined
+        readonly started_at: string
+        readonly updated_at: string
+        readonly completed_at?: string | null | undefined
+        readonly failure_reason?: string | undefined
+      }
+    }
+  }
+  /** List changes of settings, the newest first: GET /api/settings/apply */
+  getSettingsApply: {
+    input: {
+      readonly query?: {
+        readonly status?: "pending_apply" | "applied" | "blocked" | "failed" | undefined
+        readonly actor?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly entries: readonly {
+          readonly id: string
+          readonly active_config_hash: string
+          readonly actor: string
+          readonly applied_at?: string | null | undefined
+          readonly created_at: string
+          readonly desired_config_hash: string
+          readonly diagnostics?: readonly Warning[] | undefined
+          readonly diff_class: "live" | "live-add" | "live-remove-if-unused" | "restart-required" | "session-rebind"
+          readonly generation: number
+          readonly keys?: readonly string[] | undefined
+          readonly lifecycle: "live" | "live-add" | "live-remove-if-unused" | "restart-required" | "session-rebind"
+          readonly next_action: "none" | "restart-daemon" | "new-session" | "retry"
+          readonly status: "pending_apply" | "applied" | "blocked" | "failed"
+          readonly updated_at: string
+          readonly write_target?: "global-config" | "workspace-config" | "global-mcp-sidecar" | "workspace-mcp-sidecar" | "global-agent-file" | "workspace-agent-file" | undefined
+        }[]
+      }
+    }
+  }
+  /** Show the settings of the section attention: GET /api/settings/attention */
+  getSettingsAttention: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly muted_workspaces: readonly string[]
+          readonly sound: boolean
+          readonly system: boolean
+          readonly toasts: boolean
+        }
+        readonly runtime: Runtime
+      }
+    }
+  }
+  /** Show the settings of the section automation: GET /api/settings/automation */
+  getSettingsAutomation: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly default_fire_limit: FireLimit
+          readonly enabled: boolean
+          readonly max_concurrent_jobs: number
+          readonly timezone: string
+        }
+        readonly links?: readonly {
+          readonly label: string
+          readonly path: string
+        }[] | undefined
+        readonly runtime: {
+          readonly available: boolean
+          readonly job_enabled: number
+          readonly job_total: number
+          readonly last_synced_at?: string | null | undefined
+          readonly next_fire?: string | null | undefined
+          readonly running: boolean
+          readonly scheduler_running: boolean
+          readonly trigger_enabled: number
+          readonly trigger_total: number
+        }
+      }
+    }
+  }
+  /** Check config.json as it is: GET /api/settings/check */
+  getSettingsCheck: {
+    input: Record<never, never>
+    replies: {
+      200: GetSettingsCheck
+    }
+  }
+  /** Show the settings of the section cmd-palette: GET /api/settings/cmd-palette */
+  getSettingsCmdPalette: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetSettingsCmdPalette
+    }
+  }
+  /** Show the settings of the section general: GET /api/settings/general */
+  getSettingsGeneral: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly daemon: {
+            readonly memory_report_interval: string
+            readonly reload_timeouts: {
+              readonly bridges: string
+              readonly mcp: string
+              readonly providers: string
+            }
+            readonly socket: string
+          }
+          readonly defaults: {
+            readonly agent: string
+            readonly provider?: string | undefined
+            readonly sandbox?: string | undefined
+          }
+          readonly http: {
+            readonly host: string
+            readonly port: number
+          }
+          readonly limits: {
+            readonly max_concurrent_agents: number
+          }
+          readonly permissions: {
+            readonly mode: "deny-all" | "approve-reads" | "approve-all"
+          }
+          readonly redact: {
+            readonly enabled: boolean
+          }
+          readonly session_timeout: string
+        }
+        readonly actions: {
+          readonly restart: Restart
+        }
+        readonly config_paths: {
+          readonly daemon_info: string
+          readonly global_config: string
+          readonly global_mcp_sidecar: string
+          readonly home_dir: string
+          readonly log_file: string
+        }
+        readonly runtime: {
+          readonly active_agents: number
+          readonly active_sessions: number
+          readonly available: boolean
+          readonly http_host?: string | undefined
+          readonly http_port?: number | undefined
+          readonly pid?: number | undefined
+          readonly socket?: string | undefined
+          readonly started_at?: string | null | undefined
+          readonly status?: string | undefined
+          readonly total_sessions: number
+          readonly uptime_seconds: number
+          readonly version?: string | undefined
+        }
+      }
+    }
+  }
+  /** List hooks and where each is defined: GET /api/settings/hooks */
+  getSettingsHooks: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly collection: "providers" | "mcp-servers" | "sandboxes" | "hooks"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly section?: string | undefined
+        readonly hooks: readonly Hook[]
+      }
+    }
+  }
+  /** Show a hook and where it is defined: GET /api/settings/hooks/{name} */
+  getSettingsHooksByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly hook: Hook
+      }
+    }
+  }
+  /** Show the settings of the section hooks-extensions: GET /api/settings/hooks-extensions */
+  getSettingsHooksExtensions: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly marketplace: {
+            readonly allow_unverified: boolean
+            readonly base_url?: string | undefined
+            readonly registry: string
+          }
+          readonly resources: {
+            readonly allowed_kinds: readonly string[]
+            readonly max_scope?: "global" | "workspace" | undefined
+            readonly operator_write_rate_limit: OperatorWriteRateLimit
+            readonly snapshot_rate_limit: OperatorWriteRateLimit
+          }
+        }
+        readonly hooks?: readonly Hook[] | undefined
+        readonly installed?: readonly {
+          readonly name: string
+          readonly enabled: boolean
+          readonly health?: string | undefined
+          readonly health_message?: string | undefined
+          readonly last_error?: string | undefined
+          readonly missing_env?: readonly string[] | undefined
+          readonly requires_env?: readonly string[] | undefined
+          readonly state?: string | undefined
+          readonly version?: string | undefined
+        }[] | undefined
+        readonly transport_parity: {
+          readonly extensions_http: boolean
+          readonly extensions_uds: boolean
+          readonly known: boolean
+          readonly settings_http: boolean
+          readonly settings_uds: boolean
+        }
+      }
+    }
+  }
+  /** List keys of the configuration with their values: GET /api/settings/keys */
+  getSettingsKeys: {
+    input: {
+      readonly query?: {
+        readonly section?: string | undefined
+        readonly workspace_id?: string | undefined
+        readonly prefix?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly keys: readonly Key[]
+        readonly generation: number
+        readonly active_config_hash: string
+      }
+    }
+  }
+  /** Show a key of the configuration and where its value comes from: GET /api/settings/keys/{key} */
+  getSettingsKeysByKey: {
+    input: {
+      readonly path: {
+        readonly key: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: Key
+    }
+  }
+  /** List MCP servers and how each of them is: GET /api/settings/mcp-servers */
+  getSettingsMcpServers: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly collection: "providers" | "mcp-servers" | "sandboxes" | "hooks"
+        readonly scope: "global" | "workspace"
+        readonly available_scopes: readonly ("global" | "workspace")[]
+        readonly workspace_id?: string | undefined
+        readonly mcp_servers: readonly McpServer[]
+        readonly problems?: readonly string[] | undefined
+      }
+    }
+  }
+  /** Show an MCP server and its tools: GET /api/settings/mcp-servers/{name} */
+  getSettingsMcpServersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+        readonly probe?: "true" | "false" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly mcp_server: McpServer
+      }
+    }
+  }
+  /** Show whether the daemon is logged in to an MCP server: GET /api/settings/mcp-servers/{name}/auth/status */
+  getSettingsMcpServersByNameAuthStatus: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query: {
+        readonly scope: "global" | "workspace"
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: AuthStatus2
+    }
+  }
+  /** Show the settings of the section memory: GET /api/settings/memory */
+  getSettingsMemory: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly enabled: boolean
+          readonly global_dir: string
+          readonly controller: {
+            readonly mode: string
+            readonly max_latency: string
+            readonly default_op_on_fail: string
+            readonly policy: {
+              readonly allow_origins: readonly string[]
+              readonly max_content_chars: number
+              readonly max_writes_per_min: number
+            }
+          }
+          readonly daily: {
+            readonly archive_path: string
+            readonly cold_archive_days: number
+            readonly dreaming_window: number
+            readonly hard_delete_days: number
+            readonly max_archive_bytes: number
+            readonly max_bytes: number
+            readonly max_lines: number
+            readonly rotate_format: string
+            readonly sweep_hour: number
+          }
+          readonly decisions: {
+            readonly keep_audit_summary: boolean
+            readonly max_post_content_bytes: number
+            readonly prune_after_applied_days: number
+          }
+          readonly dream: {
+            readonly check_interval: string
+            readonly debounce: string
+            readonly min_hours: number
+            readonly min_sessions: number
+            readonly prompt_version: string
+            readonly gates: {
+              readonly min_recall_count: number
+              readonly min_score: number
+              readonly min_unpromoted: number
+            }
+            readonly scoring: {
+              readonly recency_half_life_days: number
+              readonly weights: {
+                readonly frequency: number
+                readonly freshness: number
+                readonly recency: number
+                readonly relevance: number
+              }
+            }
+          }
+          readonly extractor: {
+            readonly mode: string
+            readonly deadline: string
+            readonly dlq_path: string
+            readonly inbox_path: string
+            readonly sandbox_inbox_only: boolean
+            readonly throttle_turns: number
+            readonly queue: {
+              readonly capacity: number
+              readonly coalesce_max: number
+            }
+          }
+          readonly file: {
+            readonly max_bytes: number
+            readonly max_lines: number
+          }
+          readonly provider: {
+            readonly name: string
+            readonly cooldown: string
+            readonly failure_threshold: number
+            readonly timeout: string
+          }
+          readonly recall: {
+            readonly fusion: string
+            readonly include_already_surfaced: boolean
+            readonly include_system: boolean
+            readonly raw_candidates: number
+            readonly top_k: number
+            readonly freshness: {
+              readonly banner_after_days: number
+            }
+            readonly signals: {
+              readonly metrics_enabled: boolean
+              readonly queue_capacity: number
+              readonly worker_retry_max: number
+            }
+            readonly weights: {
+              readonly bm25_trigram: number
+              readonly bm25_unicode: number
+              readonly recall_signal: number
+              readonly recency: number
+            }
+          }
+          readonly session: {
+            readonly cold_archive_days: number
+            readonly events_purge_grace: string
+            readonly hard_delete_days: number
+            readonly ledger_format: string
+            readonly ledger_root: string
+            readonly max_archive_bytes: number
+            readonly unbound_partition: string
+          }
+          readonly workspace: {
+            readonly auto_create: boolean
+            readonly toml_path: string
+          }
+        }
+        readonly actions: {
+          readonly consolidate: Restart
+        }
+        readonly health: {
+          readonly available: boolean
+          readonly dream_enabled: boolean
+          readonly file_count: number
+          readonly last_consolidated_at?: string | null | undefined
+        }
+        readonly runtime: Runtime
+      }
+    }
+  }
+  /** Show the settings of the section observability: GET /api/settings/observability */
+  getSettingsObservability: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly enabled: boolean
+          readonly max_global_bytes: number
+          readonly retention_days: number
+          readonly transcripts: {
+            readonly enabled: boolean
+            readonly max_bytes_per_session: number
+            readonly segment_bytes: number
+          }
+        }
+        readonly log_tail: {
+          readonly available: boolean
+          readonly stream_url?: string | undefined
+          readonly transport?: "sse" | undefined
+        }
+        readonly runtime: {
+          readonly active_agents: number
+          readonly active_sessions: number
+          readonly available: boolean
+          readonly global_db_size_bytes: number
+          readonly session_db_size_bytes: number
+          readonly status?: string | undefined
+          readonly uptime_seconds: number
+        }
+      }
+    }
+  }
+  /** Follow the log of the daemon: GET /api/settings/observability/log-tail */
+  getSettingsObservabilityLogTail: {
+    input: Record<never, never>
+    stream: { readonly [name: string]: unknown }
+  }
+  /** List providers and where each is defined: GET /api/settings/providers */
+  getSettingsProviders: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly collection: "providers" | "mcp-servers" | "sandboxes" | "hooks"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly section?: string | undefined
+        readonly providers: readonly Provider2[]
+      }
+    }
+  }
+  /** Show a provider and where it is defined: GET /api/settings/providers/{name} */
+  getSettingsProvidersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly provider: Provider2
+      }
+    }
+  }
+  /** Show the settings of the section roles: GET /api/settings/roles */
+  getSettingsRoles: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly auto_title: AutoTitle
+          readonly checkpoint_summary: AutoTitle
+          readonly coordinator: {
+            readonly enabled: boolean
+            readonly provider: string
+            readonly model: string
+            readonly reasoning_effort: string
+            readonly fallback_chain: readonly FallbackChain[]
+            readonly agent: string
+            readonly max_active_sessions_per_workspace: number
+            readonly max_children: number
+            readonly ttl: string
+          }
+          readonly dream: AutoTitle
+          readonly memory_controller: {
+            readonly enabled: boolean
+            readonly provider: string
+            readonly model: string
+            readonly reasoning_effort: string
+            readonly fallback_chain: readonly FallbackChain[]
+            readonly max_tokens_out: number
+            readonly prompt_version: string
+            readonly timeout: string
+            readonly top_k: number
+          }
+          readonly memory_extractor: AutoTitle
+        }
+        readonly runtime: Runtime
+      }
+    }
+  }
+  /** List sandboxes and where each is defined: GET /api/settings/sandboxes */
+  getSettingsSandboxes: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly collection: "providers" | "mcp-servers" | "sandboxes" | "hooks"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly section?: string | undefined
+        readonly sandboxes: readonly Sandboxe[]
+      }
+    }
+  }
+  /** Show a sandbox and where it is defined: GET /api/settings/sandboxes/{name} */
+  getSettingsSandboxesByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+    }
+    replies: {
+      200: {
+        readonly sandbox: Sandboxe
+      }
+    }
+  }
+  /** Show the settings of the section shell: GET /api/settings/shell */
+  getSettingsShell: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly sessions: {
+            readonly scope: "workspace" | "all-workspaces"
+            readonly sort: "last_activity" | "attention"
+          }
+        }
+        readonly runtime: Runtime
+      }
+    }
+  }
+  /** Show the settings of the section skills: GET /api/settings/skills */
+  getSettingsSkills: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "agent" | undefined
+        readonly workspace_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global" | "agent"
+        readonly available_scopes: readonly ("global" | "agent")[]
+        readonly workspace_id?: string | undefined
+        readonly agent_name?: string | undefined
+        readonly config: {
+          readonly enabled: boolean
+          readonly disabled_skills: readonly string[]
+          readonly poll_interval: string
+          readonly allowed_marketplace_hooks: readonly string[]
+          readonly allowed_marketplace_mcp: readonly string[]
+          readonly marketplace: {
+            readonly base_url?: string | undefined
+            readonly registry: string
+          }
+        }
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
+        readonly disabled_count: number
+        readonly discovered_count: number
+        readonly links?: readonly {
+          readonly label: string
+          readonly path: string
+        }[] | undefined
+        readonly runtime_available: boolean
+      }
+    }
+  }
+  /** Show whether a newer version is available: GET /api/settings/update */
+  getSettingsUpdate: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly available: boolean
+        readonly checked_at?: string | null | undefined
+        readonly current_version: string
+        readonly install_method: string
+        readonly last_error?: string | undefined
+        readonly latest_version?: string | undefined
+        readonly managed: boolean
+        readonly recommendation?: string | undefined
+        readonly release_url?: string | undefined
+        readonly status: "current" | "available" | "updated" | "deferred" | "unsupported" | "failed"
+        readonly supported: boolean
+      }
+    }
+  }
+  /** Show the settings of the section window-manager: GET /api/settings/window-manager */
+  getSettingsWindowManager: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly section: "general" | "memory" | "roles" | "skills" | "automation" | "network" | "window-manager" | "observability" | "hooks-extensions" | "cmd-palette" | "attention" | "shell"
+        readonly scope: "global"
+        readonly available_scopes: readonly "global"[]
+        readonly config: {
+          readonly bindings: {
+            readonly bottom_center: "none" | "reserved" | "zoom"
+            readonly top_center: "none" | "reserved" | "zoom"
+          }
+          readonly desktop_transition: "slide" | "crossfade" | "instant"
+          readonly drag_away_policy: "window" | "group"
+          readonly focus_follows_pointer: boolean
+          readonly focus_policy: "click_directional" | "directional"
+          readonly focus_wrap: boolean
+          readonly gaps: {
+            readonly bottom: number
+            readonly inner: number
+            readonly left: number
+            readonly right: number
+            readonly top: number
+          }
+          readonly group_move_modifier: "alt" | "control" | "meta" | "shift" | "none"
+          readonly history_limit: number
+          readonly new_window_policy: "floating" | "beside_focus"
+          readonly raise_on_focus: boolean
+          readonly shortcuts: { readonly [name: string]: string }
+          readonly small_viewport_policy: "stack" | "reject"
+          readonly snap: {
+            readonly corner_reach: number
+            readonly edge_band: number
+            readonly exit_slack: number
+            readonly repeat_ratios: readonly number[]
+          }
+          readonly swap_modifier: "alt" | "control" | "meta" | "shift" | "none"
+        }
+      }
+    }
+  }
+  /** List skills, the hidden and inactive ones explained: GET /api/skills */
+  getSkills: {
+    input: {
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly skills: readonly Skill[]
+        readonly diagnostics?: readonly Diagnostic3[] | undefined
+      }
+    }
+  }
+  /** Show a skill and where it comes from: GET /api/skills/{name} */
+  getSkillsByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly skill: Skill
+      }
+    }
+  }
+  /** Print the instructions of a skill: GET /api/skills/{name}/content */
+  getSkillsByNameContent: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly content: string
+      }
+    }
+  }
+  /** List the skills of one name, the one that is used first: GET /api/skills/{name}/shadows */
+  getSkillsByNameShadows: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly name: string
+        readonly shadows: readonly ShadowedBy[]
+        readonly winner: ShadowedBy
+      }
+    }
+  }
+  /** Show the state of the daemon and everything in it: GET /api/status */
   getStatus: {
     input: {
       readonly query?: {
@@ -2471,6 +5938,13 @@ export interface Operations {
           readonly session_db_size_bytes: number
           readonly status: string
           readonly uptime_seconds: number
+          readonly vault?: {
+            readonly status: "ok" | "degraded"
+            readonly secrets: number
+            readonly damaged: number
+            readonly key_source: "environment" | "credential" | "file"
+            readonly code?: string | undefined
+          } | undefined
           readonly version: string
         }
         readonly memory: {
@@ -2597,32 +6071,7 @@ export interface Operations {
           readonly workspace_id?: string | undefined
         }[] | undefined
         readonly skills: {
-          readonly diagnostics?: readonly {
-            readonly name: string
-            readonly activation_reasons?: readonly {
-              readonly code: "platform_mismatch" | "environment_context_unavailable" | "environment_mismatch" | "tool_context_unavailable" | "missing_tool" | "capability_context_unavailable" | "missing_capability"
-              readonly gate: string
-              readonly message: string
-              readonly missing?: readonly string[] | undefined
-            }[] | undefined
-            readonly failure?: {
-              readonly actual_hash?: string | undefined
-              readonly code: string
-              readonly expected_hash?: string | undefined
-              readonly message: string
-            } | null | undefined
-            readonly path?: string | undefined
-            readonly source?: string | undefined
-            readonly state: "valid" | "shadowed" | "verification_failed" | "inactive"
-            readonly verification_status: "passed" | "warning" | "failed"
-            readonly warnings?: readonly {
-              readonly message: string
-              readonly pattern?: string | undefined
-              readonly severity: string
-            }[] | undefined
-            readonly winning_path?: string | undefined
-            readonly winning_source?: string | undefined
-          }[] | undefined
+          readonly diagnostics?: readonly Diagnostic3[] | undefined
           readonly disabled_count: number
           readonly discovered_count: number
           readonly runtime_available: boolean
@@ -2653,6 +6102,7 @@ export interface Operations {
           readonly http_host: string
           readonly http_off?: string | undefined
           readonly http_port: number
+          readonly http_tls?: boolean | undefined
           readonly pid: number
           readonly started_at: string
           readonly user_home_dir: string
@@ -2662,16 +6112,508 @@ export interface Operations {
       }
     }
   }
-  /** Registered workspaces: GET /api/workspaces */
+  /** Show a review: GET /api/task-reviews/{id} */
+  getTaskReviewsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetTaskReviewsById
+    }
+  }
+  /** Show a run of a task with its session: GET /api/task-runs/{id} */
+  getTaskRunsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly run: {
+          readonly run: Run
+          readonly task?: DependsOn | null | undefined
+          readonly worker?: {
+            readonly session_id?: string | undefined
+            readonly started_at: string
+            readonly ended_at?: string | null | undefined
+            readonly error?: string | undefined
+          } | undefined
+          readonly worktree?: {
+            readonly name: string
+            readonly folder: string
+            readonly branch?: string | undefined
+            readonly commit?: string | undefined
+          } | undefined
+          readonly session?: {
+            readonly session_id: string
+            readonly agent_name?: string | undefined
+            readonly name?: string | undefined
+            readonly state?: string | undefined
+            readonly workspace_id?: string | undefined
+            readonly created_at: string
+            readonly updated_at: string
+          } | null | undefined
+          readonly summary: {
+            readonly last_activity_at: string
+            readonly last_event_type?: string | undefined
+            readonly turn_count?: number | null | undefined
+            readonly tool_call_count?: number | null | undefined
+            readonly input_tokens?: number | null | undefined
+            readonly output_tokens?: number | null | undefined
+            readonly total_tokens?: number | null | undefined
+            readonly total_cost?: number | null | undefined
+            readonly cost_currency?: string | null | undefined
+            readonly cost_source?: "agent_reported" | "catalog_config" | "models_dev" | "builtin" | "none" | undefined
+            readonly cost_status?: "actual" | "estimated" | "included" | "unknown" | undefined
+          }
+          readonly network?: {
+            readonly conversation: {
+              readonly channel: string
+              readonly stream_url: string
+              readonly surface: string
+              readonly thread_id: string
+              readonly workspace_id: string
+            }
+            readonly usage: {
+              readonly workspace_id: string
+              readonly budget?: {
+                readonly exhausted_reason?: string | undefined
+                readonly input_tokens_used: number
+                readonly output_tokens_used: number
+                readonly participation_status: ParticipationStatus
+                readonly updated_at: string
+                readonly wakes_used: number
+                readonly wall_time_used: string
+              } | null | undefined
+              readonly details: readonly {
+                readonly channel: string
+                readonly charged_wall_time: string
+                readonly depth: number
+                readonly input_tokens: number
+                readonly output_tokens: number
+                readonly participation_status: ParticipationStatus
+                readonly reason?: string | undefined
+                readonly reserved_at: string
+                readonly root_id: string
+                readonly settled_at?: string | null | undefined
+                readonly state: string
+                readonly task_run_id: string
+                readonly usage_state: string
+                readonly wake_id: string
+                readonly workspace_id: string
+              }[]
+              readonly next_cursor?: string | undefined
+              readonly total: {
+                readonly actual_wake_count: number
+                readonly charged_wall_time: string
+                readonly input_tokens: number
+                readonly output_tokens: number
+                readonly reserved_wake_count: number
+                readonly unavailable_wake_count: number
+                readonly wake_count: number
+              }
+            }
+          } | null | undefined
+        }
+      }
+    }
+  }
+  /** List the reviews of a run, the newest first: GET /api/task-runs/{id}/reviews */
+  getTaskRunsByIdReviews: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly status?: "requested" | "routed" | "in_review" | "recorded" | "circuit_opened" | "canceled" | undefined
+        readonly reviewer_session_id?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetTaskRunsByIdReviews
+    }
+  }
+  /** List tasks, filtered and in pages: GET /api/tasks */
+  getTasks: {
+    input: {
+      readonly query?: {
+        readonly scope?: "all" | "global" | "workspace" | undefined
+        readonly workspace?: string | undefined
+        readonly status?: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled" | undefined
+        readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+        readonly include_drafts?: boolean | undefined
+        readonly approval_state?: "not_required" | "pending" | "approved" | "rejected" | undefined
+        readonly owner_kind?: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool" | undefined
+        readonly owner_ref?: string | undefined
+        readonly parent_task_id?: string | undefined
+        readonly participation_channel?: string | undefined
+        readonly query?: string | undefined
+        readonly sort?: "recent" | "priority" | undefined
+        readonly cursor?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly tasks: readonly {
+          readonly id: string
+          readonly identifier?: string | undefined
+          readonly title: string
+          readonly scope: "global" | "workspace"
+          readonly workspace_id?: string | undefined
+          readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
+          readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
+          readonly owner?: Owner | null | undefined
+          readonly paused?: boolean | undefined
+          readonly effective_paused?: boolean | undefined
+          readonly paused_by_task_id?: string | undefined
+          readonly latest_event_seq: number
+          readonly draft?: boolean | undefined
+          readonly parent_task_id?: string | undefined
+          readonly current_run_id?: string | undefined
+          readonly max_attempts?: number | undefined
+          readonly auto_enqueue_on_ready?: boolean | undefined
+          readonly approval_policy?: "none" | "manual" | undefined
+          readonly approval_state?: "not_required" | "pending" | "approved" | "rejected" | undefined
+          readonly created_by: CreatedBy
+          readonly origin: Origin
+          readonly wake_creator: boolean
+          readonly paused_at?: string | null | undefined
+          readonly paused_by?: string | undefined
+          readonly paused_reason?: string | undefined
+          readonly needs_attention?: boolean | undefined
+          readonly needs_attention_at?: string | null | undefined
+          readonly needs_attention_by?: CreatedBy | null | undefined
+          readonly needs_attention_reason?: string | undefined
+          readonly blocked_reasons?: readonly BlockedReason[] | undefined
+          readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+          readonly created_at: string
+          readonly updated_at: string
+          readonly closed_at?: string | null | undefined
+          readonly active_run?: Run3 | null | undefined
+          readonly child_count?: number | undefined
+          readonly dependency_count?: number | undefined
+          readonly dependencies?: readonly Dependencie[] | undefined
+          readonly last_activity_at?: string | null | undefined
+        }[]
+        readonly page: Page
+        readonly facets: {
+          readonly owners: readonly {
+            readonly owner: Owner
+            readonly count: number
+          }[]
+          readonly statuses: readonly Statuse[]
+        }
+      }
+    }
+  }
+  /** Show a task with its runs, children, dependencies and what happened to it: GET /api/tasks/{id} */
+  getTasksById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: DeleteTasksByIdDependenciesByDependsOnId
+    }
+  }
+  /** List the blocks on a task: GET /api/tasks/{id}/blocks */
+  getTasksByIdBlocks: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly include_cleared?: boolean | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly blocks: readonly Block[]
+      }
+    }
+  }
+  /** Show who works on the runs of a task, and where: GET /api/tasks/{id}/execution-profile */
+  getTasksByIdExecutionProfile: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetTasksByIdExecutionProfile
+    }
+  }
+  /** Show why a task does not move, and what helps: GET /api/tasks/{id}/inspect */
+  getTasksByIdInspect: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetRunsByIdInspect
+    }
+  }
+  /** List the reviews of the runs of a task, the newest first: GET /api/tasks/{id}/reviews */
+  getTasksByIdReviews: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly status?: "requested" | "routed" | "in_review" | "recorded" | "circuit_opened" | "canceled" | undefined
+        readonly reviewer_session_id?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetTaskRunsByIdReviews
+    }
+  }
+  /** List the runs of a task, the newest first: GET /api/tasks/{id}/runs */
+  getTasksByIdRuns: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly status?: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention" | undefined
+        readonly session_id?: string | undefined
+        readonly participation_channel?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly runs: readonly Run[]
+      }
+    }
+  }
+  /** Follow what happens to a task: GET /api/tasks/{id}/stream */
+  getTasksByIdStream: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly after_sequence?: number | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    stream: {
+      readonly sequence: number
+      readonly timeline: Timeline
+      readonly type: string
+    }
+  }
+  /** List what happened to a task, the oldest first: GET /api/tasks/{id}/timeline */
+  getTasksByIdTimeline: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly after_sequence?: number | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly timeline: readonly Timeline[]
+      }
+    }
+  }
+  /** Show a task with all below it: GET /api/tasks/{id}/tree */
+  getTasksByIdTree: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly tree: {
+          readonly root: Root
+          readonly descendants?: readonly Root[] | undefined
+        }
+      }
+    }
+  }
+  /** List remembered decisions of a workspace: GET /api/tool-approval-grants */
+  getToolApprovalGrants: {
+    input: {
+      readonly query: {
+        readonly workspace_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly grants: readonly ToolGrant[]
+        readonly total: number
+      }
+    }
+  }
+  /** List the calls that wait for a person: GET /api/tool-approvals */
+  getToolApprovals: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly approvals: readonly {
+          readonly id: string
+          readonly tool_id: string
+          readonly risk: "read" | "mutating" | "open_world" | "destructive"
+          readonly agent_name?: string | undefined
+          readonly session_id?: string | undefined
+          readonly workspace_id?: string | undefined
+          readonly input: unknown
+          readonly input_digest: string
+          readonly expires_at: string
+          readonly approval_status: string
+        }[]
+      }
+    }
+  }
+  /** List tools, and whether they can be called: GET /api/tools */
+  getTools: {
+    input: {
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly workspace?: string | undefined
+        readonly session_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetTools
+    }
+  }
+  /** Show where an approval stands, and what came of the call: GET /api/tools/approvals/{id} */
+  getToolsApprovalsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetToolsApprovalsById
+    }
+  }
+  /** Show a tool, its input, and why it cannot be called: GET /api/tools/{id} */
+  getToolsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly workspace?: string | undefined
+        readonly session_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly tool: Tool
+      }
+    }
+  }
+  /** List toolsets: GET /api/toolsets */
+  getToolsets: {
+    input: {
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly workspace?: string | undefined
+        readonly session_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly toolsets: readonly Toolset[]
+      }
+    }
+  }
+  /** Show a toolset with all its tools: GET /api/toolsets/{id} */
+  getToolsetsById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+        readonly workspace?: string | undefined
+        readonly session_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly toolset: Toolset
+      }
+    }
+  }
+  /** List API keys: GET /api/v0/auth/keys */
+  getV0AuthKeys: {
+    input: {
+      readonly headers: {
+        readonly Authorization: string
+      }
+    }
+    replies: {
+      200: {
+        readonly data: {
+          readonly keys: readonly {
+            readonly id: string
+            readonly prefix: string
+            readonly created_at: string
+            readonly last_used?: string | undefined
+          }[]
+        }
+        readonly message: string
+      }
+    }
+  }
+  /** List secrets, without their values: GET /api/vault/secrets */
+  getVaultSecrets: {
+    input: {
+      readonly query?: {
+        readonly prefix?: string | undefined
+        readonly namespace?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly secrets: readonly Secret[]
+      }
+    }
+  }
+  /** Show a secret, without its value: GET /api/vault/secrets/metadata */
+  getVaultSecretsMetadata: {
+    input: {
+      readonly query: {
+        readonly ref: string
+      }
+    }
+    replies: {
+      200: GetVaultSecretsMetadata
+    }
+  }
+  /** List registered workspaces: GET /api/workspaces */
   getWorkspaces: {
     input: Record<never, never>
     replies: {
       200: {
-        readonly workspaces: readonly Workspace[]
+        readonly workspaces: readonly Workspace2[]
       }
     }
   }
-  /** A workspace and what it sees; by id, name or path: GET /api/workspaces/{id} */
+  /** Show a workspace and what it sees; by id, name or path: GET /api/workspaces/{id} */
   getWorkspacesById: {
     input: {
       readonly path: {
@@ -2690,17 +6632,77 @@ export interface Operations {
           readonly home_policy?: string | undefined
           readonly runtime_provider?: string | undefined
         }[] | undefined
-        readonly sessions?: readonly Session[] | undefined
+        readonly sessions?: readonly Session3[] | undefined
         readonly skills?: readonly {
           readonly name: string
           readonly dir: string
           readonly source: string
         }[] | undefined
-        readonly workspace: Workspace
+        readonly workspace: Workspace2
       }
     }
   }
-  /** One session: GET /api/workspaces/{workspace_id}/sessions/{session_id} */
+  /** Show whether the files of a workspace may run code: GET /api/workspaces/{id}/trust */
+  getWorkspacesByIdTrust: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetWorkspacesByIdTrust
+    }
+  }
+  /** List suggestions of a workspace, the newest first: GET /api/workspaces/{workspace_id}/automation/suggestions */
+  getWorkspacesByWorkspaceIdAutomationSuggestions: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly query?: {
+        readonly status?: "pending" | "accepted" | "dismissed" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly suggestions: readonly Suggestion[]
+      }
+    }
+  }
+  /** List runs of hooks about a session, the oldest first: GET /api/workspaces/{workspace_id}/hooks/runs */
+  getWorkspacesByWorkspaceIdHooksRuns: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly query: {
+        readonly session: string
+        readonly event?: "session.pre_create" | "session.post_create" | "session.pre_resume" | "session.post_resume" | "session.pre_stop" | "session.post_stop" | "session.message_persisted" | "sandbox.prepare" | "sandbox.ready" | "sandbox.sync.before" | "sandbox.sync.after" | "sandbox.stop" | "input.pre_submit" | "prompt.post_assemble" | "event.pre_record" | "event.post_record" | "automation.job.pre_fire" | "automation.job.post_fire" | "automation.trigger.pre_fire" | "automation.trigger.post_fire" | "automation.run.completed" | "automation.run.failed" | "agent.pre_start" | "agent.spawned" | "agent.crashed" | "agent.stopped" | "agent.soul.snapshot.resolved" | "agent.soul.mutation.after" | "agent.heartbeat.policy.resolved" | "agent.heartbeat.wake.before" | "agent.heartbeat.wake.after" | "session.health.update.after" | "turn.start" | "turn.end" | "message.start" | "message.delta" | "message.end" | "tool.pre_call" | "tool.post_call" | "tool.post_error" | "permission.request" | "permission.resolved" | "permission.denied" | "context.pre_compact" | "context.post_compact" | "coordinator.pre_spawn" | "coordinator.spawned" | "coordinator.decision" | "coordinator.stopped" | "coordinator.failed" | "task.blocked" | "task.unblocked" | "task.needs_attention" | "task.recovered" | "task.status_changed" | "task.run.enqueued" | "task.run.pre_claim" | "task.run.post_claim" | "task.run.lease_extended" | "task.run.lease_expired" | "task.run.lease_recovered" | "task.run.released" | "task.run.completed" | "task.run.failed" | "loop.started" | "loop.generation.pre" | "loop.generation.post" | "loop.gate.pre" | "loop.gate.post" | "loop.node.terminal" | "loop.terminal" | "spawn.pre_create" | "spawn.created" | "spawn.parent_stopped" | "spawn.ttl_expired" | "spawn.reaped" | "network.thread.opened" | "network.direct_room.opened" | "network.message.persisted" | "network.work.opened" | "network.work.transitioned" | "network.work.closed" | "network.peer.joined" | "network.peer.left" | "network.participation.pre_resolve" | "network.participation.resolved" | "window_manager.layout.applied" | "window_manager.desktop.created" | "window_manager.desktop.deleted" | "window_manager.window.moved" | "session.runtime_recovery.started" | "session.runtime_recovery.succeeded" | "session.runtime_recovery.exhausted" | "session.attention.changed" | "window_manager.window.opened" | "window_manager.window.closed" | "window_manager.stack.grouped" | "window_manager.stack.ungrouped" | "window_manager.stack.activated" | "worktree.pre_create" | "worktree.pre_remove" | "worktree.created" | "worktree.adopted" | "worktree.removed" | undefined
+        readonly outcome?: "applied" | "denied" | "failed" | "skipped" | "dropped" | "rejected" | undefined
+        readonly since?: string | undefined
+        readonly last?: number | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly runs: readonly {
+          readonly hook_name: string
+          readonly event: string
+          readonly source: string
+          readonly mode: string
+          readonly outcome: string
+          readonly required: boolean
+          readonly dispatch_depth: number
+          readonly duration_ms: number
+          readonly duration_us: number
+          readonly recorded_at: string
+          readonly error?: string | undefined
+          readonly patch_applied?: unknown | undefined
+        }[]
+      }
+    }
+  }
+  /** Show a session: GET /api/workspaces/{workspace_id}/sessions/{session_id} */
   getWorkspacesByWorkspaceIdSessionsBySessionId: {
     input: {
       readonly path: {
@@ -2715,7 +6717,68 @@ export interface Operations {
       200: GetSessionsBySessionId
     }
   }
-  /** Stored session events: the newest that match, ascending: GET /api/workspaces/{workspace_id}/sessions/{session_id}/events */
+  /** The bytes of a file that was stored for prompts: GET /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}/bytes */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentIdBytes: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly attachment_id: string
+      }
+    }
+    replies: {
+      200: string
+    }
+  }
+  /** List the questions of an agent that wait for an answer in words: GET /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly clarifications: readonly {
+          readonly agent_name: string
+          readonly asked_at: string
+          readonly choices?: readonly string[] | undefined
+          readonly deadline: string
+          readonly question: string
+          readonly request_id: string
+          readonly session_id: string
+        }[]
+      }
+    }
+  }
+  /** List the slash commands that the agent of a session offers: GET /api/workspaces/{workspace_id}/sessions/{session_id}/commands */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdCommands: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly commands: readonly {
+          readonly available: boolean
+          readonly canonical_token: string
+          readonly description: string
+          readonly display_name: string
+          readonly id: string
+          readonly input_hint?: string | undefined
+          readonly lane: string
+          readonly placements: readonly string[]
+          readonly source: Source2
+          readonly unavailable_reason?: string | undefined
+        }[]
+        readonly revision: string
+      }
+    }
+  }
+  /** List stored events of a session: the newest that match, ascending: GET /api/workspaces/{workspace_id}/sessions/{session_id}/events */
   getWorkspacesByWorkspaceIdSessionsBySessionIdEvents: {
     input: {
       readonly path: {
@@ -2737,7 +6800,21 @@ export interface Operations {
       }
     }
   }
-  /** Session health: GET /api/workspaces/{workspace_id}/sessions/{session_id}/health */
+  /** Show what a session works towards, and how far it has come: GET /api/workspaces/{workspace_id}/sessions/{session_id}/goal */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdGoal: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly goal: Snapshot | null
+      }
+    }
+  }
+  /** Show whether the agent of a session answers: GET /api/workspaces/{workspace_id}/sessions/{session_id}/health */
   getWorkspacesByWorkspaceIdSessionsBySessionIdHealth: {
     input: {
       readonly path: {
@@ -2747,11 +6824,11 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly health: SessionHealth
+        readonly health: Health
       }
     }
   }
-  /** Stored events grouped by turn: GET /api/workspaces/{workspace_id}/sessions/{session_id}/history */
+  /** List stored events grouped by turn: GET /api/workspaces/{workspace_id}/sessions/{session_id}/history */
   getWorkspacesByWorkspaceIdSessionsBySessionIdHistory: {
     input: {
       readonly path: {
@@ -2776,7 +6853,7 @@ export interface Operations {
       }
     }
   }
-  /** Diagnostic picture of a session: GET /api/workspaces/{workspace_id}/sessions/{session_id}/inspect */
+  /** Show a session with everything that helps to find a fault: GET /api/workspaces/{workspace_id}/sessions/{session_id}/inspect */
   getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: {
     input: {
       readonly path: {
@@ -2791,7 +6868,7 @@ export interface Operations {
       200: {
         readonly config_digest?: string | undefined
         readonly diagnostics?: readonly Diagnostic[] | undefined
-        readonly health: SessionHealth
+        readonly health: Health
         readonly policy_digest?: string | undefined
         readonly session_id: string
         readonly wake_events?: readonly WakeEvent[] | undefined
@@ -2799,7 +6876,7 @@ export interface Operations {
       }
     }
   }
-  /** What the agent asked a person: what waits, and what became of it: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions */
+  /** List what the agent asked a person, what waits and what was answered: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions */
   getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: {
     input: {
       readonly path: {
@@ -2812,11 +6889,11 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly interactions: readonly Interaction[]
+        readonly interactions: readonly PendingInteraction[]
       }
     }
   }
-  /** Prompts that wait, first in first out: GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue */
+  /** List prompts that wait, the next one first: GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue */
   getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: {
     input: {
       readonly path: {
@@ -2830,7 +6907,43 @@ export interface Operations {
       }
     }
   }
-  /** Compact session status: GET /api/workspaces/{workspace_id}/sessions/{session_id}/status */
+  /** Show where a session stands, for whoever comes back to it: GET /api/workspaces/{workspace_id}/sessions/{session_id}/recap */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdRecap: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query?: {
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly recap: {
+          readonly pending_inputs: number
+          readonly pending_markers: number
+          readonly recent_markers: readonly {
+            readonly kind: string
+            readonly occurred_at: string
+            readonly summary: string
+            readonly diagnostic?: unknown | undefined
+            readonly evidence?: { readonly [name: string]: unknown } | undefined
+          }[]
+          readonly recent_messages: readonly RecentMessage[]
+          readonly session: Session3
+          readonly snapshot: {
+            readonly consistency: string
+            readonly event_cursor: number
+            readonly generated_at: string
+            readonly queue_generation: number
+            readonly transcript_cursor: number
+          }
+        }
+      }
+    }
+  }
+  /** Show what a session does now: GET /api/workspaces/{workspace_id}/sessions/{session_id}/status */
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: {
     input: {
       readonly path: {
@@ -2905,7 +7018,22 @@ export interface Operations {
       } | null | undefined
     }
   }
-  /** One page of the display transcript: GET /api/workspaces/{workspace_id}/sessions/{session_id}/transcript */
+  /** List the tools of a session: GET /api/workspaces/{workspace_id}/sessions/{session_id}/tools */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdTools: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly query?: {
+        readonly agent_name?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetTools
+    }
+  }
+  /** Read one page of the display transcript: GET /api/workspaces/{workspace_id}/sessions/{session_id}/transcript */
   getWorkspacesByWorkspaceIdSessionsBySessionIdTranscript: {
     input: {
       readonly path: {
@@ -2929,7 +7057,7 @@ export interface Operations {
       }
     }
   }
-  /** Tokens and cost as far as the agent tells: GET /api/workspaces/{workspace_id}/sessions/{session_id}/usage */
+  /** Show tokens and cost as far as the agent tells: GET /api/workspaces/{workspace_id}/sessions/{session_id}/usage */
   getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: {
     input: {
       readonly path: {
@@ -2949,10 +7077,41 @@ export interface Operations {
           readonly total_tokens?: number | null | undefined
           readonly turn_count: number
         }
+        readonly days?: readonly {
+          readonly date: string
+          readonly turns: number
+          readonly tokens: number | null
+          readonly cost: number | null
+          readonly currency: string | null
+        }[] | undefined
       }
     }
   }
-  /** Desktops and windows of a workspace, with their history: GET /api/workspaces/{workspace_id}/window-manager */
+  /** Read a result that was too large to be handed over, in pages: GET /api/workspaces/{workspace_id}/tool-artifacts/{artifact_id} */
+  getWorkspacesByWorkspaceIdToolArtifactsByArtifactId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly artifact_id: string
+      }
+      readonly query?: {
+        readonly offset?: number | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly artifact: ToolArtifact
+        readonly bytes: number
+        readonly data_base64: string
+        readonly eof: boolean
+        readonly next_offset: number
+        readonly offset: number
+        readonly total_bytes: number
+      }
+    }
+  }
+  /** Show the desktops and windows of a workspace, with their history: GET /api/workspaces/{workspace_id}/window-manager */
   getWorkspacesByWorkspaceIdWindowManager: {
     input: {
       readonly path: {
@@ -2963,7 +7122,7 @@ export interface Operations {
       200: WindowManagerState
     }
   }
-  /** Screens that show the workspace now: GET /api/workspaces/{workspace_id}/window-manager/clients */
+  /** List screens that show the workspace now: GET /api/workspaces/{workspace_id}/window-manager/clients */
   getWorkspacesByWorkspaceIdWindowManagerClients: {
     input: {
       readonly path: {
@@ -2977,7 +7136,7 @@ export interface Operations {
       }
     }
   }
-  /** The arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
+  /** Show the arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
   getWorkspacesByWorkspaceIdWindowManagerLayout: {
     input: {
       readonly path: {
@@ -2988,7 +7147,7 @@ export interface Operations {
       200: GetWorkspacesByWorkspaceIdWindowManagerLayout
     }
   }
-  /** Saved layouts that the workspace can apply: GET /api/workspaces/{workspace_id}/window-manager/layout-profiles */
+  /** List saved layouts that the workspace can apply: GET /api/workspaces/{workspace_id}/window-manager/layout-profiles */
   getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: {
     input: {
       readonly path: {
@@ -3039,7 +7198,7 @@ export interface Operations {
       readonly error: WindowManagerErrorBody
     }
   }
-  /** Changes a job; members that are absent or null stay: PATCH /api/automation/jobs/{id} */
+  /** Update a job; members that are absent or null stay: PATCH /api/automation/jobs/{id} */
   patchAutomationJobsById: {
     input: {
       readonly path: {
@@ -3051,16 +7210,42 @@ export interface Operations {
         readonly fire_limit?: FireLimit | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt?: string | null | undefined
-        readonly retry?: Retry | null | undefined
+        readonly retry?: Retry2 | null | undefined
         readonly schedule?: Schedule | null | undefined
-        readonly task?: Task | null | undefined
+        readonly task?: Task2 | null | undefined
       }
     }
     replies: {
       200: GetAutomationJobsById
     }
   }
-  /** Takes a profile as it is now, and confirms what its extension requires of the network: PATCH /api/bundles/activations/{id} */
+  /** Update a trigger; members that are absent or null stay: PATCH /api/automation/triggers/{id} */
+  patchAutomationTriggersById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly name?: string | null | undefined
+        readonly enabled?: boolean | null | undefined
+        readonly endpoint_slug?: string | null | undefined
+        readonly event?: string | null | undefined
+        readonly filter?: { readonly [name: string]: string } | undefined
+        readonly fire_limit?: FireLimit | null | undefined
+        readonly loop_target?: LoopTarget | null | undefined
+        readonly prompt?: string | null | undefined
+        readonly retry?: Retry | null | undefined
+        readonly webhook_id?: string | null | undefined
+        readonly webhook_scheme?: "service" | "standard" | "github" | null | undefined
+        readonly webhook_secret_ref?: string | null | undefined
+        readonly webhook_secret_value?: string | null | undefined
+      }
+    }
+    replies: {
+      200: GetAutomationTriggersById
+    }
+  }
+  /** Update an activation to its profile as it is now, and confirm what its extension requires of the network: PATCH /api/bundles/activations/{id} */
   patchBundlesActivationsById: {
     input: {
       readonly path: {
@@ -3073,6 +7258,431 @@ export interface Operations {
     }
     replies: {
       200: GetBundlesActivationsById
+    }
+  }
+  /** Update settings of the section attention; members that are absent stay: PATCH /api/settings/attention */
+  patchSettingsAttention: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly muted_workspaces?: readonly string[] | undefined
+          readonly sound?: boolean | undefined
+          readonly system?: boolean | undefined
+          readonly toasts?: boolean | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section automation; members that are absent stay: PATCH /api/settings/automation */
+  patchSettingsAutomation: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly default_fire_limit?: FireLimit | undefined
+          readonly enabled?: boolean | undefined
+          readonly max_concurrent_jobs?: number | undefined
+          readonly timezone?: string | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section cmd-palette; members that are absent stay: PATCH /api/settings/cmd-palette */
+  patchSettingsCmdPalette: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly fallback_agent_enabled?: boolean | undefined
+        readonly personalization?: boolean | undefined
+      }
+    }
+    replies: {
+      200: GetSettingsCmdPalette
+    }
+  }
+  /** Update settings of the section general; members that are absent stay: PATCH /api/settings/general */
+  patchSettingsGeneral: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly daemon?: {
+            readonly memory_report_interval?: string | undefined
+            readonly reload_timeouts?: {
+              readonly bridges?: string | undefined
+              readonly mcp?: string | undefined
+              readonly providers?: string | undefined
+            } | undefined
+            readonly socket?: string | undefined
+          } | undefined
+          readonly defaults?: {
+            readonly agent?: string | undefined
+            readonly provider?: string | undefined
+            readonly sandbox?: string | undefined
+          } | undefined
+          readonly http?: {
+            readonly host?: string | undefined
+            readonly port?: number | undefined
+          } | undefined
+          readonly limits?: {
+            readonly max_concurrent_agents?: number | undefined
+          } | undefined
+          readonly permissions?: {
+            readonly mode?: "deny-all" | "approve-reads" | "approve-all" | undefined
+          } | undefined
+          readonly redact?: {
+            readonly enabled?: boolean | undefined
+          } | undefined
+          readonly session_timeout?: string | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section hooks-extensions; members that are absent stay: PATCH /api/settings/hooks-extensions */
+  patchSettingsHooksExtensions: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly marketplace?: {
+            readonly allow_unverified?: boolean | undefined
+            readonly base_url?: string | undefined
+            readonly registry?: string | undefined
+          } | undefined
+          readonly resources?: {
+            readonly allowed_kinds?: readonly string[] | undefined
+            readonly max_scope?: "global" | "workspace" | undefined
+            readonly operator_write_rate_limit?: OperatorWriteRateLimit | undefined
+            readonly snapshot_rate_limit?: OperatorWriteRateLimit | undefined
+          } | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update keys of the configuration in one file, all or none: PATCH /api/settings/keys */
+  patchSettingsKeys: {
+    input: {
+      readonly body: {
+        readonly changes: readonly {
+          readonly key: string
+          readonly name?: string | undefined
+          readonly value?: unknown | undefined
+        }[]
+        readonly target?: "global-config" | "workspace-config" | "global-mcp-sidecar" | "workspace-mcp-sidecar" | "global-agent-file" | "workspace-agent-file" | undefined
+        readonly workspace_id?: string | undefined
+        readonly agent_name?: string | undefined
+        readonly dry_run?: boolean | undefined
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section memory; members that are absent stay: PATCH /api/settings/memory */
+  patchSettingsMemory: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly enabled?: boolean | undefined
+          readonly global_dir?: string | undefined
+          readonly controller?: {
+            readonly mode?: string | undefined
+            readonly max_latency?: string | undefined
+            readonly default_op_on_fail?: string | undefined
+            readonly policy?: {
+              readonly allow_origins?: readonly string[] | undefined
+              readonly max_content_chars?: number | undefined
+              readonly max_writes_per_min?: number | undefined
+            } | undefined
+          } | undefined
+          readonly daily?: {
+            readonly archive_path?: string | undefined
+            readonly cold_archive_days?: number | undefined
+            readonly dreaming_window?: number | undefined
+            readonly hard_delete_days?: number | undefined
+            readonly max_archive_bytes?: number | undefined
+            readonly max_bytes?: number | undefined
+            readonly max_lines?: number | undefined
+            readonly rotate_format?: string | undefined
+            readonly sweep_hour?: number | undefined
+          } | undefined
+          readonly decisions?: {
+            readonly keep_audit_summary?: boolean | undefined
+            readonly max_post_content_bytes?: number | undefined
+            readonly prune_after_applied_days?: number | undefined
+          } | undefined
+          readonly dream?: {
+            readonly check_interval?: string | undefined
+            readonly debounce?: string | undefined
+            readonly min_hours?: number | undefined
+            readonly min_sessions?: number | undefined
+            readonly prompt_version?: string | undefined
+            readonly gates?: {
+              readonly min_recall_count?: number | undefined
+              readonly min_score?: number | undefined
+              readonly min_unpromoted?: number | undefined
+            } | undefined
+            readonly scoring?: {
+              readonly recency_half_life_days?: number | undefined
+              readonly weights?: {
+                readonly frequency?: number | undefined
+                readonly freshness?: number | undefined
+                readonly recency?: number | undefined
+                readonly relevance?: number | undefined
+              } | undefined
+            } | undefined
+          } | undefined
+          readonly extractor?: {
+            readonly mode?: string | undefined
+            readonly deadline?: string | undefined
+            readonly dlq_path?: string | undefined
+            readonly inbox_path?: string | undefined
+            readonly sandbox_inbox_only?: boolean | undefined
+            readonly throttle_turns?: number | undefined
+            readonly queue?: {
+              readonly capacity?: number | undefined
+              readonly coalesce_max?: number | undefined
+            } | undefined
+          } | undefined
+          readonly file?: {
+            readonly max_bytes?: number | undefined
+            readonly max_lines?: number | undefined
+          } | undefined
+          readonly provider?: {
+            readonly name?: string | undefined
+            readonly cooldown?: string | undefined
+            readonly failure_threshold?: number | undefined
+            readonly timeout?: string | undefined
+          } | undefined
+          readonly recall?: {
+            readonly fusion?: string | undefined
+            readonly include_already_surfaced?: boolean | undefined
+            readonly include_system?: boolean | undefined
+            readonly raw_candidates?: number | undefined
+            readonly top_k?: number | undefined
+            readonly freshness?: {
+              readonly banner_after_days?: number | undefined
+            } | undefined
+            readonly signals?: {
+              readonly metrics_enabled?: boolean | undefined
+              readonly queue_capacity?: number | undefined
+              readonly worker_retry_max?: number | undefined
+            } | undefined
+            readonly weights?: {
+              readonly bm25_trigram?: number | undefined
+              readonly bm25_unicode?: number | undefined
+              readonly recall_signal?: number | undefined
+              readonly recency?: number | undefined
+            } | undefined
+          } | undefined
+          readonly session?: {
+            readonly cold_archive_days?: number | undefined
+            readonly events_purge_grace?: string | undefined
+            readonly hard_delete_days?: number | undefined
+            readonly ledger_format?: string | undefined
+            readonly ledger_root?: string | undefined
+            readonly max_archive_bytes?: number | undefined
+            readonly unbound_partition?: string | undefined
+          } | undefined
+          readonly workspace?: {
+            readonly auto_create?: boolean | undefined
+            readonly toml_path?: string | undefined
+          } | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section observability; members that are absent stay: PATCH /api/settings/observability */
+  patchSettingsObservability: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly enabled?: boolean | undefined
+          readonly max_global_bytes?: number | undefined
+          readonly retention_days?: number | undefined
+          readonly transcripts?: {
+            readonly enabled?: boolean | undefined
+            readonly max_bytes_per_session?: number | undefined
+            readonly segment_bytes?: number | undefined
+          } | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section roles; members that are absent stay: PATCH /api/settings/roles */
+  patchSettingsRoles: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly auto_title?: AutoTitle2 | undefined
+          readonly checkpoint_summary?: AutoTitle2 | undefined
+          readonly coordinator?: {
+            readonly enabled?: boolean | undefined
+            readonly provider?: string | undefined
+            readonly model?: string | undefined
+            readonly reasoning_effort?: string | undefined
+            readonly fallback_chain?: readonly FallbackChain[] | undefined
+            readonly agent?: string | undefined
+            readonly max_active_sessions_per_workspace?: number | undefined
+            readonly max_children?: number | undefined
+            readonly ttl?: string | undefined
+          } | undefined
+          readonly dream?: AutoTitle2 | undefined
+          readonly memory_controller?: {
+            readonly enabled?: boolean | undefined
+            readonly provider?: string | undefined
+            readonly model?: string | undefined
+            readonly reasoning_effort?: string | undefined
+            readonly fallback_chain?: readonly FallbackChain[] | undefined
+            readonly max_tokens_out?: number | undefined
+            readonly prompt_version?: string | undefined
+            readonly timeout?: string | undefined
+            readonly top_k?: number | undefined
+          } | undefined
+          readonly memory_extractor?: AutoTitle2 | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section shell; members that are absent stay: PATCH /api/settings/shell */
+  patchSettingsShell: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly sessions?: {
+            readonly scope?: "workspace" | "all-workspaces" | undefined
+            readonly sort?: "last_activity" | "attention" | undefined
+          } | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section skills; members that are absent stay: PATCH /api/settings/skills */
+  patchSettingsSkills: {
+    input: {
+      readonly query?: {
+        readonly scope?: "global" | "agent" | undefined
+        readonly workspace_id?: string | undefined
+        readonly agent_name?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly config: {
+          readonly enabled?: boolean | undefined
+          readonly disabled_skills?: readonly string[] | undefined
+          readonly poll_interval?: string | undefined
+          readonly allowed_marketplace_hooks?: readonly string[] | undefined
+          readonly allowed_marketplace_mcp?: readonly string[] | undefined
+          readonly marketplace?: {
+            readonly base_url?: string | undefined
+            readonly registry?: string | undefined
+          } | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update settings of the section window-manager; members that are absent stay: PATCH /api/settings/window-manager */
+  patchSettingsWindowManager: {
+    input: {
+      readonly body: {
+        readonly config: {
+          readonly bindings?: {
+            readonly bottom_center?: "none" | "reserved" | "zoom" | undefined
+            readonly top_center?: "none" | "reserved" | "zoom" | undefined
+          } | undefined
+          readonly desktop_transition?: "slide" | "crossfade" | "instant" | undefined
+          readonly drag_away_policy?: "window" | "group" | undefined
+          readonly focus_follows_pointer?: boolean | undefined
+          readonly focus_policy?: "click_directional" | "directional" | undefined
+          readonly focus_wrap?: boolean | undefined
+          readonly gaps?: {
+            readonly bottom?: number | undefined
+            readonly inner?: number | undefined
+            readonly left?: number | undefined
+            readonly right?: number | undefined
+            readonly top?: number | undefined
+          } | undefined
+          readonly group_move_modifier?: "alt" | "control" | "meta" | "shift" | "none" | undefined
+          readonly history_limit?: number | undefined
+          readonly new_window_policy?: "floating" | "beside_focus" | undefined
+          readonly raise_on_focus?: boolean | undefined
+          readonly shortcuts?: { readonly [name: string]: string } | undefined
+          readonly small_viewport_policy?: "stack" | "reject" | undefined
+          readonly snap?: {
+            readonly corner_reach?: number | undefined
+            readonly edge_band?: number | undefined
+            readonly exit_slack?: number | undefined
+            readonly repeat_ratios?: readonly number[] | undefined
+          } | undefined
+          readonly swap_modifier?: "alt" | "control" | "meta" | "shift" | "none" | undefined
+        }
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Update a task; members that are absent or null stay: PATCH /api/tasks/{id} */
+  patchTasksById: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly title?: string | null | undefined
+        readonly description?: string | null | undefined
+        readonly priority?: "low" | "medium" | "high" | "urgent" | null | undefined
+        readonly owner?: Owner | null | undefined
+        readonly clear_owner?: boolean | undefined
+        readonly max_attempts?: number | null | undefined
+        readonly approval_policy?: "none" | "manual" | null | undefined
+        readonly auto_enqueue_on_ready?: boolean | null | undefined
+        readonly metadata?: unknown | undefined
+        readonly network_participation?: {
+          readonly mode?: "local" | undefined
+        } | NetworkParticipation | NetworkParticipation2 | null | undefined
+      }
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Say where the runs of a task are worked on: in the workspace, or in a git worktree: PATCH /api/tasks/{id}/execution-profile/worktree */
+  patchTasksByIdExecutionProfileWorktree: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: Worktree
+    }
+    replies: {
+      200: GetTasksByIdExecutionProfile
     }
   }
   /** Change name, further directories, default agent or sandbox: PATCH /api/workspaces/{id} */
@@ -3092,7 +7702,7 @@ export interface Operations {
       200: PatchWorkspacesById
     }
   }
-  /** Rename a session: PATCH /api/workspaces/{workspace_id}/sessions/{session_id} */
+  /** Rename a session, or change what its agent may do without asking: PATCH /api/workspaces/{workspace_id}/sessions/{session_id} */
   patchWorkspacesByWorkspaceIdSessionsBySessionId: {
     input: {
       readonly path: {
@@ -3101,90 +7711,214 @@ export interface Operations {
       }
       readonly body: {
         readonly name: string
+        readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
       }
     }
     replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
+    }
+  }
+  /** Check a persona of the calling agent without saving it: POST /api/agent/soul/validate */
+  postAgentSoulValidate: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly agent_name?: string | undefined
+        readonly body?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: Soul
+    }
+  }
+  /** Start a session with a part of the rights of the calling one: POST /api/agent/spawn */
+  postAgentSpawn: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly agent_name: string
+        readonly auto_stop_on_parent: boolean
+        readonly idempotency_key?: string | undefined
+        readonly model?: string | undefined
+        readonly name?: string | undefined
+        readonly permissions: {
+          readonly mcp_servers: readonly string[]
+          readonly network_channels: readonly string[]
+          readonly sandbox_profiles: readonly string[]
+          readonly skills: readonly string[]
+          readonly tools: readonly string[]
+          readonly workspace_paths: readonly string[]
+        }
+        readonly prompt_overlay?: string | undefined
+        readonly provider?: string | undefined
+        readonly spawn_role: string
+        readonly speed?: "normal" | "fast" | undefined
+        readonly ttl_seconds: number
+      }
+    }
+    replies: {
+      201: {
+        readonly spawn: {
+          readonly lineage: Lineage
+          readonly permissions: PermissionPolicy
+          readonly session: Session3
+        }
+      }
+    }
+  }
+  /** Complete a claimed run: POST /api/agent/tasks/{run_id}/complete */
+  postAgentTasksByRunIdComplete: {
+    input: {
+      readonly path: {
+        readonly run_id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body?: PostAgentTasksByRunIdComplete | undefined
+    }
+    replies: {
+      200: PostAgentTasksByRunIdComplete2
+    }
+  }
+  /** Fail a claimed run: POST /api/agent/tasks/{run_id}/fail */
+  postAgentTasksByRunIdFail: {
+    input: {
+      readonly path: {
+        readonly run_id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body: PostAgentTasksByRunIdFail
+    }
+    replies: {
+      200: PostAgentTasksByRunIdComplete2
+    }
+  }
+  /** Extend the lease of a claimed run: POST /api/agent/tasks/{run_id}/heartbeat */
+  postAgentTasksByRunIdHeartbeat: {
+    input: {
+      readonly path: {
+        readonly run_id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body?: {
+        readonly lease_seconds?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: PostAgentTasksByRunIdComplete2
+    }
+  }
+  /** Give a claimed run back, so that it can be claimed again: POST /api/agent/tasks/{run_id}/release */
+  postAgentTasksByRunIdRelease: {
+    input: {
+      readonly path: {
+        readonly run_id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body?: {
+        readonly reason?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: PostAgentTasksByRunIdComplete2
+    }
+  }
+  /** Say that the work on a claimed run has begun: POST /api/agent/tasks/{run_id}/start */
+  postAgentTasksByRunIdStart: {
+    input: {
+      readonly path: {
+        readonly run_id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body?: PostAgentTasksByRunIdStart | undefined
+    }
+    replies: {
       200: {
-        readonly session: {
+        readonly run: {
           readonly id: string
-          readonly name?: string | undefined
-          readonly acp_caps?: AcpCaps | null | undefined
-          readonly acp_session_id?: string | undefined
-          readonly activity?: Activity | null | undefined
-          readonly agent_name: string
-          readonly attach_expires_at?: string | null | undefined
-          readonly attachable: boolean
-          readonly attached_to?: string | undefined
-          readonly available_commands: readonly AvailableCommand[]
-          readonly badge: string
-          readonly failure?: Failure | null | undefined
-          readonly health?: SessionHealth | null | undefined
-          readonly lineage?: {
-            readonly auto_stop_on_parent: boolean
-            readonly parent_session_id?: string | undefined
-            readonly permission_policy: PermissionPolicy
-            readonly root_session_id?: string | undefined
-            readonly spawn_budget: SpawnBudget
-            readonly spawn_depth: number
-            readonly spawn_role?: string | undefined
-            readonly ttl_expires_at?: string | null | undefined
-            readonly notify_creator: boolean
-          } | null | undefined
-          readonly model?: string | undefined
-          readonly provider: string
-          readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
+          readonly task_id: string
+          readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+          readonly attempt: number
+          readonly recovery_count: number
+          readonly previous_run_id?: string | undefined
+          readonly session_id?: string | undefined
+          readonly claimed_by?: CreatedBy | null | undefined
+          readonly queued_at: string
+          readonly claimed_at?: string | null | undefined
+          readonly started_at?: string | null | undefined
+          readonly ended_at?: string | null | undefined
+          readonly heartbeat_at?: string | null | undefined
+          readonly lease_until?: string | null | undefined
+          readonly error?: string | undefined
+          readonly failure_kind?: string | undefined
           readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
-          readonly sandbox?: Sandbox | null | undefined
-          readonly speed?: "normal" | "fast" | undefined
-          readonly speed_resolution?: SpeedResolution | null | undefined
-          readonly state: "starting" | "active" | "stopping" | "stopped"
-          readonly stop_detail?: string | undefined
-          readonly stop_reason?: "completed" | "user_canceled" | "max_iterations" | "loop_detected" | "timeout" | "budget_exceeded" | "error" | "agent_crashed" | "hook_stopped" | "shutdown" | undefined
-          readonly transcript_epoch?: number | undefined
-          readonly type?: "user" | "dream" | "system" | "coordinator" | "spawned" | undefined
-          readonly workspace_id?: string | undefined
-          readonly workspace_path?: string | undefined
-          readonly created_at: string
-          readonly updated_at: string
-          readonly archived_at: string | null
-          readonly attention_changed_at?: string | null | undefined
-          readonly pending_interactions: readonly Interaction[]
-          readonly runtime: {
-            readonly acp_caps?: {
-              readonly config_options?: readonly ConfigOption[] | undefined
-              readonly prompt_audio: boolean
-              readonly prompt_embedded_context: boolean
-              readonly prompt_image: boolean
-              readonly supported_modes?: readonly string[] | undefined
-              readonly supports_load_session: boolean
-            } | null | undefined
-            readonly acp_session_id?: string | undefined
-            readonly effective?: {
-              readonly model?: string | undefined
-              readonly provider: string
-              readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
-              readonly speed?: "normal" | "fast" | undefined
-              readonly speed_resolution?: SpeedResolution | null | undefined
-            } | null | undefined
-            readonly failure?: string | undefined
-            readonly generation?: number | undefined
-            readonly recovery?: {
-              readonly attempt: number
-              readonly generation: number
-              readonly last_attempt_at: string
-              readonly last_error?: string | undefined
-              readonly max_attempts: number
-              readonly next_attempt_at?: string | null | undefined
-              readonly started_at: string
-            } | null | undefined
-            readonly selected?: Runtime | null | undefined
-            readonly selection_revision: number
-            readonly status: string
-            readonly transition?: string | undefined
-          }
+          readonly claim_token_hash?: string | undefined
+          readonly coordination_channel?: CoordinationChannel | null | undefined
+          readonly designation?: {
+            readonly brief?: string | undefined
+            readonly index: number
+          } | null | undefined
+          readonly designation_group_id?: string | undefined
+          readonly origin: Origin
+          readonly idempotency_key?: string | undefined
+          readonly metadata?: unknown | undefined
+          readonly result?: unknown | undefined
+          readonly resolved_worktree_mode: "none" | "ref" | "per_run"
+          readonly resolved_worktree_ref?: string | undefined
           readonly worktree_id?: string | undefined
         }
       }
+    }
+  }
+  /** Claim the next run for the calling session, under a lease: POST /api/agent/tasks/claim-next */
+  postAgentTasksClaimNext: {
+    input: {
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body?: {
+        readonly run_id?: string | undefined
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+        readonly required_capabilities?: readonly string[] | undefined
+        readonly priority_min?: number | undefined
+        readonly lease_seconds?: number | undefined
+        readonly wait?: boolean | undefined
+        readonly idempotency_key?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly claim: {
+          readonly lease: Lease
+          readonly run: Run
+          readonly task: DependsOn
+          readonly coordination_channel?: CoordinationChannel | null | undefined
+        }
+      }
+      204: undefined
     }
   }
   /** Write a new agent, of a workspace or of the home: POST /api/agents */
@@ -3229,7 +7963,7 @@ export interface Operations {
       201: GetAgentsByName
     }
   }
-  /** Writes HEARTBEAT.md as it was after an earlier change: POST /api/agents/{name}/heartbeat/rollback */
+  /** Write HEARTBEAT.md as it was after an earlier change: POST /api/agents/{name}/heartbeat/rollback */
   postAgentsByNameHeartbeatRollback: {
     input: {
       readonly path: {
@@ -3250,7 +7984,7 @@ export interface Operations {
       200: DeleteAgentsByNameHeartbeat2
     }
   }
-  /** What a HEARTBEAT.md text would be; nothing is saved: POST /api/agents/{name}/heartbeat/validate */
+  /** Check a HEARTBEAT.md text: POST /api/agents/{name}/heartbeat/validate */
   postAgentsByNameHeartbeatValidate: {
     input: {
       readonly path: {
@@ -3265,7 +7999,7 @@ export interface Operations {
       200: Heartbeat
     }
   }
-  /** Asks for a wake-up now; 409 is a session that cannot be woken. A wake-up claims no work: POST /api/agents/{name}/heartbeat/wake */
+  /** Ask for a wake-up now; 409: the session cannot be woken. A wake-up claims no work: POST /api/agents/{name}/heartbeat/wake */
   postAgentsByNameHeartbeatWake: {
     input: {
       readonly path: {
@@ -3294,7 +8028,7 @@ export interface Operations {
       }
     }
   }
-  /** Writes SOUL.md as it was after an earlier change: POST /api/agents/{name}/soul/rollback */
+  /** Write SOUL.md as it was after an earlier change: POST /api/agents/{name}/soul/rollback */
   postAgentsByNameSoulRollback: {
     input: {
       readonly path: {
@@ -3314,7 +8048,7 @@ export interface Operations {
       200: DeleteAgentsByNameSoul
     }
   }
-  /** What a SOUL.md text would be, or what the stored one is; nothing is saved: POST /api/agents/{name}/soul/validate */
+  /** Check a SOUL.md text, or the stored one: POST /api/agents/{name}/soul/validate */
   postAgentsByNameSoulValidate: {
     input: {
       readonly path: {
@@ -3329,24 +8063,37 @@ export interface Operations {
       200: Soul
     }
   }
-  /** Makes a job: POST /api/automation/jobs */
+  /** Tell triggers of an event that an extension declares; extensions alone: POST /api/automation/events */
+  postAutomationEvents: {
+    input: {
+      readonly body: {
+        readonly event: string
+        readonly workspace_id?: string | undefined
+        readonly data?: { readonly [name: string]: unknown } | undefined
+        readonly cause?: string | undefined
+      }
+    }
+    replies: {
+      201: {
+        readonly event_id: string
+      }
+    }
+  }
+  /** Create a job: POST /api/automation/jobs */
   postAutomationJobs: {
     input: {
       readonly body: {
         readonly name: string
-        readonly agent_name: string
+        readonly agent_name?: string | undefined
         readonly enabled?: boolean | null | undefined
-        readonly fire_limit?: {
-          readonly max: number
-          readonly window: string
-        } | null | undefined
+        readonly fire_limit?: FireLimit2 | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt: string
-        readonly retry?: Retry | null | undefined
+        readonly retry?: Retry2 | null | undefined
         readonly schedule: Schedule
         readonly scope: "global" | "workspace"
         readonly target_kind?: string | undefined
-        readonly task?: Task | null | undefined
+        readonly task?: Task2 | null | undefined
         readonly workspace_id?: string | undefined
       }
     }
@@ -3354,7 +8101,7 @@ export interface Operations {
       201: GetAutomationJobsById
     }
   }
-  /** Runs a job now, also one that is switched off: POST /api/automation/jobs/{id}/trigger */
+  /** Run a job now, also one that is disabled: POST /api/automation/jobs/{id}/trigger */
   postAutomationJobsByIdTrigger: {
     input: {
       readonly path: {
@@ -3365,7 +8112,34 @@ export interface Operations {
       200: GetAutomationRunsById
     }
   }
-  /** Activates a profile: its agents, jobs, triggers, layouts and bridges as one unit: POST /api/bundles/activations */
+  /** Create a trigger: POST /api/automation/triggers */
+  postAutomationTriggers: {
+    input: {
+      readonly body: {
+        readonly name: string
+        readonly agent_name?: string | undefined
+        readonly enabled?: boolean | null | undefined
+        readonly endpoint_slug?: string | undefined
+        readonly event: string
+        readonly filter?: { readonly [name: string]: string } | undefined
+        readonly fire_limit?: FireLimit | null | undefined
+        readonly loop_target?: LoopTarget | null | undefined
+        readonly prompt: string
+        readonly retry?: Retry | null | undefined
+        readonly scope: "global" | "workspace"
+        readonly target_kind?: string | undefined
+        readonly webhook_id?: string | undefined
+        readonly webhook_scheme?: "service" | "standard" | "github" | undefined
+        readonly webhook_secret_ref?: string | undefined
+        readonly webhook_secret_value?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      201: GetAutomationTriggersById
+    }
+  }
+  /** Activate a profile: its agents, jobs, triggers, layouts and bridges as one unit: POST /api/bundles/activations */
   postBundlesActivations: {
     input: {
       readonly body: PostBundlesActivations
@@ -3374,7 +8148,7 @@ export interface Operations {
       201: GetBundlesActivationsById
     }
   }
-  /** What an activation would be; changes nothing: POST /api/bundles/preview */
+  /** Show what an activation would do; changes nothing: POST /api/bundles/preview */
   postBundlesPreview: {
     input: {
       readonly body: PostBundlesActivations
@@ -3420,7 +8194,7 @@ export interface Operations {
       201: GetExtensionsByName
     }
   }
-  /** Switch an extension off; its files, records and tables stay: POST /api/extensions/{name}/disable */
+  /** Disable an extension; its files, records and tables stay: POST /api/extensions/{name}/disable */
   postExtensionsByNameDisable: {
     input: {
       readonly path: {
@@ -3434,7 +8208,7 @@ export interface Operations {
       200: GetExtensionsByName
     }
   }
-  /** Switch an extension on: POST /api/extensions/{name}/enable */
+  /** Enable an extension: POST /api/extensions/{name}/enable */
   postExtensionsByNameEnable: {
     input: {
       readonly path: {
@@ -3563,6 +8337,102 @@ export interface Operations {
       }
     }
   }
+  /** Read the catalog of the marketplace now: POST /api/marketplace/refresh */
+  postMarketplaceRefresh: {
+    input: {
+      readonly query?: {
+        readonly kind?: "mcp" | "extension" | "skill" | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly kinds: readonly {
+          readonly kind: "mcp" | "extension" | "skill"
+          readonly outcome: string
+          readonly entry_count: number
+          readonly stale: boolean
+          readonly error_class?: string | undefined
+          readonly error?: string | undefined
+        }[]
+      }
+    }
+  }
+  /** Open a connection of an MCP client to the daemon: POST /api/mcp/connections */
+  postMcpConnections: {
+    input: {
+      readonly body: {
+        readonly nonce?: string | undefined
+        readonly risks?: readonly ("read" | "mutating" | "open_world" | "destructive")[] | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      201: {
+        readonly connection_id: string
+      }
+    }
+  }
+  /** Close a connection of an MCP client: POST /api/mcp/connections/close */
+  postMcpConnectionsClose: {
+    input: {
+      readonly body: {
+        readonly connection_id: string
+      }
+    }
+    replies: {
+      204: undefined
+    }
+  }
+  /** Send a message of an MCP client and wait for what answers it: POST /api/mcp/messages */
+  postMcpMessages: {
+    input: {
+      readonly body: {
+        readonly connection_id: string
+        readonly message: { readonly [name: string]: unknown }
+      }
+    }
+    replies: {
+      200: {
+        readonly messages: readonly { readonly [name: string]: unknown }[]
+      }
+    }
+  }
+  /** Read all sources of models anew: POST /api/model-catalog/models/refresh */
+  postModelCatalogModelsRefresh: {
+    input: {
+      readonly body?: PostModelCatalogModelsRefresh | undefined
+    }
+    replies: {
+      200: PostModelCatalogModelsRefresh2
+    }
+  }
+  /** Feature, hide or deprecate a model, or set its default effort: POST /api/model-catalog/providers/{provider_id}/models/curate */
+  postModelCatalogProvidersByProviderIdModelsCurate: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+      readonly body: PostModelCatalogProvidersByProviderIdModelsCurate
+    }
+    replies: {
+      200: {
+        readonly apply: DeleteSettingsHooksByName
+        readonly model: Model
+      }
+    }
+  }
+  /** Read the sources of models of one provider anew: POST /api/model-catalog/providers/{provider_id}/models/refresh */
+  postModelCatalogProvidersByProviderIdModelsRefresh: {
+    input: {
+      readonly path: {
+        readonly provider_id: string
+      }
+      readonly body?: PostModelCatalogModelsRefresh | undefined
+    }
+    replies: {
+      200: PostModelCatalogModelsRefresh2
+    }
+  }
   /** Ask a provider whether it is logged in: POST /api/providers/{provider_id}/auth/probe */
   postProvidersByProviderIdAuthProbe: {
     input: {
@@ -3583,6 +8453,113 @@ export interface Operations {
       }
     }
   }
+  /** Fail several runs that are queued or claimed: POST /api/runs/bulk/fail */
+  postRunsBulkFail: {
+    input: {
+      readonly body: PostRunsBulkFail
+    }
+    replies: {
+      200: PostRunsBulkFail2
+    }
+  }
+  /** Take several claimed runs from whoever holds them: POST /api/runs/bulk/release */
+  postRunsBulkRelease: {
+    input: {
+      readonly body: PostRunsBulkFail
+    }
+    replies: {
+      200: PostRunsBulkFail2
+    }
+  }
+  /** Fail a run that is queued or claimed, whoever holds it: POST /api/runs/{id}/fail */
+  postRunsByIdFail: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: PostRunsByIdFail
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Queue another attempt in the place of a run that needs attention: POST /api/runs/{id}/recover */
+  postRunsByIdRecover: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRecover | undefined
+    }
+    replies: {
+      201: PostRunsByIdRecover2
+    }
+  }
+  /** Take a claimed run from whoever holds it, so that it can be claimed again: POST /api/runs/{id}/release */
+  postRunsByIdRelease: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRecover | undefined
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Queue another attempt at a run that failed: POST /api/runs/{id}/retry */
+  postRunsByIdRetry: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRetry | undefined
+    }
+    replies: {
+      201: PostRunsByIdRecover2
+    }
+  }
+  /** Pause the claims of runs and wait until none is held; it stays paused: POST /api/scheduler/drain */
+  postSchedulerDrain: {
+    input: {
+      readonly body?: {
+        readonly reason?: string | undefined
+        readonly timeout_seconds?: number | null | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly completed: boolean
+        readonly completed_at: string
+        readonly remaining_claims: number
+        readonly scheduler: Scheduler2
+        readonly started_at: string
+        readonly timed_out?: boolean | undefined
+      }
+    }
+  }
+  /** Let no run of a task be claimed; what goes on goes on: POST /api/scheduler/pause */
+  postSchedulerPause: {
+    input: {
+      readonly body?: {
+        readonly reason?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetScheduler
+    }
+  }
+  /** Let runs of tasks be claimed again: POST /api/scheduler/resume */
+  postSchedulerResume: {
+    input: {
+      readonly body?: {
+        readonly reason?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetScheduler
+    }
+  }
   /** Start a session: POST /api/sessions */
   postSessions: {
     input: {
@@ -3593,8 +8570,10 @@ export interface Operations {
         readonly network_participation?: {
           readonly mode?: "local" | undefined
         } | NetworkParticipation | NetworkParticipation2 | null | undefined
+        readonly permissions?: "deny-all" | "approve-reads" | "approve-all" | undefined
         readonly prompt?: string | undefined
         readonly provider?: string | undefined
+        readonly sandbox?: string | undefined
         readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | undefined
         readonly speed?: "normal" | "fast" | undefined
         readonly workspace?: string | undefined
@@ -3605,6 +8584,732 @@ export interface Operations {
       201: GetSessionsBySessionId
     }
   }
+  /** Restart the daemon, or join the restart under way: POST /api/settings/actions/restart */
+  postSettingsActionsRestart: {
+    input: Record<never, never>
+    replies: {
+      202: {
+        readonly operation_id: string
+        readonly status: "pending" | "stopping" | "waiting_release" | "starting" | "ready" | "failed"
+        readonly status_url: string
+        readonly active_session_count: number
+      }
+    }
+  }
+  /** Begin a login to an MCP server: POST /api/settings/mcp-servers/{name}/auth/begin */
+  postSettingsMcpServersByNameAuthBegin: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query: {
+        readonly scope: "global" | "workspace"
+        readonly workspace_id?: string | undefined
+      }
+      readonly body: {
+        readonly mode: "automatic" | "manual"
+      }
+    }
+    replies: {
+      200: {
+        readonly authorization_url: string
+        readonly callback_url: string
+        readonly expires_at: string
+        readonly manual_supported: boolean
+        readonly state: string
+      }
+    }
+  }
+  /** End a login to an MCP server with the code or the address that the browser was led to: POST /api/settings/mcp-servers/{name}/auth/exchange */
+  postSettingsMcpServersByNameAuthExchange: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query: {
+        readonly scope: "global" | "workspace"
+        readonly workspace_id?: string | undefined
+      }
+      readonly body: {
+        readonly code: string
+      } | {
+        readonly redirect_url: string
+      }
+    }
+    replies: {
+      200: AuthStatus2
+    }
+  }
+  /** Log out of an MCP server: POST /api/settings/mcp-servers/{name}/auth/logout */
+  postSettingsMcpServersByNameAuthLogout: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query: {
+        readonly scope: "global" | "workspace"
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: AuthStatus2
+    }
+  }
+  /** Install an MCP server of the marketplace: POST /api/settings/mcp-servers/install */
+  postSettingsMcpServersInstall: {
+    input: {
+      readonly body: {
+        readonly entry_id: string
+        readonly name?: string | undefined
+        readonly scope: "global" | "workspace"
+        readonly workspace_id?: string | undefined
+        readonly values: {
+          readonly env?: { readonly [name: string]: Env | Env2 } | undefined
+          readonly oauth_client_secret?: Env | Env2 | undefined
+        } | null
+      }
+    }
+    replies: {
+      200: {
+        readonly apply: DeleteSettingsHooksByName
+        readonly mcp_server: McpServer
+        readonly next_step: "none" | "authorize"
+        readonly warnings?: readonly Warning[] | undefined
+      }
+    }
+  }
+  /** Read config.json again: POST /api/settings/reload */
+  postSettingsReload: {
+    input: Record<never, never>
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Install a newer version: POST /api/settings/update/apply */
+  postSettingsUpdateApply: {
+    input: {
+      readonly body: {
+        readonly target: "runtime" | "app"
+      }
+    }
+    replies: {
+      200: {
+        readonly holder?: Holder | null | undefined
+        readonly message: string
+        readonly operation_id?: string | undefined
+        readonly status: "accepted" | "blocked" | "failed"
+        readonly target: "runtime" | "app"
+      }
+    }
+  }
+  /** Cancel the installation of a newer version: POST /api/settings/update/cancel */
+  postSettingsUpdateCancel: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly holder?: Holder | null | undefined
+        readonly message: string
+        readonly operation_id?: string | undefined
+        readonly status: "up-to-date" | "available" | "accepted" | "applying" | "staged" | "updated" | "blocked" | "unsupported" | "failed" | "canceled"
+      }
+    }
+  }
+  /** Check a text as config.json would have it; nothing is changed: POST /api/settings/validate */
+  postSettingsValidate: {
+    input: {
+      readonly body: {
+        readonly text: string
+      }
+    }
+    replies: {
+      200: GetSettingsCheck
+    }
+  }
+  /** Disable a skill; it stays listed: POST /api/skills/{name}/disable */
+  postSkillsByNameDisable: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly ok: boolean
+      }
+    }
+  }
+  /** Enable a skill: POST /api/skills/{name}/enable */
+  postSkillsByNameEnable: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly workspace?: string | undefined
+        readonly for_agent?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly ok: boolean
+      }
+    }
+  }
+  /** Install a skill of the marketplace: POST /api/skills/marketplace/install */
+  postSkillsMarketplaceInstall: {
+    input: {
+      readonly body: {
+        readonly slug: string
+        readonly version?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly skill: {
+          readonly name: string
+          readonly slug: string
+          readonly registry: string
+          readonly version?: string | undefined
+          readonly hash: string
+          readonly path: string
+          readonly status: string
+        }
+      }
+    }
+  }
+  /** Update an installed skill, or all; without either, show what could be updated: POST /api/skills/marketplace/update */
+  postSkillsMarketplaceUpdate: {
+    input: {
+      readonly body: {
+        readonly name?: string | undefined
+        readonly all?: boolean | undefined
+        readonly check_only?: boolean | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly skills: readonly {
+          readonly name: string
+          readonly slug: string
+          readonly path: string
+          readonly status: string
+          readonly current_version?: string | undefined
+          readonly latest_version?: string | undefined
+          readonly error?: string | undefined
+        }[]
+      }
+    }
+  }
+  /** Cancel a review; a verdict is refused from then on: POST /api/task-reviews/{id}/cancel */
+  postTaskReviewsByIdCancel: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetTaskReviewsById
+    }
+  }
+  /** Give a review to a session: POST /api/task-reviews/{id}/route */
+  postTaskReviewsByIdRoute: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: GetTaskReviewsById
+    }
+  }
+  /** Begin a review as the calling session: POST /api/task-reviews/{id}/start */
+  postTaskReviewsByIdStart: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: GetTaskReviewsById
+    }
+  }
+  /** Record the verdict of a review, as a person or as the session that has it: POST /api/task-reviews/{id}/verdict */
+  postTaskReviewsByIdVerdict: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Session-ID"?: string | undefined
+        readonly "X-Service-Agent"?: string | undefined
+      } | undefined
+      readonly body: {
+        readonly run_id: string
+        readonly verdict: {
+          readonly outcome: "approved" | "rejected" | "blocked" | "error" | "timeout" | "invalid_output"
+          readonly reason: string
+          readonly confidence: number | null
+          readonly delivery_id: string
+          readonly missing_work?: unknown | undefined
+          readonly next_round_guidance?: string | undefined
+          readonly review_text?: string | undefined
+        }
+      }
+    }
+    replies: {
+      200: {
+        readonly review: Review
+        readonly circuit_opened?: boolean | undefined
+        readonly continuation_run?: Run | null | undefined
+      }
+    }
+  }
+  /** Bind a session to a run, which it then works on without a lease: POST /api/task-runs/{id}/attach-session */
+  postTaskRunsByIdAttachSession: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Cancel a run; whoever holds it is refused from then on: POST /api/task-runs/{id}/cancel */
+  postTaskRunsByIdCancel: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRecover | undefined
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Complete a run that no lease holds: POST /api/task-runs/{id}/complete */
+  postTaskRunsByIdComplete: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostAgentTasksByRunIdComplete | undefined
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Fail a run that has begun and that no lease holds: POST /api/task-runs/{id}/fail */
+  postTaskRunsByIdFail: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: PostAgentTasksByRunIdFail
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Ask for a review of a run that is over: POST /api/task-runs/{id}/reviews */
+  postTaskRunsByIdReviews: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly run_id: string
+        readonly task_id: string
+        readonly deadline_at: string
+        readonly policy?: "none" | "always" | "on_success" | "on_failure" | undefined
+        readonly reason?: string | undefined
+        readonly attempt?: number | undefined
+        readonly review_round?: number | undefined
+        readonly parent_review_id?: string | undefined
+      }
+    }
+    replies: {
+      200: PostTaskRunsByIdReviews
+      201: PostTaskRunsByIdReviews
+    }
+  }
+  /** Say that the work on a run has begun: POST /api/task-runs/{id}/start */
+  postTaskRunsByIdStart: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostAgentTasksByRunIdStart | undefined
+    }
+    replies: {
+      200: PostRunsByIdFail2
+    }
+  }
+  /** Create a task: POST /api/tasks */
+  postTasks: {
+    input: {
+      readonly body: PostTasks
+    }
+    replies: {
+      201: PatchTasksById
+    }
+  }
+  /** Approve a task that waits for it, and queue a run: POST /api/tasks/{id}/approve */
+  postTasksByIdApprove: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostTasksByIdApprove | undefined
+    }
+    replies: {
+      201: PostTasksByIdApprove2
+    }
+  }
+  /** Keep the runs of a task from being claimed until the block is cleared: POST /api/tasks/{id}/blocks */
+  postTasksByIdBlocks: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly kind: "needs_input" | "capability" | "transient"
+        readonly reason: string
+        readonly details?: unknown | undefined
+        readonly expires_at?: string | null | undefined
+        readonly run_id?: string | undefined
+      }
+    }
+    replies: {
+      201: PostTasksByIdBlocks
+    }
+  }
+  /** Clear a block: POST /api/tasks/{id}/blocks/{block_id}/clear */
+  postTasksByIdBlocksByBlockIdClear: {
+    input: {
+      readonly path: {
+        readonly id: string
+        readonly block_id: string
+      }
+      readonly body?: {
+        readonly note?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: PostTasksByIdBlocks
+    }
+  }
+  /** Cancel a task, all below it, and their runs: POST /api/tasks/{id}/cancel */
+  postTasksByIdCancel: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRecover | undefined
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Create a task below another one, which is completed when all of its children are: POST /api/tasks/{id}/children */
+  postTasksByIdChildren: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: PostTasks
+    }
+    replies: {
+      201: PatchTasksById
+    }
+  }
+  /** Make a task wait until another one is completed: POST /api/tasks/{id}/dependencies */
+  postTasksByIdDependencies: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly depends_on_task_id: string
+        readonly kind?: "blocks" | undefined
+      }
+    }
+    replies: {
+      200: DeleteTasksByIdDependenciesByDependsOnId
+    }
+  }
+  /** Keep the runs of a task and of all below it from being claimed: POST /api/tasks/{id}/pause */
+  postTasksByIdPause: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: PostRunsByIdFail
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Publish a draft and queue its first run: POST /api/tasks/{id}/publish */
+  postTasksByIdPublish: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostTasksByIdApprove | undefined
+    }
+    replies: {
+      200: PostTasksByIdApprove2
+    }
+  }
+  /** Let a task go on that needed attention: POST /api/tasks/{id}/recover */
+  postTasksByIdRecover: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: {
+        readonly note?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Refuse a task that waits for its approval: POST /api/tasks/{id}/reject */
+  postTasksByIdReject: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Let the runs of a paused task be claimed again: POST /api/tasks/{id}/resume */
+  postTasksByIdResume: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostRunsByIdRetry | undefined
+    }
+    replies: {
+      200: PatchTasksById
+    }
+  }
+  /** Queue a run for a task under a key of its own: POST /api/tasks/{id}/runs */
+  postTasksByIdRuns: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostTasksByIdApprove | undefined
+    }
+    replies: {
+      201: PostRunsByIdFail2
+    }
+  }
+  /** Queue several runs that share the work of a task: POST /api/tasks/{id}/runs/fan-out */
+  postTasksByIdRunsFanOut: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly designations: readonly {
+          readonly brief: string
+          readonly idempotency_key?: string | undefined
+          readonly metadata?: unknown | undefined
+        }[]
+        readonly idempotency_key?: string | undefined
+        readonly network_participation?: {
+          readonly mode?: "local" | undefined
+        } | NetworkParticipation | NetworkParticipation2 | null | undefined
+      }
+    }
+    replies: {
+      201: {
+        readonly designation_group_id: string
+        readonly runs: readonly Run[]
+      }
+    }
+  }
+  /** Queue a run for a task; again only with another idempotency key: POST /api/tasks/{id}/start */
+  postTasksByIdStart: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body?: PostTasksByIdApprove | undefined
+    }
+    replies: {
+      201: PostTasksByIdApprove2
+    }
+  }
+  /** Archive a task in the inbox: POST /api/tasks/{id}/triage/archive */
+  postTasksByIdTriageArchive: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: PostTasksByIdTriageArchive
+    }
+  }
+  /** Hide a task in the inbox until something new happens to it: POST /api/tasks/{id}/triage/dismiss */
+  postTasksByIdTriageDismiss: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: PostTasksByIdTriageArchive
+    }
+  }
+  /** Mark a task as read in the inbox: POST /api/tasks/{id}/triage/read */
+  postTasksByIdTriageRead: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: PostTasksByIdTriageArchive
+    }
+  }
+  /** Allow or reject a call that waits: POST /api/tool-approvals/{id}/decide */
+  postToolApprovalsByIdDecide: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly decision: "allow" | "reject"
+        readonly remember?: "input" | "agent" | undefined
+      }
+    }
+    replies: {
+      200: GetToolsApprovalsById
+    }
+  }
+  /** Withdraw a question to a person: POST /api/tools/approvals/{id}/cancel */
+  postToolsApprovalsByIdCancel: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+    }
+    replies: {
+      200: GetToolsApprovalsById
+    }
+  }
+  /** Allow one call of a session beforehand: make a token that counts once: POST /api/tools/{id}/approvals */
+  postToolsByIdApprovals: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly agent_name?: string | undefined
+        readonly input?: unknown | undefined
+        readonly input_digest?: string | undefined
+        readonly session_id: string
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      201: {
+        readonly approval: {
+          readonly approval_token: string
+          readonly expires_at: string
+          readonly input_digest: string
+          readonly tool_id: string
+        }
+      }
+    }
+  }
+  /** Call a tool: POST /api/tools/{id}/invoke */
+  postToolsByIdInvoke: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly agent_name?: string | undefined
+        readonly approval_token?: string | undefined
+        readonly correlation_id?: string | undefined
+        readonly input: unknown
+        readonly sensitive_input_fields?: readonly string[] | undefined
+        readonly session_id?: string | undefined
+        readonly tool_call_id?: string | undefined
+        readonly turn_id?: string | undefined
+        readonly workspace_id?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly duration_ms: number
+        readonly events: readonly {
+          readonly agent_name?: string | undefined
+          readonly approval_mode?: string | undefined
+          readonly correlation_id?: string | undefined
+          readonly decision?: string | undefined
+          readonly destructive: boolean
+          readonly display_title?: string | undefined
+          readonly duration_ms?: number | undefined
+          readonly error_code?: "tool_not_found" | "tool_conflict" | "tool_unavailable" | "tool_denied" | "tool_approval_required" | "tool_invalid_input" | "model_not_found" | "reasoning_effort_unsupported" | "tool_result_too_large" | "tool_result_persistence_failed" | "tool_backend_failed" | "tool_canceled" | "tool_timed_out" | undefined
+          readonly input_digest?: string | undefined
+          readonly kind: "tool.call_started" | "tool.call_completed" | "tool.call_failed" | "tool.call_denied" | "tool.result_truncated"
+          readonly open_world: boolean
+          readonly read_only: boolean
+          readonly reason_codes?: readonly ("approval_canceled" | "approval_required" | "approval_timed_out" | "approval_token_expired" | "approval_token_mismatch" | "approval_token_missing" | "approval_token_replayed" | "approval_unreachable" | "backend_not_executable" | "backend_unhealthy" | "call_canceled" | "call_timed_out" | "conflicted_id" | "conflicted_sanitized_name" | "dependency_missing" | "extension_capability_missing" | "extension_inactive" | "extension_runtime_mismatch" | "handler_missing" | "hook_denied" | "id_empty" | "id_empty_segment" | "id_invalid_format" | "id_too_long" | "mcp_auth_expired" | "mcp_auth_invalid" | "mcp_auth_refresh_failed" | "mcp_auth_required" | "mcp_auth_unconfigured" | "mcp_unreachable" | "policy_denied" | "reserved_conflict" | "reserved_namespace" | "result_budget_exceeded" | "result_persistence_failed" | "runtime_descriptor_mismatch" | "runtime_descriptor_missing" | "schema_invalid" | "secret_metadata" | "session_denied" | "source_disabled" | "tool_artifact_corrupt" | "tool_artifact_not_found" | "tool_unknown" | "toolset_cycle" | "toolset_unknown" | "visibility_denied" | "config_path_not_found" | "loop_source_immutable" | "loop_version_conflict")[] | undefined
+          readonly redacted_input_fields?: readonly string[] | undefined
+          readonly result_bytes?: number | undefined
+          readonly result_digest?: string | undefined
+          readonly result_redaction_paths?: readonly string[] | undefined
+          readonly risk?: "read" | "mutating" | "open_world" | "destructive" | undefined
+          readonly session_id?: string | undefined
+          readonly source_kind?: "builtin" | "mcp" | "extension" | "dynamic" | undefined
+          readonly source_owner?: string | undefined
+          readonly tool_id: string
+          readonly truncated: boolean
+          readonly workspace_id?: string | undefined
+        }[]
+        readonly result: ToolResult
+        readonly status: string
+        readonly tool_id: string
+        readonly truncated: boolean
+      }
+      202: ToolErrorBody
+    }
+  }
+  /** Find tools by words, the best first: POST /api/tools/search */
+  postToolsSearch: {
+    input: {
+      readonly body: PostToolsSearch
+    }
+    replies: {
+      200: GetTools
+    }
+  }
   /** Admit new work again: POST /api/undrain */
   postUndrain: {
     input: Record<never, never>
@@ -3612,6 +9317,91 @@ export interface Operations {
       200: {
         readonly state: "active" | "draining"
       }
+    }
+  }
+  /** Create an API key; the reply is the only place where it is shown: POST /api/v0/auth/generate */
+  postV0AuthGenerate: {
+    input: {
+      readonly headers: {
+        readonly Authorization: string
+      }
+    }
+    replies: {
+      201: {
+        readonly data: {
+          readonly api_key: string
+          readonly id: string
+        }
+        readonly message: string
+      }
+    }
+  }
+  /** Make another operator token; the one before counts no more: POST /api/v0/auth/rotate */
+  postV0AuthRotate: {
+    input: {
+      readonly headers: {
+        readonly Authorization: string
+      }
+    }
+    replies: {
+      200: {
+        readonly message: string
+      }
+    }
+  }
+  /** Seal all secrets with a new key: POST /api/vault/rotate */
+  postVaultRotate: {
+    input: Record<never, never>
+    replies: {
+      200: {
+        readonly key_id: string
+        readonly resealed: number
+      }
+    }
+  }
+  /** Take a signed delivery for a trigger of no workspace: POST /api/webhooks/global/{endpoint} */
+  postWebhooksGlobalByEndpoint: {
+    input: {
+      readonly path: {
+        readonly endpoint: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Webhook-Timestamp"?: string | undefined
+        readonly "X-Service-Webhook-Signature"?: string | undefined
+        readonly "X-Service-Webhook-Delivery-Id"?: string | undefined
+        readonly "Webhook-Id"?: string | undefined
+        readonly "Webhook-Timestamp"?: string | undefined
+        readonly "Webhook-Signature"?: string | undefined
+        readonly "X-Hub-Signature-256"?: string | undefined
+        readonly "X-GitHub-Event"?: string | undefined
+      } | undefined
+      readonly body: string
+    }
+    replies: {
+      200: PostWebhooksGlobalByEndpoint
+    }
+  }
+  /** Take a signed delivery for a trigger of a workspace: POST /api/webhooks/workspaces/{workspace_id}/{endpoint} */
+  postWebhooksWorkspacesByWorkspaceIdByEndpoint: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly endpoint: string
+      }
+      readonly headers?: {
+        readonly "X-Service-Webhook-Timestamp"?: string | undefined
+        readonly "X-Service-Webhook-Signature"?: string | undefined
+        readonly "X-Service-Webhook-Delivery-Id"?: string | undefined
+        readonly "Webhook-Id"?: string | undefined
+        readonly "Webhook-Timestamp"?: string | undefined
+        readonly "Webhook-Signature"?: string | undefined
+        readonly "X-Hub-Signature-256"?: string | undefined
+        readonly "X-GitHub-Event"?: string | undefined
+      } | undefined
+      readonly body: string
+    }
+    replies: {
+      200: PostWebhooksGlobalByEndpoint
     }
   }
   /** Register a directory as workspace: POST /api/workspaces */
@@ -3627,6 +9417,72 @@ export interface Operations {
     }
     replies: {
       201: PatchWorkspacesById
+    }
+  }
+  /** Suggest a job or trigger; nothing of it runs before a person accepts it: POST /api/workspaces/{workspace_id}/automation/suggestions */
+  postWorkspacesByWorkspaceIdAutomationSuggestions: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly job?: {
+          readonly name: string
+          readonly agent_name?: string | undefined
+          readonly enabled?: boolean | null | undefined
+          readonly fire_limit?: FireLimit2 | null | undefined
+          readonly loop_target?: LoopTarget | null | undefined
+          readonly prompt: string
+          readonly retry?: Retry2 | null | undefined
+          readonly schedule: Schedule
+          readonly target_kind?: string | undefined
+          readonly task?: Task2 | null | undefined
+        } | undefined
+        readonly trigger?: {
+          readonly name: string
+          readonly agent_name?: string | undefined
+          readonly enabled?: boolean | null | undefined
+          readonly event: string
+          readonly filter?: { readonly [name: string]: string } | undefined
+          readonly fire_limit?: FireLimit | null | undefined
+          readonly loop_target?: LoopTarget | null | undefined
+          readonly prompt: string
+          readonly retry?: Retry | null | undefined
+          readonly target_kind?: string | undefined
+        } | undefined
+        readonly dedup_key?: string | undefined
+      }
+    }
+    replies: {
+      201: PostWorkspacesByWorkspaceIdAutomationSuggestions
+    }
+  }
+  /** Accept a suggestion: its job or trigger is created: POST /api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/accept */
+  postWorkspacesByWorkspaceIdAutomationSuggestionsBySuggestionIdAccept: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly suggestion_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly job: Job
+        readonly trigger?: Trigger | undefined
+        readonly suggestion: Suggestion
+      }
+    }
+  }
+  /** Dismiss a suggestion: POST /api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/dismiss */
+  postWorkspacesByWorkspaceIdAutomationSuggestionsBySuggestionIdDismiss: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly suggestion_id: string
+      }
+    }
+    replies: {
+      200: PostWorkspacesByWorkspaceIdAutomationSuggestions
     }
   }
   /** Answer a permission request: POST /api/workspaces/{workspace_id}/sessions/{session_id}/approve */
@@ -3646,6 +9502,122 @@ export interface Operations {
       200: {
         readonly status: string
       }
+    }
+  }
+  /** Put a stopped session away: lists leave it out, no prompt starts it: POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdArchive: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
+    }
+  }
+  /** Hold a session for a time, or hold it longer; nobody else can meanwhile: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdAttach: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body?: {
+        readonly attached_to?: string | undefined
+        readonly ttl_seconds?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly attach: {
+          readonly attach_expires_at: string
+          readonly attached_at: string
+          readonly attached_to: string
+          readonly session_id: string
+        }
+        readonly session: Session3
+      }
+    }
+  }
+  /** Store a file for prompts of a session: a form with one file: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attachments */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdAttachments: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly headers: {
+        readonly "Content-Type": string
+      }
+      readonly body: string
+    }
+    replies: {
+      201: {
+        readonly attachment: {
+          readonly id: string
+          readonly kind: string
+          readonly name: string
+          readonly bytes: number
+          readonly height: number
+          readonly mime_type: string
+          readonly sha256: string
+          readonly width: number
+          readonly created_at: string
+        }
+      }
+    }
+  }
+  /** Answer a question of an agent: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications/{request_id}/answer */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClarificationsByRequestIdAnswer: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly request_id: string
+      }
+      readonly body: {
+        readonly choice_index?: number | null | undefined
+        readonly text?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly choice: number | null
+        readonly fallback: boolean
+        readonly text: string
+      }
+    }
+  }
+  /** Empty the conversation of a session; its agent begins anew, files stay as they are: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clear */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClear: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: GetSessionsBySessionId
+    }
+  }
+  /** Say that a viewer sees a session, or does so no longer: POST /api/workspaces/{workspace_id}/sessions/{session_id}/presence */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdPresence: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly visible: boolean
+        readonly lease_id?: string | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly lease_id: string
+      }
+      204: undefined
     }
   }
   /** Send, queue, interrupt with, or steer by a prompt; answered by a stream where one is accepted: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt */
@@ -3675,7 +9647,8 @@ export interface Operations {
         readonly messageId?: string | undefined
         readonly idempotency_key?: string | undefined
         readonly mode?: "queue" | "interrupt" | "steer" | undefined
-        readonly runtime?: Runtime | null | undefined
+        readonly attachments?: readonly string[] | undefined
+        readonly runtime?: Selected | null | undefined
       }
     }
     replies: {
@@ -3696,6 +9669,46 @@ export interface Operations {
         readonly outcome: string
         readonly session_id: string
         readonly turn_id?: string | undefined
+      }
+    }
+  }
+  /** Let a prompt that waits steer the turn that runs: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}/steer */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryIdSteer: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly queue_entry_id: string
+      }
+      readonly body: {
+        readonly expected_turn_id: string
+        readonly text: string
+        readonly message_id: string
+        readonly idempotency_key: string
+      }
+    }
+    replies: {
+      202: {
+        readonly prompt: {
+          readonly canceled_queued_entries?: number | undefined
+          readonly estimated_send_at?: string | null | undefined
+          readonly fallback_mode_if_no_tool_result?: string | undefined
+          readonly goal?: Goal | null | undefined
+          readonly interrupted?: boolean | undefined
+          readonly mode?: string | undefined
+          readonly new_turn_id?: string | undefined
+          readonly previous_turn_id?: string | undefined
+          readonly queue_entry_id?: string | undefined
+          readonly queue_generation?: number | undefined
+          readonly queue_position?: number | undefined
+          readonly queued?: boolean | undefined
+          readonly staged?: boolean | undefined
+          readonly status: string
+          readonly idempotency_key: string
+          readonly message_id: string
+          readonly replayed: boolean
+          readonly delivery: string
+        }
       }
     }
   }
@@ -3735,6 +9748,39 @@ export interface Operations {
       }
     }
   }
+  /** Cut the conversation back to before a prompt; files stay as they are, and are told: POST /api/workspaces/{workspace_id}/sessions/{session_id}/rewind */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdRewind: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly message_id: string
+        readonly idempotency_key: string
+        readonly expected_epoch: number | null
+        readonly expected_generation: number | null
+        readonly expected_max_sequence: number | null
+      }
+    }
+    replies: {
+      200: {
+        readonly rewind: {
+          readonly archived_event_count: number
+          readonly archived_from_sequence: number
+          readonly archived_through_sequence: number
+          readonly changed_files?: readonly string[] | undefined
+          readonly draft_text: string
+          readonly generation: number
+          readonly max_sequence: number
+          readonly replayed: boolean
+          readonly target_message_id: string
+          readonly transcript_epoch: number
+        }
+        readonly session: Session
+      }
+    }
+  }
   /** Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none: POST /api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh */
   postWorkspacesByWorkspaceIdSessionsBySessionIdSoulRefresh: {
     input: {
@@ -3751,7 +9797,7 @@ export interface Operations {
       200: Soul
     }
   }
-  /** Go along with the next tool result of the running prompt: POST /api/workspaces/{workspace_id}/sessions/{session_id}/steer */
+  /** Give the running turn guidance with its next tool result: POST /api/workspaces/{workspace_id}/sessions/{session_id}/steer */
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: {
     input: {
       readonly path: {
@@ -3776,6 +9822,31 @@ export interface Operations {
     }
     replies: {
       204: undefined
+    }
+  }
+  /** Find tools of a session by words, the best first: POST /api/workspaces/{workspace_id}/sessions/{session_id}/tools/search */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdToolsSearch: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: PostToolsSearch
+    }
+    replies: {
+      200: GetTools
+    }
+  }
+  /** Bring a session back from the archive: POST /api/workspaces/{workspace_id}/sessions/{session_id}/unarchive */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdUnarchive: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
     }
   }
   /** Wait until a session is in one of some states; default: no turn runs any more: POST /api/workspaces/{workspace_id}/sessions/{session_id}/wait */
@@ -3804,7 +9875,26 @@ export interface Operations {
       }
     }
   }
-  /** Attaches a client, or refreshes one; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
+  /** Go on with a conversation in a git worktree of its own, as a new session: POST /api/workspaces/{workspace_id}/sessions/{session_id}/worktree-fork */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdWorktreeFork: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly confirmed: boolean
+        readonly new_worktree?: {
+          readonly name?: string | undefined
+        } | null | undefined
+        readonly worktree?: string | undefined
+      }
+    }
+    replies: {
+      201: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
+    }
+  }
+  /** Attach a client, or refresh one; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
   postWorkspacesByWorkspaceIdWindowManagerClients: {
     input: {
       readonly path: {
@@ -3820,7 +9910,7 @@ export interface Operations {
       201: WindowClient
     }
   }
-  /** Does a command at the revision that it was written for: POST /api/workspaces/{workspace_id}/window-manager/commands */
+  /** Run a command at the revision that it was written for: POST /api/workspaces/{workspace_id}/window-manager/commands */
   postWorkspacesByWorkspaceIdWindowManagerCommands: {
     input: {
       readonly path: {
@@ -3832,7 +9922,7 @@ export interface Operations {
       200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
     }
   }
-  /** Everything that is wrong with a layout document: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
+  /** List everything that is wrong with a layout document: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
   postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: {
     input: {
       readonly path: {
@@ -3847,11 +9937,11 @@ export interface Operations {
       200: {
         readonly valid: boolean
         readonly workspace_id: string
-        readonly diagnostics?: readonly Diagnostic3[] | undefined
+        readonly diagnostics?: readonly Diagnostic4[] | undefined
       }
     }
   }
-  /** What a command would do, without doing it: POST /api/workspaces/{workspace_id}/window-manager/preview */
+  /** Show what a command would do, without doing it: POST /api/workspaces/{workspace_id}/window-manager/preview */
   postWorkspacesByWorkspaceIdWindowManagerPreview: {
     input: {
       readonly path: {
@@ -3864,7 +9954,7 @@ export interface Operations {
         readonly changed: boolean
         readonly changes: WindowChanges
         readonly client?: WindowClient | null | undefined
-        readonly diagnostics?: readonly Diagnostic3[] | undefined
+        readonly diagnostics?: readonly Diagnostic4[] | undefined
         readonly snapshot: WindowManagerState
       }
     }
@@ -3896,7 +9986,7 @@ export interface Operations {
       200: GetAgentsByName
     }
   }
-  /** Writes HEARTBEAT.md; expected_digest is that of the policy as it is, empty for none: PUT /api/agents/{name}/heartbeat */
+  /** Write HEARTBEAT.md; expected_digest is that of the policy as it is, empty for none: PUT /api/agents/{name}/heartbeat */
   putAgentsByNameHeartbeat: {
     input: {
       readonly path: {
@@ -3911,7 +10001,7 @@ export interface Operations {
       200: DeleteAgentsByNameHeartbeat2
     }
   }
-  /** Writes SOUL.md; expected_digest is that of the persona as it is, empty for none: PUT /api/agents/{name}/soul */
+  /** Write SOUL.md; expected_digest is that of the persona as it is, empty for none: PUT /api/agents/{name}/soul */
   putAgentsByNameSoul: {
     input: {
       readonly path: {
@@ -3924,6 +10014,23 @@ export interface Operations {
     }
     replies: {
       200: DeleteAgentsByNameSoul
+    }
+  }
+  /** Set what the runs of a task, or those of an agent in a day, may use; what is left out is not limited: PUT /api/budgets/{kind}/{ref} */
+  putBudgetsByKindByRef: {
+    input: {
+      readonly path: {
+        readonly kind: string
+        readonly ref: string
+      }
+      readonly body: {
+        readonly tokens?: number | undefined
+        readonly cost_usd?: number | undefined
+        readonly wall_seconds?: number | undefined
+      }
+    }
+    replies: {
+      200: GetBudgetsByKindByRef
     }
   }
   /** Update an extension from where it came: PUT /api/extensions/{name} */
@@ -3996,6 +10103,202 @@ export interface Operations {
       201: GetResourcesByKindById
     }
   }
+  /** Create or replace a hook: PUT /api/settings/hooks/{name} */
+  putSettingsHooksByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly declaration: Declaration
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Create or replace an MCP server: PUT /api/settings/mcp-servers/{name} */
+  putSettingsMcpServersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly query?: {
+        readonly scope?: "global" | "workspace" | undefined
+        readonly workspace_id?: string | undefined
+        readonly target?: "auto" | "config" | "sidecar" | undefined
+      } | undefined
+      readonly body: {
+        readonly server: {
+          readonly name: string
+          readonly command?: string | undefined
+          readonly args?: readonly string[] | undefined
+          readonly env?: { readonly [name: string]: string } | undefined
+          readonly secret_env?: { readonly [name: string]: string } | undefined
+          readonly transport?: string | undefined
+          readonly url?: string | undefined
+          readonly headers?: { readonly [name: string]: string } | undefined
+          readonly secret_headers?: { readonly [name: string]: string } | undefined
+          readonly auth?: {
+            readonly type?: string | undefined
+            readonly registration?: "auto" | "pre_registered" | undefined
+            readonly authorization_url?: string | undefined
+            readonly client_id?: string | undefined
+            readonly client_secret_ref?: string | undefined
+            readonly issuer_url?: string | undefined
+            readonly metadata_url?: string | undefined
+            readonly revocation_url?: string | undefined
+            readonly scopes?: readonly string[] | undefined
+            readonly token_url?: string | undefined
+          } | null | undefined
+        }
+        readonly preserve_env?: readonly string[] | undefined
+        readonly preserve_secrets?: {
+          readonly oauth_client_secret?: boolean | undefined
+          readonly secret_env?: readonly string[] | undefined
+        } | null | undefined
+        readonly secret_values?: {
+          readonly oauth_client_secret?: string | null | undefined
+          readonly secret_env?: { readonly [name: string]: string } | undefined
+        } | null | undefined
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Create or replace a provider: PUT /api/settings/providers/{name} */
+  putSettingsProvidersByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly settings: Settings
+        readonly model_curation?: PostModelCatalogProvidersByProviderIdModelsCurate | null | undefined
+        readonly secrets?: readonly {
+          readonly kind?: string | undefined
+          readonly name?: string | undefined
+          readonly secret_ref: string
+          readonly value: string
+        }[] | undefined
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Create or replace a sandbox: PUT /api/settings/sandboxes/{name} */
+  putSettingsSandboxesByName: {
+    input: {
+      readonly path: {
+        readonly name: string
+      }
+      readonly body: {
+        readonly profile: Profile
+      }
+    }
+    replies: {
+      200: DeleteSettingsHooksByName
+    }
+  }
+  /** Say who works on the runs of a task, and where; the daemon starts its sessions from then on: PUT /api/tasks/{id}/execution-profile */
+  putTasksByIdExecutionProfile: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly worker?: {
+          readonly mode: "inherit" | "select"
+          readonly agent_name?: string | undefined
+          readonly provider?: string | undefined
+          readonly model?: string | undefined
+          readonly allowed_agent_names?: readonly string[] | undefined
+          readonly preferred_agent_names?: readonly string[] | undefined
+          readonly required_capabilities?: readonly string[] | undefined
+          readonly preferred_capabilities?: readonly string[] | undefined
+        } | undefined
+        readonly worktree?: {
+          readonly mode: "inherit" | "none" | "ref" | "per_run"
+          readonly worktree_ref?: string | undefined
+        } | undefined
+        readonly sandbox?: {
+          readonly mode: "inherit" | "none" | "ref"
+          readonly sandbox_ref?: string | undefined
+        } | undefined
+        readonly participants?: {
+          readonly allowed_agent_names?: readonly string[] | undefined
+          readonly preferred_agent_names?: readonly string[] | undefined
+          readonly required_capabilities?: readonly string[] | undefined
+          readonly preferred_capabilities?: readonly string[] | undefined
+          readonly allowed_channel_ids?: readonly string[] | undefined
+          readonly preferred_channel_ids?: readonly string[] | undefined
+          readonly allowed_peer_ids?: readonly string[] | undefined
+          readonly preferred_peer_ids?: readonly string[] | undefined
+        } | undefined
+        readonly review?: Review2 | undefined
+        readonly coordinator?: Coordinator2 | undefined
+        readonly runtime?: Runtime2 | undefined
+        readonly network_participation?: {
+          readonly mode?: "local" | undefined
+        } | NetworkParticipation | NetworkParticipation2 | null | undefined
+        readonly task_id?: string | undefined
+        readonly created_at?: string | undefined
+        readonly updated_at?: string | undefined
+      }
+    }
+    replies: {
+      200: GetTasksByIdExecutionProfile
+    }
+  }
+  /** Remember whether agents may call a tool without being asked: PUT /api/tool-approval-grants */
+  putToolApprovalGrants: {
+    input: {
+      readonly query: {
+        readonly workspace_id: string
+      }
+      readonly body: {
+        readonly agent_name?: string | undefined
+        readonly decision: "allow" | "reject"
+        readonly scope: "agent" | "tool"
+        readonly tool_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly grant: ToolGrant
+      }
+    }
+  }
+  /** Store a secret: PUT /api/vault/secrets */
+  putVaultSecrets: {
+    input: {
+      readonly body: {
+        readonly ref: string
+        readonly secret_value: string
+        readonly kind?: string | undefined
+        readonly allow_short?: boolean | undefined
+      }
+    }
+    replies: {
+      200: GetVaultSecretsMetadata
+    }
+  }
+  /** Trust the files of a workspace that have a digest: PUT /api/workspaces/{id}/trust */
+  putWorkspacesByIdTrust: {
+    input: {
+      readonly path: {
+        readonly id: string
+      }
+      readonly body: {
+        readonly digest: string
+      }
+    }
+    replies: {
+      200: GetWorkspacesByIdTrust
+    }
+  }
   /** Another text for a prompt that waits: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
     input: {
@@ -4016,7 +10319,23 @@ export interface Operations {
       }
     }
   }
-  /** Puts a layout document in place of the arrangement: PUT /api/workspaces/{workspace_id}/window-manager/layout */
+  /** Choose model, effort and speed of later prompts; an agent that waits takes them at once: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
+  putWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly expected_revision: number | null
+        readonly runtime: Selected
+      }
+    }
+    replies: {
+      200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
+    }
+  }
+  /** Replace the arrangement by a layout document: PUT /api/workspaces/{workspace_id}/window-manager/layout */
   putWorkspacesByWorkspaceIdWindowManagerLayout: {
     input: {
       readonly path: {
@@ -4035,7 +10354,7 @@ export interface Operations {
       200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
     }
   }
-  /** Saves a layout: PUT /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
+  /** Save a layout: PUT /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id} */
   putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: {
     input: {
       readonly path: {
@@ -4064,15 +10383,35 @@ export const routes = {
   deleteAgentsByNameHeartbeat: { method: 'DELETE', path: '/api/agents/{name}/heartbeat' },
   deleteAgentsByNameSoul: { method: 'DELETE', path: '/api/agents/{name}/soul' },
   deleteAutomationJobsById: { method: 'DELETE', path: '/api/automation/jobs/{id}' },
+  deleteAutomationTriggersById: { method: 'DELETE', path: '/api/automation/triggers/{id}' },
+  deleteBudgetsByKindByRef: { method: 'DELETE', path: '/api/budgets/{kind}/{ref}' },
   deleteBundlesActivationsById: { method: 'DELETE', path: '/api/bundles/activations/{id}' },
   deleteExtensionsByName: { method: 'DELETE', path: '/api/extensions/{name}' },
   deleteExtensionsByNameSecretsByEnvName: { method: 'DELETE', path: '/api/extensions/{name}/secrets/{env_name}' },
   deleteResourcesByKindById: { method: 'DELETE', path: '/api/resources/{kind}/{id}' },
+  deleteSettingsHooksByName: { method: 'DELETE', path: '/api/settings/hooks/{name}' },
+  deleteSettingsMcpServersByName: { method: 'DELETE', path: '/api/settings/mcp-servers/{name}' },
+  deleteSettingsProvidersByName: { method: 'DELETE', path: '/api/settings/providers/{name}' },
+  deleteSettingsSandboxesByName: { method: 'DELETE', path: '/api/settings/sandboxes/{name}' },
+  deleteSkillsMarketplaceByName: { method: 'DELETE', path: '/api/skills/marketplace/{name}' },
+  deleteTasksById: { method: 'DELETE', path: '/api/tasks/{id}' },
+  deleteTasksByIdDependenciesByDependsOnId: { method: 'DELETE', path: '/api/tasks/{id}/dependencies/{depends_on_id}' },
+  deleteTasksByIdExecutionProfile: { method: 'DELETE', path: '/api/tasks/{id}/execution-profile' },
+  deleteToolApprovalGrantsById: { method: 'DELETE', path: '/api/tool-approval-grants/{id}' },
+  deleteV0AuthKeysById: { method: 'DELETE', path: '/api/v0/auth/keys/{id}' },
+  deleteVaultSecrets: { method: 'DELETE', path: '/api/vault/secrets' },
   deleteWorkspacesById: { method: 'DELETE', path: '/api/workspaces/{id}' },
+  deleteWorkspacesByIdTrust: { method: 'DELETE', path: '/api/workspaces/{id}/trust' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}' },
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  deleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/runtime' },
   deleteWorkspacesByWorkspaceIdWindowManagerClientsByClientId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/clients/{client_id}' },
   deleteWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'DELETE', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
+  getAgentContext: { method: 'GET', path: '/api/agent/context' },
+  getAgentCoordinatorConfig: { method: 'GET', path: '/api/agent/coordinator/config' },
+  getAgentMe: { method: 'GET', path: '/api/agent/me' },
+  getAgentSoul: { method: 'GET', path: '/api/agent/soul' },
   getAgents: { method: 'GET', path: '/api/agents' },
   getAgentsByName: { method: 'GET', path: '/api/agents/{name}' },
   getAgentsByNameHeartbeat: { method: 'GET', path: '/api/agents/{name}/heartbeat' },
@@ -4081,11 +10420,21 @@ export const routes = {
   getAgentsByNameSoul: { method: 'GET', path: '/api/agents/{name}/soul' },
   getAgentsByNameSoulHistory: { method: 'GET', path: '/api/agents/{name}/soul/history' },
   getAgentsCatalog: { method: 'GET', path: '/api/agents/catalog' },
+  getAudit: { method: 'GET', path: '/api/audit' },
+  getAuditVerify: { method: 'GET', path: '/api/audit/verify' },
+  getAuditWhy: { method: 'GET', path: '/api/audit/why' },
+  getAuthMatrix: { method: 'GET', path: '/api/auth/matrix' },
   getAutomationJobs: { method: 'GET', path: '/api/automation/jobs' },
   getAutomationJobsById: { method: 'GET', path: '/api/automation/jobs/{id}' },
   getAutomationJobsByIdRuns: { method: 'GET', path: '/api/automation/jobs/{id}/runs' },
   getAutomationRuns: { method: 'GET', path: '/api/automation/runs' },
   getAutomationRunsById: { method: 'GET', path: '/api/automation/runs/{id}' },
+  getAutomationSimulation: { method: 'GET', path: '/api/automation/simulation' },
+  getAutomationTriggers: { method: 'GET', path: '/api/automation/triggers' },
+  getAutomationTriggersById: { method: 'GET', path: '/api/automation/triggers/{id}' },
+  getAutomationTriggersByIdRuns: { method: 'GET', path: '/api/automation/triggers/{id}/runs' },
+  getBudgets: { method: 'GET', path: '/api/budgets' },
+  getBudgetsByKindByRef: { method: 'GET', path: '/api/budgets/{kind}/{ref}' },
   getBundlesActivations: { method: 'GET', path: '/api/bundles/activations' },
   getBundlesActivationsById: { method: 'GET', path: '/api/bundles/activations/{id}' },
   getBundlesCatalog: { method: 'GET', path: '/api/bundles/catalog' },
@@ -4101,6 +10450,20 @@ export const routes = {
   getExtensionsByNameProvenance: { method: 'GET', path: '/api/extensions/{name}/provenance' },
   getExtensionsByNameSecrets: { method: 'GET', path: '/api/extensions/{name}/secrets' },
   getExtensionsCommands: { method: 'GET', path: '/api/extensions/commands' },
+  getHooksCatalog: { method: 'GET', path: '/api/hooks/catalog' },
+  getHooksEvents: { method: 'GET', path: '/api/hooks/events' },
+  getInbox: { method: 'GET', path: '/api/inbox' },
+  getMarketplaceByKind: { method: 'GET', path: '/api/marketplace/{kind}' },
+  getMarketplaceByKindByEntryId: { method: 'GET', path: '/api/marketplace/{kind}/{entry_id}' },
+  getMarketplaceSearch: { method: 'GET', path: '/api/marketplace/search' },
+  getMcpOauthCallback: { method: 'GET', path: '/api/mcp/oauth/callback' },
+  getModelCatalogModels: { method: 'GET', path: '/api/model-catalog/models' },
+  getModelCatalogProvidersByProviderIdModels: { method: 'GET', path: '/api/model-catalog/providers/{provider_id}/models' },
+  getModelCatalogProvidersByProviderIdModelsStatus: { method: 'GET', path: '/api/model-catalog/providers/{provider_id}/models/status' },
+  getModelCatalogSourcesStatus: { method: 'GET', path: '/api/model-catalog/sources/status' },
+  getObserveTasksDashboard: { method: 'GET', path: '/api/observe/tasks/dashboard' },
+  getObserveTasksInbox: { method: 'GET', path: '/api/observe/tasks/inbox' },
+  getOpenaiV1Models: { method: 'GET', path: '/api/openai/v1/models' },
   getOpenapiJson: { method: 'GET', path: '/api/openapi.json' },
   getPlugins: { method: 'GET', path: '/api/plugins' },
   getPluginsByName: { method: 'GET', path: '/api/plugins/{name}' },
@@ -4109,33 +10472,125 @@ export const routes = {
   getResources: { method: 'GET', path: '/api/resources' },
   getResourcesByKind: { method: 'GET', path: '/api/resources/{kind}' },
   getResourcesByKindById: { method: 'GET', path: '/api/resources/{kind}/{id}' },
+  getRunsByIdInspect: { method: 'GET', path: '/api/runs/{id}/inspect' },
+  getScheduler: { method: 'GET', path: '/api/scheduler' },
+  getSchedulerBacklog: { method: 'GET', path: '/api/scheduler/backlog' },
   getSessions: { method: 'GET', path: '/api/sessions' },
+  getSessionsAttentionSummary: { method: 'GET', path: '/api/sessions/attention-summary' },
   getSessionsBySessionId: { method: 'GET', path: '/api/sessions/{session_id}' },
   getSessionsBySessionIdOwner: { method: 'GET', path: '/api/sessions/{session_id}/owner' },
+  getSessionsCatalogStream: { method: 'GET', path: '/api/sessions/catalog-stream', stream: true },
+  getSettingsActionsRestartByOperationId: { method: 'GET', path: '/api/settings/actions/restart/{operation_id}' },
+  getSettingsApply: { method: 'GET', path: '/api/settings/apply' },
+  getSettingsAttention: { method: 'GET', path: '/api/settings/attention' },
+  getSettingsAutomation: { method: 'GET', path: '/api/settings/automation' },
+  getSettingsCheck: { method: 'GET', path: '/api/settings/check' },
+  getSettingsCmdPalette: { method: 'GET', path: '/api/settings/cmd-palette' },
+  getSettingsGeneral: { method: 'GET', path: '/api/settings/general' },
+  getSettingsHooks: { method: 'GET', path: '/api/settings/hooks' },
+  getSettingsHooksByName: { method: 'GET', path: '/api/settings/hooks/{name}' },
+  getSettingsHooksExtensions: { method: 'GET', path: '/api/settings/hooks-extensions' },
+  getSettingsKeys: { method: 'GET', path: '/api/settings/keys' },
+  getSettingsKeysByKey: { method: 'GET', path: '/api/settings/keys/{key}' },
+  getSettingsMcpServers: { method: 'GET', path: '/api/settings/mcp-servers' },
+  getSettingsMcpServersByName: { method: 'GET', path: '/api/settings/mcp-servers/{name}' },
+  getSettingsMcpServersByNameAuthStatus: { method: 'GET', path: '/api/settings/mcp-servers/{name}/auth/status' },
+  getSettingsMemory: { method: 'GET', path: '/api/settings/memory' },
+  getSettingsObservability: { method: 'GET', path: '/api/settings/observability' },
+  getSettingsObservabilityLogTail: { method: 'GET', path: '/api/settings/observability/log-tail', stream: true },
+  getSettingsProviders: { method: 'GET', path: '/api/settings/providers' },
+  getSettingsProvidersByName: { method: 'GET', path: '/api/settings/providers/{name}' },
+  getSettingsRoles: { method: 'GET', path: '/api/settings/roles' },
+  getSettingsSandboxes: { method: 'GET', path: '/api/settings/sandboxes' },
+  getSettingsSandboxesByName: { method: 'GET', path: '/api/settings/sandboxes/{name}' },
+  getSettingsShell: { method: 'GET', path: '/api/settings/shell' },
+  getSettingsSkills: { method: 'GET', path: '/api/settings/skills' },
+  getSettingsUpdate: { method: 'GET', path: '/api/settings/update' },
+  getSettingsWindowManager: { method: 'GET', path: '/api/settings/window-manager' },
+  getSkills: { method: 'GET', path: '/api/skills' },
+  getSkillsByName: { method: 'GET', path: '/api/skills/{name}' },
+  getSkillsByNameContent: { method: 'GET', path: '/api/skills/{name}/content' },
+  getSkillsByNameShadows: { method: 'GET', path: '/api/skills/{name}/shadows' },
   getStatus: { method: 'GET', path: '/api/status' },
   getStatusIdentity: { method: 'GET', path: '/api/status/identity' },
+  getTaskReviewsById: { method: 'GET', path: '/api/task-reviews/{id}' },
+  getTaskRunsById: { method: 'GET', path: '/api/task-runs/{id}' },
+  getTaskRunsByIdReviews: { method: 'GET', path: '/api/task-runs/{id}/reviews' },
+  getTasks: { method: 'GET', path: '/api/tasks' },
+  getTasksById: { method: 'GET', path: '/api/tasks/{id}' },
+  getTasksByIdBlocks: { method: 'GET', path: '/api/tasks/{id}/blocks' },
+  getTasksByIdExecutionProfile: { method: 'GET', path: '/api/tasks/{id}/execution-profile' },
+  getTasksByIdInspect: { method: 'GET', path: '/api/tasks/{id}/inspect' },
+  getTasksByIdReviews: { method: 'GET', path: '/api/tasks/{id}/reviews' },
+  getTasksByIdRuns: { method: 'GET', path: '/api/tasks/{id}/runs' },
+  getTasksByIdStream: { method: 'GET', path: '/api/tasks/{id}/stream', stream: true },
+  getTasksByIdTimeline: { method: 'GET', path: '/api/tasks/{id}/timeline' },
+  getTasksByIdTree: { method: 'GET', path: '/api/tasks/{id}/tree' },
+  getToolApprovalGrants: { method: 'GET', path: '/api/tool-approval-grants' },
+  getToolApprovals: { method: 'GET', path: '/api/tool-approvals' },
+  getTools: { method: 'GET', path: '/api/tools' },
+  getToolsApprovalsById: { method: 'GET', path: '/api/tools/approvals/{id}' },
+  getToolsById: { method: 'GET', path: '/api/tools/{id}' },
+  getToolsets: { method: 'GET', path: '/api/toolsets' },
+  getToolsetsById: { method: 'GET', path: '/api/toolsets/{id}' },
+  getV0AuthKeys: { method: 'GET', path: '/api/v0/auth/keys' },
+  getVaultSecrets: { method: 'GET', path: '/api/vault/secrets' },
+  getVaultSecretsMetadata: { method: 'GET', path: '/api/vault/secrets/metadata' },
   getWorkspaces: { method: 'GET', path: '/api/workspaces' },
   getWorkspacesById: { method: 'GET', path: '/api/workspaces/{id}' },
+  getWorkspacesByIdTrust: { method: 'GET', path: '/api/workspaces/{id}/trust' },
+  getWorkspacesByWorkspaceIdAutomationSuggestions: { method: 'GET', path: '/api/workspaces/{workspace_id}/automation/suggestions' },
+  getWorkspacesByWorkspaceIdHooksRuns: { method: 'GET', path: '/api/workspaces/{workspace_id}/hooks/runs' },
   getWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentIdBytes: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}/bytes' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clarifications' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdCommands: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/commands' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdEvents: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/events' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdGoal: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/goal' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdHealth: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/health' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdHistory: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/history' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/inspect' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/interactions' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdRecap: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/recap' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/status' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stream', stream: true },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdTools: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdTranscript: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/transcript' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/usage' },
+  getWorkspacesByWorkspaceIdToolArtifactsByArtifactId: { method: 'GET', path: '/api/workspaces/{workspace_id}/tool-artifacts/{artifact_id}' },
   getWorkspacesByWorkspaceIdWindowManager: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager' },
   getWorkspacesByWorkspaceIdWindowManagerClients: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
   getWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
   getWorkspacesByWorkspaceIdWindowManagerLayoutProfiles: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles' },
   getWorkspacesByWorkspaceIdWindowManagerStream: { method: 'GET', path: '/api/workspaces/{workspace_id}/window-manager/stream', socket: true },
   patchAutomationJobsById: { method: 'PATCH', path: '/api/automation/jobs/{id}' },
+  patchAutomationTriggersById: { method: 'PATCH', path: '/api/automation/triggers/{id}' },
   patchBundlesActivationsById: { method: 'PATCH', path: '/api/bundles/activations/{id}' },
+  patchSettingsAttention: { method: 'PATCH', path: '/api/settings/attention' },
+  patchSettingsAutomation: { method: 'PATCH', path: '/api/settings/automation' },
+  patchSettingsCmdPalette: { method: 'PATCH', path: '/api/settings/cmd-palette' },
+  patchSettingsGeneral: { method: 'PATCH', path: '/api/settings/general' },
+  patchSettingsHooksExtensions: { method: 'PATCH', path: '/api/settings/hooks-extensions' },
+  patchSettingsKeys: { method: 'PATCH', path: '/api/settings/keys' },
+  patchSettingsMemory: { method: 'PATCH', path: '/api/settings/memory' },
+  patchSettingsObservability: { method: 'PATCH', path: '/api/settings/observability' },
+  patchSettingsRoles: { method: 'PATCH', path: '/api/settings/roles' },
+  patchSettingsShell: { method: 'PATCH', path: '/api/settings/shell' },
+  patchSettingsSkills: { method: 'PATCH', path: '/api/settings/skills' },
+  patchSettingsWindowManager: { method: 'PATCH', path: '/api/settings/window-manager' },
+  patchTasksById: { method: 'PATCH', path: '/api/tasks/{id}' },
+  patchTasksByIdExecutionProfileWorktree: { method: 'PATCH', path: '/api/tasks/{id}/execution-profile/worktree' },
   patchWorkspacesById: { method: 'PATCH', path: '/api/workspaces/{id}' },
   patchWorkspacesByWorkspaceIdSessionsBySessionId: { method: 'PATCH', path: '/api/workspaces/{workspace_id}/sessions/{session_id}' },
+  postAgentSoulValidate: { method: 'POST', path: '/api/agent/soul/validate' },
+  postAgentSpawn: { method: 'POST', path: '/api/agent/spawn' },
+  postAgentTasksByRunIdComplete: { method: 'POST', path: '/api/agent/tasks/{run_id}/complete' },
+  postAgentTasksByRunIdFail: { method: 'POST', path: '/api/agent/tasks/{run_id}/fail' },
+  postAgentTasksByRunIdHeartbeat: { method: 'POST', path: '/api/agent/tasks/{run_id}/heartbeat' },
+  postAgentTasksByRunIdRelease: { method: 'POST', path: '/api/agent/tasks/{run_id}/release' },
+  postAgentTasksByRunIdStart: { method: 'POST', path: '/api/agent/tasks/{run_id}/start' },
+  postAgentTasksClaimNext: { method: 'POST', path: '/api/agent/tasks/claim-next' },
   postAgents: { method: 'POST', path: '/api/agents' },
   postAgentsByNameDuplicate: { method: 'POST', path: '/api/agents/{name}/duplicate' },
   postAgentsByNameHeartbeatRollback: { method: 'POST', path: '/api/agents/{name}/heartbeat/rollback' },
@@ -4143,8 +10598,10 @@ export const routes = {
   postAgentsByNameHeartbeatWake: { method: 'POST', path: '/api/agents/{name}/heartbeat/wake' },
   postAgentsByNameSoulRollback: { method: 'POST', path: '/api/agents/{name}/soul/rollback' },
   postAgentsByNameSoulValidate: { method: 'POST', path: '/api/agents/{name}/soul/validate' },
+  postAutomationEvents: { method: 'POST', path: '/api/automation/events' },
   postAutomationJobs: { method: 'POST', path: '/api/automation/jobs' },
   postAutomationJobsByIdTrigger: { method: 'POST', path: '/api/automation/jobs/{id}/trigger' },
+  postAutomationTriggers: { method: 'POST', path: '/api/automation/triggers' },
   postBundlesActivations: { method: 'POST', path: '/api/bundles/activations' },
   postBundlesPreview: { method: 'POST', path: '/api/bundles/preview' },
   postDbCheckpoint: { method: 'POST', path: '/api/db/checkpoint' },
@@ -4157,18 +10614,99 @@ export const routes = {
   postExtensionsDev: { method: 'POST', path: '/api/extensions/dev' },
   postExtensionsPreview: { method: 'POST', path: '/api/extensions/preview' },
   postExtensionsUpdate: { method: 'POST', path: '/api/extensions/update' },
+  postMarketplaceRefresh: { method: 'POST', path: '/api/marketplace/refresh' },
+  postMcpConnections: { method: 'POST', path: '/api/mcp/connections' },
+  postMcpConnectionsClose: { method: 'POST', path: '/api/mcp/connections/close' },
+  postMcpMessages: { method: 'POST', path: '/api/mcp/messages' },
+  postModelCatalogModelsRefresh: { method: 'POST', path: '/api/model-catalog/models/refresh' },
+  postModelCatalogProvidersByProviderIdModelsCurate: { method: 'POST', path: '/api/model-catalog/providers/{provider_id}/models/curate' },
+  postModelCatalogProvidersByProviderIdModelsRefresh: { method: 'POST', path: '/api/model-catalog/providers/{provider_id}/models/refresh' },
   postProvidersByProviderIdAuthProbe: { method: 'POST', path: '/api/providers/{provider_id}/auth/probe' },
+  postRunsBulkFail: { method: 'POST', path: '/api/runs/bulk/fail' },
+  postRunsBulkRelease: { method: 'POST', path: '/api/runs/bulk/release' },
+  postRunsByIdFail: { method: 'POST', path: '/api/runs/{id}/fail' },
+  postRunsByIdRecover: { method: 'POST', path: '/api/runs/{id}/recover' },
+  postRunsByIdRelease: { method: 'POST', path: '/api/runs/{id}/release' },
+  postRunsByIdRetry: { method: 'POST', path: '/api/runs/{id}/retry' },
+  postSchedulerDrain: { method: 'POST', path: '/api/scheduler/drain' },
+  postSchedulerPause: { method: 'POST', path: '/api/scheduler/pause' },
+  postSchedulerResume: { method: 'POST', path: '/api/scheduler/resume' },
   postSessions: { method: 'POST', path: '/api/sessions' },
+  postSettingsActionsRestart: { method: 'POST', path: '/api/settings/actions/restart' },
+  postSettingsMcpServersByNameAuthBegin: { method: 'POST', path: '/api/settings/mcp-servers/{name}/auth/begin' },
+  postSettingsMcpServersByNameAuthExchange: { method: 'POST', path: '/api/settings/mcp-servers/{name}/auth/exchange' },
+  postSettingsMcpServersByNameAuthLogout: { method: 'POST', path: '/api/settings/mcp-servers/{name}/auth/logout' },
+  postSettingsMcpServersInstall: { method: 'POST', path: '/api/settings/mcp-servers/install' },
+  postSettingsReload: { method: 'POST', path: '/api/settings/reload' },
+  postSettingsUpdateApply: { method: 'POST', path: '/api/settings/update/apply' },
+  postSettingsUpdateCancel: { method: 'POST', path: '/api/settings/update/cancel' },
+  postSettingsValidate: { method: 'POST', path: '/api/settings/validate' },
+  postSkillsByNameDisable: { method: 'POST', path: '/api/skills/{name}/disable' },
+  postSkillsByNameEnable: { method: 'POST', path: '/api/skills/{name}/enable' },
+  postSkillsMarketplaceInstall: { method: 'POST', path: '/api/skills/marketplace/install' },
+  postSkillsMarketplaceUpdate: { method: 'POST', path: '/api/skills/marketplace/update' },
+  postTaskReviewsByIdCancel: { method: 'POST', path: '/api/task-reviews/{id}/cancel' },
+  postTaskReviewsByIdRoute: { method: 'POST', path: '/api/task-reviews/{id}/route' },
+  postTaskReviewsByIdStart: { method: 'POST', path: '/api/task-reviews/{id}/start' },
+  postTaskReviewsByIdVerdict: { method: 'POST', path: '/api/task-reviews/{id}/verdict' },
+  postTaskRunsByIdAttachSession: { method: 'POST', path: '/api/task-runs/{id}/attach-session' },
+  postTaskRunsByIdCancel: { method: 'POST', path: '/api/task-runs/{id}/cancel' },
+  postTaskRunsByIdComplete: { method: 'POST', path: '/api/task-runs/{id}/complete' },
+  postTaskRunsByIdFail: { method: 'POST', path: '/api/task-runs/{id}/fail' },
+  postTaskRunsByIdReviews: { method: 'POST', path: '/api/task-runs/{id}/reviews' },
+  postTaskRunsByIdStart: { method: 'POST', path: '/api/task-runs/{id}/start' },
+  postTasks: { method: 'POST', path: '/api/tasks' },
+  postTasksByIdApprove: { method: 'POST', path: '/api/tasks/{id}/approve' },
+  postTasksByIdBlocks: { method: 'POST', path: '/api/tasks/{id}/blocks' },
+  postTasksByIdBlocksByBlockIdClear: { method: 'POST', path: '/api/tasks/{id}/blocks/{block_id}/clear' },
+  postTasksByIdCancel: { method: 'POST', path: '/api/tasks/{id}/cancel' },
+  postTasksByIdChildren: { method: 'POST', path: '/api/tasks/{id}/children' },
+  postTasksByIdDependencies: { method: 'POST', path: '/api/tasks/{id}/dependencies' },
+  postTasksByIdPause: { method: 'POST', path: '/api/tasks/{id}/pause' },
+  postTasksByIdPublish: { method: 'POST', path: '/api/tasks/{id}/publish' },
+  postTasksByIdRecover: { method: 'POST', path: '/api/tasks/{id}/recover' },
+  postTasksByIdReject: { method: 'POST', path: '/api/tasks/{id}/reject' },
+  postTasksByIdResume: { method: 'POST', path: '/api/tasks/{id}/resume' },
+  postTasksByIdRuns: { method: 'POST', path: '/api/tasks/{id}/runs' },
+  postTasksByIdRunsFanOut: { method: 'POST', path: '/api/tasks/{id}/runs/fan-out' },
+  postTasksByIdStart: { method: 'POST', path: '/api/tasks/{id}/start' },
+  postTasksByIdTriageArchive: { method: 'POST', path: '/api/tasks/{id}/triage/archive' },
+  postTasksByIdTriageDismiss: { method: 'POST', path: '/api/tasks/{id}/triage/dismiss' },
+  postTasksByIdTriageRead: { method: 'POST', path: '/api/tasks/{id}/triage/read' },
+  postToolApprovalsByIdDecide: { method: 'POST', path: '/api/tool-approvals/{id}/decide' },
+  postToolsApprovalsByIdCancel: { method: 'POST', path: '/api/tools/approvals/{id}/cancel' },
+  postToolsByIdApprovals: { method: 'POST', path: '/api/tools/{id}/approvals' },
+  postToolsByIdInvoke: { method: 'POST', path: '/api/tools/{id}/invoke' },
+  postToolsSearch: { method: 'POST', path: '/api/tools/search' },
   postUndrain: { method: 'POST', path: '/api/undrain' },
+  postV0AuthGenerate: { method: 'POST', path: '/api/v0/auth/generate' },
+  postV0AuthRotate: { method: 'POST', path: '/api/v0/auth/rotate' },
+  postVaultRotate: { method: 'POST', path: '/api/vault/rotate' },
+  postWebhooksGlobalByEndpoint: { method: 'POST', path: '/api/webhooks/global/{endpoint}' },
+  postWebhooksWorkspacesByWorkspaceIdByEndpoint: { method: 'POST', path: '/api/webhooks/workspaces/{workspace_id}/{endpoint}' },
   postWorkspaces: { method: 'POST', path: '/api/workspaces' },
+  postWorkspacesByWorkspaceIdAutomationSuggestions: { method: 'POST', path: '/api/workspaces/{workspace_id}/automation/suggestions' },
+  postWorkspacesByWorkspaceIdAutomationSuggestionsBySuggestionIdAccept: { method: 'POST', path: '/api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/accept' },
+  postWorkspacesByWorkspaceIdAutomationSuggestionsBySuggestionIdDismiss: { method: 'POST', path: '/api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/dismiss' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdApprove: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/approve' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdArchive: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/archive' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdAttach: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attach' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdAttachments: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClarificationsByRequestIdAnswer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clarifications/{request_id}/answer' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClear: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clear' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdPresence: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/presence' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPrompt: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPromptCancel: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdRepair: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/repair' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdRewind: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/rewind' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdSoulRefresh: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdSteer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/steer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdStop: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/stop' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdToolsSearch: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools/search' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdUnarchive: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/unarchive' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/wait' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdWorktreeFork: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/worktree-fork' },
   postWorkspacesByWorkspaceIdWindowManagerClients: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/clients' },
   postWorkspacesByWorkspaceIdWindowManagerCommands: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/commands' },
   postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/layout/validate' },
@@ -4177,10 +10715,20 @@ export const routes = {
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putAgentsByNameHeartbeat: { method: 'PUT', path: '/api/agents/{name}/heartbeat' },
   putAgentsByNameSoul: { method: 'PUT', path: '/api/agents/{name}/soul' },
+  putBudgetsByKindByRef: { method: 'PUT', path: '/api/budgets/{kind}/{ref}' },
   putExtensionsByName: { method: 'PUT', path: '/api/extensions/{name}' },
   putExtensionsByNameSecrets: { method: 'PUT', path: '/api/extensions/{name}/secrets' },
   putResourcesByKindById: { method: 'PUT', path: '/api/resources/{kind}/{id}' },
+  putSettingsHooksByName: { method: 'PUT', path: '/api/settings/hooks/{name}' },
+  putSettingsMcpServersByName: { method: 'PUT', path: '/api/settings/mcp-servers/{name}' },
+  putSettingsProvidersByName: { method: 'PUT', path: '/api/settings/providers/{name}' },
+  putSettingsSandboxesByName: { method: 'PUT', path: '/api/settings/sandboxes/{name}' },
+  putTasksByIdExecutionProfile: { method: 'PUT', path: '/api/tasks/{id}/execution-profile' },
+  putToolApprovalGrants: { method: 'PUT', path: '/api/tool-approval-grants' },
+  putVaultSecrets: { method: 'PUT', path: '/api/vault/secrets' },
+  putWorkspacesByIdTrust: { method: 'PUT', path: '/api/workspaces/{id}/trust' },
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}' },
+  putWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: { method: 'PUT', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/runtime' },
   putWorkspacesByWorkspaceIdWindowManagerLayout: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout' },
   putWorkspacesByWorkspaceIdWindowManagerLayoutProfilesByProfileId: { method: 'PUT', path: '/api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}' },
 } as const

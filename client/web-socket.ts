@@ -2,7 +2,7 @@ import { on } from 'node:events'
 import { connect } from 'node:net'
 import type { WebSocket } from 'ws'
 import { apiError, ConnectionError } from './error.js'
-import { readText, type Target } from './exchange.js'
+import { authorization, readText, type Target } from './exchange.js'
 
 /** Most bytes of a message; a larger one is not from our daemon. */
 const MESSAGE_LIMIT = 64 * 1024 * 1024
@@ -22,7 +22,7 @@ export async function* readMessages(
   const { WebSocket } = await import('ws')
   const base = 'socket' in target ? 'ws://localhost' : target.baseUrl.replace(/^http:/, 'ws:').replace(/\/$/, '')
   const socket = new WebSocket(base + path, {
-    headers,
+    headers: { ...authorization(target), ...headers },
     perMessageDeflate: false,
     maxPayload: MESSAGE_LIMIT,
     // A path in the address could not have a colon.

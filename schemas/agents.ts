@@ -75,6 +75,8 @@ export const Agent = v.object({
   model: v.optional(v.string()),
   origin: AgentOrigin,
   permissions: v.optional(v.string()),
+  /** The mode in force: that of the definition, else `permissions.mode`. */
+  effective_permissions: v.optional(PermissionMode),
   prompt: v.string(),
   provider: v.string(),
   reasoning_effort: v.optional(ReasoningEffort),

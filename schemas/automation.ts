@@ -13,6 +13,7 @@ import {
   Schedule,
   Suggestion,
   Trigger,
+  WebhookScheme,
 } from './automation/definitions.js'
 import { Integer, Page, queryBoolean, queryInteger, StringMap, Timestamp } from './kernel/common.js'
 
@@ -46,7 +47,8 @@ const RETRY_HELP = '{"strategy":"backoff","max_retries":3,"base_delay":"2s"}: tr
 /** POST /api/automation/jobs; missing members get their defaults. */
 export const CreateJobBody = v.strictObject({
   name: v.string(),
-  agent_name: v.string(),
+  /** Default: the agent of the workspace, else `defaults.agent`. */
+  agent_name: v.optional(v.string()),
   enabled: v.nullish(v.boolean()),
   fire_limit: v.nullish(
     v.pipe(FireLimit, v.description('{"max":3,"window":"1h"}: at most so many runs in a sliding window')),
@@ -125,14 +127,20 @@ export type ListTriggersReply = v.InferOutput<typeof ListTriggersReply>
 export const TriggerReply = v.object({ trigger: Trigger })
 export type TriggerReply = v.InferOutput<typeof TriggerReply>
 
+const EVENT_HELP = 'session.created, session.stopped, automation.run.completed, automation.run.failed, webhook'
+const FILTER_HELP = '{"data.stop_reason":"error"}: what has to be equal, all of it'
+const SECRET_HELP = 'env:NAME or vault:automation/…, what deliveries are signed with'
+const SecretValue = v.pipe(v.string(), v.maxLength(4096), v.description('stored in the vault; written, never read'))
+
 /** POST /api/automation/triggers; `webhook_secret_value` is written, never read. */
 export const CreateTriggerBody = v.strictObject({
   name: v.string(),
-  agent_name: v.string(),
+  /** Default: the agent of the workspace, else `defaults.agent`. */
+  agent_name: v.optional(v.string()),
   enabled: v.nullish(v.boolean()),
   endpoint_slug: v.optional(v.string()),
-  event: v.string(),
-  filter: v.optional(StringMap),
+  event: v.pipe(v.string(), v.description(EVENT_HELP)),
+  filter: v.optional(v.pipe(StringMap, v.description(FILTER_HELP))),
   fire_limit: v.nullish(FireLimit),
   loop_target: v.nullish(LoopTarget),
   prompt: v.string(),
@@ -140,8 +148,10 @@ export const CreateTriggerBody = v.strictObject({
   scope: AutomationScope,
   target_kind: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
-  webhook_secret_value: v.optional(v.string()),
-  workspace_id: v.optional(v.string()),
+  webhook_scheme: v.optional(WebhookScheme),
+  webhook_secret_ref: v.optional(v.pipe(v.string(), v.description(SECRET_HELP))),
+  webhook_secret_value: v.optional(SecretValue),
+  workspace_id: v.optional(v.pipe(v.string(), v.description('for scope workspace; svc workspace list'))),
 })
 export type CreateTriggerBody = v.InferOutput<typeof CreateTriggerBody>
 
@@ -157,21 +167,51 @@ export const PatchTriggerBody = v.strictObject({
   prompt: v.nullish(v.string()),
   retry: v.nullish(Retry),
   webhook_id: v.nullish(v.string()),
-  webhook_secret_value: v.nullish(v.string()),
+  webhook_scheme: v.nullish(WebhookScheme),
+  webhook_secret_ref: v.nullish(v.pipe(v.string(), v.description(SECRET_HELP))),
+  webhook_secret_value: v.nullish(SecretValue),
 })
 export type PatchTriggerBody = v.InferOutput<typeof PatchTriggerBody>
-
-/** Headers of a signed webhook, in lower case as Node provides them. */
-export const WebhookHeaders = v.object({
-  'x-service-webhook-timestamp': v.string(),
-  'x-service-webhook-signature': v.string(),
-  'x-service-webhook-delivery-id': v.optional(v.string()),
-})
-export type WebhookHeaders = v.InferOutput<typeof WebhookHeaders>
 
 /** Reply to a signed webhook. */
 export const WebhookReply = v.object({ result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }) })
 export type WebhookReply = v.InferOutput<typeof WebhookReply>
+
+/** POST /api/automation/events */
+export const EmitEventBody = v.strictObject({
+  /** `ext.<extension>.<name>` */
+  event: v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
+  workspace_id: v.optional(v.pipe(v.string(), v.maxLength(64))),
+  data: v.optional(v.record(v.string(), v.unknown())),
+  /** Id of the event of the log that led to it. */
+  cause: v.optional(v.pipe(v.string(), v.regex(/^evt_[0-9a-f]{16}$/, 'the id of an event'))),
+})
+export type EmitEventBody = v.InferOutput<typeof EmitEventBody>
+
+/** Reply of POST /api/automation/events */
+export const EmitEventReply = v.object({ event_id: v.string() })
+export type EmitEventReply = v.InferOutput<typeof EmitEventReply>
+
+const { scope: _jobScope, workspace_id: _jobWorkspace, ...proposedJob } = CreateJobBody.entries
+const {
+  scope: _scope,
+  workspace_id: _workspace,
+  endpoint_slug: _slug,
+  webhook_id: _webhook,
+  webhook_scheme: _scheme,
+  webhook_secret_ref: _ref,
+  webhook_secret_value: _secret,
+  ...proposedTrigger
+} = CreateTriggerBody.entries
+
+/** POST /api/workspaces/{workspace_id}/automation/suggestions: a job or a trigger of that workspace; no webhook, which needs a secret. */
+export const SuggestBody = v.strictObject({
+  job: v.optional(v.strictObject(proposedJob)),
+  trigger: v.optional(v.strictObject(proposedTrigger)),
+  /** Proposals of one key that wait are one; default: made of what is proposed. */
+  dedup_key: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))),
+})
+export type SuggestBody = v.InferOutput<typeof SuggestBody>
 
 /** GET /api/workspaces/{workspace_id}/automation/suggestions. */
 export const ListSuggestionsQuery = v.object({ status: v.optional(v.picklist(['pending', 'accepted', 'dismissed'])) })
@@ -181,8 +221,8 @@ export type ListSuggestionsQuery = v.InferOutput<typeof ListSuggestionsQuery>
 export const ListSuggestionsReply = v.object({ suggestions: v.array(Suggestion) })
 export type ListSuggestionsReply = v.InferOutput<typeof ListSuggestionsReply>
 
-/** POST of an acceptance: the job that came of it. */
-export const AcceptSuggestionReply = v.object({ job: Job, suggestion: Suggestion })
+/** POST of an acceptance: what came of it; of a trigger `job` is what it has in common with one. */
+export const AcceptSuggestionReply = v.object({ job: Job, trigger: v.optional(Trigger), suggestion: Suggestion })
 export type AcceptSuggestionReply = v.InferOutput<typeof AcceptSuggestionReply>
 
 /** POST of a dismissal. */

@@ -56,6 +56,8 @@ export const DaemonIdentity = v.object({
   /** Why TCP is not served; absent while it is. */
   http_off: v.optional(v.string()),
   http_port: Integer,
+  /** TCP speaks TLS only. */
+  http_tls: v.optional(v.boolean()),
   pid: Integer,
   started_at: Timestamp,
   user_home_dir: v.string(),

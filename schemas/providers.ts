@@ -121,6 +121,15 @@ export const ModelSource = v.object({
 export type ModelSource = v.InferOutput<typeof ModelSource>
 
 /** GET /api/providers. */
+export const ListProvidersQuery = v.object({
+  /** PATH of the caller, who may have installed a program since the daemon started. */
+  search_path: v.optional(
+    v.pipe(v.string(), v.maxLength(16_384), v.description('PATH to look at beside that of the daemon')),
+  ),
+})
+export type ListProvidersQuery = v.InferOutput<typeof ListProvidersQuery>
+
+/** GET /api/providers. */
 export const ListProvidersReply = v.object({ providers: v.array(Provider) })
 export type ListProvidersReply = v.InferOutput<typeof ListProvidersReply>
 
@@ -164,7 +173,11 @@ export const RefreshModelsBody = v.strictObject({
 export type RefreshModelsBody = v.InferOutput<typeof RefreshModelsBody>
 
 /** POST of a refresh; also with status 503, when no source could be read. */
-export const RefreshModelsReply = v.object({ error: v.optional(v.string()), sources: v.array(ModelSource) })
+export const RefreshModelsReply = v.object({
+  code: v.optional(v.string()),
+  error: v.optional(v.string()),
+  sources: v.array(ModelSource),
+})
 export type RefreshModelsReply = v.InferOutput<typeof RefreshModelsReply>
 
 /** How fresh the sources are. */

@@ -1,6 +1,6 @@
 /** Sessions: the routes. … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
 import * as v from 'valibot'
-import { ReasoningEffort } from './agents.js'
+import { PermissionMode, ReasoningEffort } from './agents.js'
 import { Integer, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
 import { ParticipationRequest } from './network.js'
 import { SessionEvent, TranscriptEntry } from './sessions/events.js'
@@ -16,10 +16,14 @@ import {
 } from './sessions/session.js'
 import { WakeState } from './sessions/wake.js'
 
+export * from './sessions/attention.js'
+export * from './sessions/clarifications.js'
 export * from './sessions/events.js'
 export * from './sessions/goals.js'
+export * from './sessions/inbox.js'
 export * from './sessions/inspection.js'
 export * from './sessions/prompts.js'
+export * from './sessions/rewind.js'
 export * from './sessions/runtime.js'
 export * from './sessions/session.js'
 export * from './sessions/ui-stream.js'
@@ -34,6 +38,8 @@ export const ListSessionsQuery = v.object({
   agent: v.optional(v.string()),
   q: v.optional(v.string()),
   resumable: v.optional(queryBoolean()),
+  /** Those in the archive in the place of the others. */
+  archived: v.optional(queryBoolean()),
   sort: v.optional(v.picklist(['recent', 'last_activity'])),
   cursor: v.optional(v.string()),
   limit: v.optional(queryInteger(0)),
@@ -50,8 +56,12 @@ export const CreateSessionBody = v.strictObject({
   agent_name: v.optional(v.string()),
   model: v.optional(v.string()),
   network_participation: v.nullish(ParticipationRequest),
+  /** Instead of the mode of the agent, for this session alone. */
+  permissions: v.optional(PermissionMode),
   prompt: v.optional(v.string()),
   provider: v.optional(v.string()),
+  /** Profile of the sandbox that it has to run in; `none`: in none. Default: as the configuration says. */
+  sandbox: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/))),
   reasoning_effort: v.optional(ReasoningEffort),
   speed: v.optional(Speed),
   workspace: v.optional(v.string()),
@@ -75,8 +85,11 @@ export const SessionOwnerReply = v.object({
 })
 export type SessionOwnerReply = v.InferOutput<typeof SessionOwnerReply>
 
-/** PATCH of a session: another name. */
-export const PatchSessionBody = v.strictObject({ name: v.string() })
+/** PATCH of a session: another name, or the one that it has (empty for none) and from now on another permission mode. */
+export const PatchSessionBody = v.strictObject({
+  name: v.string(),
+  permissions: v.optional(PermissionMode),
+})
 export type PatchSessionBody = v.InferOutput<typeof PatchSessionBody>
 
 /** PATCH of a session. */
@@ -251,5 +264,17 @@ export const SessionUsageReply = v.object({
     total_tokens: v.nullish(Integer),
     turn_count: Integer,
   }),
+  /** Of the newest days on which it worked, UTC. */
+  days: v.optional(
+    v.array(
+      v.object({
+        date: v.string(),
+        turns: Integer,
+        tokens: v.nullable(Integer),
+        cost: v.nullable(v.number()),
+        currency: v.nullable(v.string()),
+      }),
+    ),
+  ),
 })
 export type SessionUsageReply = v.InferOutput<typeof SessionUsageReply>

@@ -1,6 +1,6 @@
-/** The schemas of settings that other areas need. */
+/** Settings: what a change came to, its records, keys with their layers. */
 import * as v from 'valibot'
-import { Integer } from './kernel/common.js'
+import { Integer, maybeTimestamp, queryInteger, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
 
 /** The file that a change of settings was written to. */
@@ -52,6 +52,9 @@ export const ApplyOutcome = v.object({
       'mcp-servers',
       'sandboxes',
       'hooks',
+      'cmd-palette',
+      'attention',
+      'shell',
     ]),
   ),
   skipped: v.optional(v.boolean()),
@@ -61,3 +64,127 @@ export const ApplyOutcome = v.object({
   write_target: v.optional(SettingsWriteTarget),
 })
 export type ApplyOutcome = v.InferOutput<typeof ApplyOutcome>
+
+/** When a change of settings takes effect, and what is left to do until it has. */
+export const NextAction = v.picklist(['none', 'restart-daemon', 'new-session', 'retry'])
+export type NextAction = v.InferOutput<typeof NextAction>
+
+/** States of an apply record. */
+export const ApplyStatus = v.picklist(['pending_apply', 'applied', 'blocked', 'failed'])
+export type ApplyStatus = v.InferOutput<typeof ApplyStatus>
+
+/** One change of settings: who made it and what became of it. */
+export const ApplyEntry = v.object({
+  id: v.string(),
+  active_config_hash: v.string(),
+  actor: v.string(),
+  applied_at: maybeTimestamp,
+  created_at: Timestamp,
+  desired_config_hash: v.string(),
+  diagnostics: v.optional(v.array(DiagnosticItem)),
+  diff_class: ApplyLifecycle,
+  generation: Integer,
+  /** Keys that changed, never their values. */
+  keys: v.optional(v.array(v.string())),
+  lifecycle: ApplyLifecycle,
+  next_action: NextAction,
+  status: ApplyStatus,
+  updated_at: Timestamp,
+  write_target: v.optional(SettingsWriteTarget),
+})
+export type ApplyEntry = v.InferOutput<typeof ApplyEntry>
+
+/** GET /api/settings/apply. */
+export const ListApplyQuery = v.object({
+  status: v.optional(ApplyStatus),
+  actor: v.optional(v.string()),
+  limit: v.optional(queryInteger(0, 1000)),
+})
+export type ListApplyQuery = v.InferOutput<typeof ListApplyQuery>
+
+/** GET /api/settings/apply. */
+export const ListApplyReply = v.object({ entries: v.array(ApplyEntry) })
+export type ListApplyReply = v.InferOutput<typeof ListApplyReply>
+
+/** What one layer says of a key. */
+export const SettingLayer = v.object({
+  layer: v.picklist(['default', 'file', 'overlay', 'environment']),
+  /** `config.json:12`, or the name of a variable. */
+  where: v.string(),
+  value: v.unknown(),
+})
+export type SettingLayer = v.InferOutput<typeof SettingLayer>
+
+/** A key with its value in force and where that comes from. */
+export const SettingKey = v.object({
+  key: v.string(),
+  section: v.string(),
+  value: v.unknown(),
+  default: v.unknown(),
+  /** The layer that decides. */
+  source: v.string(),
+  lifecycle: ApplyLifecycle,
+  /** Set while another value waits for the next start. */
+  pending: v.optional(v.unknown()),
+  layers: v.optional(v.array(SettingLayer)),
+  description: v.optional(v.string()),
+})
+export type SettingKey = v.InferOutput<typeof SettingKey>
+
+/** GET /api/settings/keys. */
+export const ListKeysQuery = v.object({
+  section: v.optional(v.pipe(v.string(), v.description('keys of one section'))),
+  workspace_id: v.optional(v.pipe(v.string(), v.description('as sessions of a workspace see them'))),
+  prefix: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('keys that begin so'))),
+})
+export type ListKeysQuery = v.InferOutput<typeof ListKeysQuery>
+
+/** GET /api/settings/keys/{key}. */
+export const KeyQuery = v.object({ workspace_id: v.optional(v.string()) })
+export type KeyQuery = v.InferOutput<typeof KeyQuery>
+
+/** GET /api/settings/keys. */
+export const ListKeysReply = v.object({
+  keys: v.array(SettingKey),
+  generation: Integer,
+  active_config_hash: v.string(),
+})
+export type ListKeysReply = v.InferOutput<typeof ListKeysReply>
+
+/** PATCH /api/settings/keys: one write of several keys of one file. A change without a value removes the key. */
+export const PatchKeysBody = v.strictObject({
+  changes: v.pipe(
+    v.array(
+      v.strictObject({
+        key: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+        /** An entry of a map of named things. */
+        name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(128))),
+        value: v.optional(v.unknown()),
+      }),
+    ),
+    v.minLength(1),
+    v.maxLength(100),
+  ),
+  target: v.optional(SettingsWriteTarget),
+  workspace_id: v.optional(v.string()),
+  agent_name: v.optional(v.string()),
+  /** Only says what the changes would come to. */
+  dry_run: v.optional(v.boolean()),
+})
+export type PatchKeysBody = v.InferOutput<typeof PatchKeysBody>
+
+/** POST /api/settings/validate: a text as `config.json` would have it. */
+export const ValidateSettingsBody = v.strictObject({ text: v.pipe(v.string(), v.maxLength(1024 * 1024)) })
+export type ValidateSettingsBody = v.InferOutput<typeof ValidateSettingsBody>
+
+/** POST /api/settings/validate, and GET /api/settings/check of the file as it is. */
+export const ValidateSettingsReply = v.object({
+  valid: v.boolean(),
+  /** What is wrong, with the line. */
+  problem: v.optional(v.string()),
+  /** Keys whose value waits for the next start. */
+  pending: v.array(v.string()),
+  /** Keys that no plugin owns. */
+  unowned: v.array(v.string()),
+})
+export type ValidateSettingsReply = v.InferOutput<typeof ValidateSettingsReply>

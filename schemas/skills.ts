@@ -1,5 +1,6 @@
-/** The schemas of skills that other areas need. */
+/** Skills: instructions for agents, where they come from, and what keeps one from being used. */
 import * as v from 'valibot'
+import { JsonMap, Timestamp } from './kernel/common.js'
 
 /** Why a skill is not active here. */
 export const ActivationReason = v.object({
@@ -47,3 +48,55 @@ export const SkillDiagnostic = v.object({
   winning_source: v.optional(v.string()),
 })
 export type SkillDiagnostic = v.InferOutput<typeof SkillDiagnostic>
+
+/** One of several skills of the same name. */
+export const ShadowEntry = v.object({
+  detected_at: Timestamp,
+  path: v.string(),
+  resolved_to_winner: v.boolean(),
+  tier: v.string(),
+})
+export type ShadowEntry = v.InferOutput<typeof ShadowEntry>
+
+export const Skill = v.object({
+  name: v.string(),
+  description: v.string(),
+  dir: v.string(),
+  source: v.string(),
+  enabled: v.boolean(),
+  activation: v.object({ active: v.boolean(), reasons: v.optional(v.array(ActivationReason)) }),
+  version: v.optional(v.string()),
+  metadata: v.optional(JsonMap),
+  provenance: v.nullish(
+    v.object({
+      precedence_tier: v.string(),
+      installed_at: v.nullish(Timestamp),
+      installed_from_bundle: v.optional(v.string()),
+      installed_from_extension: v.optional(v.string()),
+      registry: v.optional(v.string()),
+      shadowed_by: v.optional(v.array(ShadowEntry)),
+      slug: v.optional(v.string()),
+      version: v.optional(v.string()),
+    }),
+  ),
+  diagnostics: v.optional(v.array(SkillDiagnostic)),
+})
+export type Skill = v.InferOutput<typeof Skill>
+
+const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
+
+/** For whom: a workspace by id, name or path, and an agent by name. */
+export const SkillContext = v.object({ workspace: reference, for_agent: reference })
+export type SkillContext = v.InferOutput<typeof SkillContext>
+
+export const ListSkillsReply = v.object({
+  skills: v.array(Skill),
+  /** Files that should be skills and cannot be read as one. */
+  diagnostics: v.optional(v.array(SkillDiagnostic)),
+})
+export type ListSkillsReply = v.InferOutput<typeof ListSkillsReply>
+export const SkillReply = v.object({ skill: Skill })
+export const SkillContentReply = v.object({ content: v.string() })
+export const SkillSwitchReply = v.object({ ok: v.boolean() })
+export const SkillShadowsReply = v.object({ name: v.string(), shadows: v.array(ShadowEntry), winner: ShadowEntry })
+export type SkillShadowsReply = v.InferOutput<typeof SkillShadowsReply>

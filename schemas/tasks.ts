@@ -1,9 +1,10 @@
-/** The schemas of tasks, task runs and leases that other areas need. */
-import * as v from 'valibot'
-
-/** Who a task belongs to. */
-export const Owner = v.strictObject({
-  kind: v.picklist(['human', 'agent_session', 'automation', 'extension', 'network_peer', 'pool']),
-  ref: v.string(),
-})
-export type Owner = v.InferOutput<typeof Owner>
+/** Tasks, their runs, and the leases under which agents hold runs. */
+export * from './tasks/budgets.js'
+export * from './tasks/definitions.js'
+export * from './tasks/inspection.js'
+export * from './tasks/profile.js'
+export * from './tasks/replies.js'
+export * from './tasks/requests.js'
+export * from './tasks/reviews.js'
+export * from './tasks/run.js'
+export * from './tasks/views.js'

@@ -140,6 +140,18 @@ export const PluginStatus = v.object({
 })
 export type PluginStatus = v.InferOutput<typeof PluginStatus>
 
+/** The vault; degraded while a secret cannot be opened. */
+export const VaultHealth = v.object({
+  status: v.picklist(['ok', 'degraded']),
+  secrets: Integer,
+  /** Secrets whose records cannot be opened. */
+  damaged: Integer,
+  key_source: v.picklist(['environment', 'credential', 'file']),
+  /** Why no secret can be opened. */
+  code: v.optional(v.string()),
+})
+export type VaultHealth = v.InferOutput<typeof VaultHealth>
+
 /** How the daemon is. */
 export const StatusHealth = v.object({
   active_agents: Integer,
@@ -157,6 +169,7 @@ export const StatusHealth = v.object({
   session_db_size_bytes: Integer,
   status: v.string(),
   uptime_seconds: Integer,
+  vault: v.optional(VaultHealth),
   version: v.string(),
 })
 export type StatusHealth = v.InferOutput<typeof StatusHealth>

@@ -1,9 +1,9 @@
 /** What lies beside an agent's definition: its persona and its heartbeat policy, and the wake-ups that follow from that. */
 import * as v from 'valibot'
-import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
-import { PolicyDiagnostic, WakeEvent } from './sessions/inspection.js'
-import { SessionHealth } from './sessions/session.js'
-import { WakeReason, WakeResult, WakeState } from './sessions/wake.js'
+import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
+import { PolicyDiagnostic, WakeEvent } from '../sessions/inspection.js'
+import { SessionHealth } from '../sessions/session.js'
+import { WakeReason, WakeResult, WakeState } from '../sessions/wake.js'
 
 /** `inactive`: valid, and switched off by itself or by the configuration. */
 export const ValidationStatus = v.picklist(['missing', 'inactive', 'valid', 'invalid'])

@@ -1,0 +1,52 @@
+/** Tokens and keys of callers, and what each caller may do. */
+import * as v from 'valibot'
+import { Timestamp } from '../kernel/common.js'
+
+/** Error body of the routes about keys; `code` and `details` as everywhere, but `details` is one text. */
+export const AuthError = v.object({ error: v.string(), details: v.optional(v.string()), code: v.optional(v.string()) })
+export type AuthError = v.InferOutput<typeof AuthError>
+
+export const ApiKey = v.object({
+  id: v.string(),
+  prefix: v.string(),
+  created_at: Timestamp,
+  last_used: v.optional(Timestamp),
+})
+export type ApiKey = v.InferOutput<typeof ApiKey>
+
+/** POST /api/v0/auth/generate: the only time that the key is shown. */
+export const GenerateReply = v.object({
+  data: v.object({ api_key: v.string(), id: v.string() }),
+  message: v.string(),
+})
+
+export const KeysReply = v.object({ data: v.object({ keys: v.array(ApiKey) }), message: v.string() })
+
+export const AuthMessage = v.object({ message: v.string() })
+
+const Access = v.picklist(['yes', 'local', 'token', 'own', 'no'])
+
+/**
+ * What the callers may do on one route; `local`: not where TCP is bound beyond loopback, `token`: with the operator token, `own`: on
+ * what is its own.
+ */
+export const RouteAccess = v.object({
+  method: v.string(),
+  path: v.string(),
+  plugin: v.string(),
+  runs_code: v.boolean(),
+  /** Decides who may call it; `access` says what that comes to. */
+  class: v.picklist(['public', 'ordinary', 'privileged', 'credentials']),
+  access: v.object({
+    socket: Access,
+    operator_token: Access,
+    api_key: Access,
+    own_user: Access,
+    agent_session: Access,
+    nobody: Access,
+  }),
+})
+export type RouteAccess = v.InferOutput<typeof RouteAccess>
+
+export const MatrixReply = v.object({ routes: v.array(RouteAccess) })
+export type MatrixReply = v.InferOutput<typeof MatrixReply>

@@ -1,0 +1,28 @@
+/** The daemon as an MCP server: messages of the protocol, one request each. */
+import * as v from 'valibot'
+import { JsonMap } from '../kernel/common.js'
+
+const Risk = v.picklist(['read', 'mutating', 'open_world', 'destructive'])
+
+/** POST /api/mcp/connections. */
+export const OpenMcpConnectionBody = v.strictObject({
+  /** Of the session whose agent connects; no other caller needs one. */
+  nonce: v.optional(v.pipe(v.string(), v.maxLength(128))),
+  /** Tools of these risks are shown; default: those that only read. Without effect for agents, whose session decides. */
+  risks: v.optional(v.pipe(v.array(Risk), v.maxLength(4))),
+  workspace_id: v.optional(v.pipe(v.string(), v.maxLength(4096))),
+})
+export type OpenMcpConnectionBody = v.InferOutput<typeof OpenMcpConnectionBody>
+
+export const OpenMcpConnectionReply = v.object({ connection_id: v.string() })
+
+const connection_id = v.pipe(v.string(), v.maxLength(128))
+
+/** POST /api/mcp/messages: one message of JSON-RPC. */
+export const McpMessageBody = v.strictObject({ connection_id, message: JsonMap })
+
+/** What the daemon answers: nothing to a notification. */
+export const McpMessageReply = v.object({ messages: v.array(JsonMap) })
+
+/** POST /api/mcp/connections/close. */
+export const CloseMcpConnectionBody = v.strictObject({ connection_id })

@@ -1,0 +1,227 @@
+/** Named entries of settings: providers and sandbox profiles. */
+import * as v from 'valibot'
+import { ReasoningEffort } from '../agents.js'
+import { Integer } from '../kernel/common.js'
+import { SourceMetadata } from './hooks.js'
+
+const line = (max: number) => v.pipe(v.string(), v.maxLength(max))
+const amount = v.nullish(v.pipe(v.number(), v.minValue(0)))
+const count = v.nullish(v.pipe(Integer, v.minValue(0)))
+const variables = v.record(v.pipe(v.string(), v.maxLength(256)), line(32_768))
+
+/** A model that an operator describes by hand. */
+export const CuratedModel = v.strictObject({
+  id: v.pipe(line(256), v.minLength(1)),
+  context_window: count,
+  cost_cache_read_per_million: amount,
+  cost_cache_write_per_million: amount,
+  cost_input_per_million: amount,
+  cost_output_per_million: amount,
+  cost_reasoning_per_million: amount,
+  default_reasoning_effort: v.optional(ReasoningEffort),
+  deprecated: v.nullish(v.boolean()),
+  display_name: v.optional(line(200)),
+  featured: v.nullish(v.boolean()),
+  hidden: v.nullish(v.boolean()),
+  max_input_tokens: count,
+  max_output_tokens: count,
+  reasoning_efforts: v.optional(v.array(ReasoningEffort)),
+  release_date: v.optional(line(64)),
+  supports_reasoning: v.nullish(v.boolean()),
+  supports_tools: v.nullish(v.boolean()),
+})
+export type CuratedModel = v.InferOutput<typeof CuratedModel>
+
+/** A provider as its entry in the configuration has it; values of secrets never stand in it. */
+export const ProviderSettings = v.strictObject({
+  auth_login_command: v.optional(line(1024)),
+  auth_mode: v.optional(v.picklist(['native_cli', 'bound_secret', 'none'])),
+  auth_status_command: v.optional(line(1024)),
+  base_url: v.optional(line(2048)),
+  command: v.optional(line(4096)),
+  credential_slots: v.optional(
+    v.pipe(
+      v.array(
+        v.strictObject({
+          name: v.pipe(line(128), v.minLength(1)),
+          kind: v.optional(line(64)),
+          required: v.boolean(),
+          secret_ref: line(512),
+          target_env: line(256),
+        }),
+      ),
+      v.maxLength(64),
+    ),
+  ),
+  display_name: v.optional(line(200)),
+  /** Names of variables of the daemon that its processes get although they look like secrets. */
+  env_allow: v.optional(v.pipe(v.array(line(256)), v.maxLength(64))),
+  env_policy: v.optional(v.picklist(['filtered', 'isolated'])),
+  harness: v.optional(v.picklist(['acp', 'pi_acp'])),
+  home_policy: v.optional(v.picklist(['operator', 'isolated'])),
+  models: v.nullish(
+    v.strictObject({
+      curated: v.optional(v.pipe(v.array(CuratedModel), v.maxLength(1000))),
+      default: v.optional(line(256)),
+      discovery: v.nullish(
+        v.strictObject({
+          command: v.optional(line(4096)),
+          enabled: v.nullish(v.boolean()),
+          endpoint: v.optional(line(2048)),
+          timeout: v.optional(line(64)),
+        }),
+      ),
+      reasoning: v.nullish(v.strictObject({ apply: line(64) })),
+    }),
+  ),
+  runtime_provider: v.optional(line(128)),
+  transport: v.optional(line(64)),
+})
+export type ProviderSettings = v.InferOutput<typeof ProviderSettings>
+
+/** PUT /api/settings/providers/{name}. `secrets` go into the vault; `model_curation` belongs to the model catalog. */
+export const PutProviderBody = v.strictObject({
+  settings: ProviderSettings,
+  model_curation: v.nullish(
+    v.strictObject({
+      default_effort: v.nullish(ReasoningEffort),
+      deprecated: v.nullish(v.boolean()),
+      featured: v.nullish(v.boolean()),
+      hidden: v.nullish(v.boolean()),
+      model_id: v.string(),
+    }),
+  ),
+  secrets: v.optional(
+    v.pipe(
+      v.array(
+        v.strictObject({
+          kind: v.optional(line(64)),
+          name: v.optional(line(128)),
+          secret_ref: line(512),
+          value: v.string(),
+        }),
+      ),
+      v.maxLength(64),
+    ),
+  ),
+})
+export type PutProviderBody = v.InferOutput<typeof PutProviderBody>
+
+/** A provider: its entry, or what is built in, and whether it can run here. */
+export const ProviderEntry = v.object({
+  name: v.string(),
+  auth_status: v.nullish(
+    v.object({
+      code: v.optional(v.string()),
+      env_policy: v.string(),
+      home_policy: v.string(),
+      login_command: v.optional(v.string()),
+      login_env: v.optional(v.array(v.string())),
+      message: v.optional(v.string()),
+      mode: v.string(),
+      native_cli: v.nullish(
+        v.object({
+          command: v.optional(v.string()),
+          error: v.optional(v.string()),
+          path: v.optional(v.string()),
+          present: v.boolean(),
+          source: v.optional(v.string()),
+        }),
+      ),
+      state: v.string(),
+      status_command: v.optional(v.string()),
+    }),
+  ),
+  command_available: v.boolean(),
+  credentials: v.optional(
+    v.array(
+      v.object({
+        kind: v.optional(v.string()),
+        name: v.string(),
+        present: v.boolean(),
+        required: v.boolean(),
+        secret_ref: v.string(),
+        source: v.optional(v.string()),
+        target_env: v.string(),
+      }),
+    ),
+  ),
+  default: v.boolean(),
+  fallback: v.nullish(v.object({ settings: ProviderSettings, source: SourceMetadata.entries.effective_source })),
+  settings: ProviderSettings,
+  source_metadata: SourceMetadata,
+})
+export type ProviderEntry = v.InferOutput<typeof ProviderEntry>
+
+/** Where and how the processes of an agent are confined. */
+export const SandboxProfile = v.strictObject({
+  backend: v.pipe(line(64), v.minLength(1)),
+  daytona: v.nullish(
+    v.strictObject({
+      api_url: v.optional(line(2048)),
+      auto_archive: v.optional(line(64)),
+      auto_stop: v.optional(line(64)),
+      class: v.optional(line(128)),
+      image: v.optional(line(512)),
+      snapshot: v.optional(line(512)),
+      target: v.optional(line(128)),
+    }),
+  ),
+  env: v.optional(variables),
+  network: v.nullish(
+    v.strictObject({
+      allow_list: v.optional(v.pipe(v.array(line(512)), v.maxLength(1000))),
+      allow_outbound: v.optional(v.boolean()),
+      allow_public_ingress: v.optional(v.boolean()),
+      deny_list: v.optional(v.pipe(v.array(line(512)), v.maxLength(1000))),
+      required: v.optional(v.boolean()),
+    }),
+  ),
+  persistence: v.optional(line(64)),
+  runtime_root: v.optional(line(4096)),
+  secret_env: v.optional(v.record(v.pipe(v.string(), v.maxLength(256)), line(512))),
+  sync_mode: v.optional(line(64)),
+})
+export type SandboxProfile = v.InferOutput<typeof SandboxProfile>
+
+/** PUT /api/settings/sandboxes/{name}. */
+export const PutSandboxBody = v.strictObject({ profile: SandboxProfile })
+export type PutSandboxBody = v.InferOutput<typeof PutSandboxBody>
+
+/** A sandbox profile and how many workspaces name it. */
+export const SandboxEntry = v.object({
+  name: v.string(),
+  profile: SandboxProfile,
+  source_metadata: SourceMetadata,
+  workspace_usage_count: Integer,
+})
+export type SandboxEntry = v.InferOutput<typeof SandboxEntry>
+
+/** How the daemon logs in to an MCP server over HTTP. */
+const McpLogin = v.strictObject({
+  type: v.optional(line(64)),
+  registration: v.optional(v.picklist(['auto', 'pre_registered'])),
+  authorization_url: v.optional(line(2048)),
+  client_id: v.optional(line(1024)),
+  client_secret_ref: v.optional(line(512)),
+  issuer_url: v.optional(line(2048)),
+  metadata_url: v.optional(line(2048)),
+  revocation_url: v.optional(line(2048)),
+  scopes: v.optional(v.pipe(v.array(line(256)), v.maxLength(256))),
+  token_url: v.optional(line(2048)),
+})
+const references = v.record(v.pipe(v.string(), v.maxLength(256)), line(512))
+
+/** An MCP server of `mcp.json`: it has either `command` or `url`. */
+export const McpSidecarServer = v.strictObject({
+  command: v.optional(line(4096)),
+  args: v.optional(v.array(line(32_768))),
+  env: v.optional(variables),
+  secret_env: v.optional(references),
+  transport: v.optional(line(64)),
+  url: v.optional(line(2048)),
+  headers: v.optional(variables),
+  secret_headers: v.optional(references),
+  auth: v.nullish(McpLogin),
+})
+export type McpSidecarServer = v.InferOutput<typeof McpSidecarServer>
