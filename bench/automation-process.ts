@@ -27,9 +27,16 @@ const AHEAD_MS = 4000
 
 /** Sessions that keep nothing and end at once. */
 class NoSessions implements SessionsApi {
+  declare readonly points: SessionsApi['points']
+  noteHookRun(): void {}
+  declare readonly uses: SessionsApi['uses']
+  interrupt = async () => {}
+  agentFor = () => 'general'
   readonly stopped
   readonly permission
   readonly prepare
+  readonly creating
+  readonly launching
   readonly healthUpdated
   #made = 0
 
@@ -37,19 +44,33 @@ class NoSessions implements SessionsApi {
     this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
     this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
     this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+    this.creating = kernel.hooks.gate<never>('creating') as never
+    this.launching = kernel.hooks.gate<never>('launching') as never
     this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
   }
 
   get = () => undefined
   unstopped = () => []
+  ask = () => undefined
   resumable = () => []
+  worktrees = {} as never
   whileIdle = () => Promise.reject(new Error('not used here'))
   healthOf = () => undefined
 
   async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
     const at = this.kernel.clock.now()
     const id = `ses_${this.#made++}`
-    return { id, name, type: 'user', agentName, workspaceId, state: 'active', createdAt: at, updatedAt: at }
+    return {
+      id,
+      name,
+      type: 'user',
+      agentName,
+      workspaceId,
+      state: 'active',
+      provider: 'local',
+      createdAt: at,
+      updatedAt: at,
+    }
   }
 
   run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
@@ -74,7 +95,7 @@ const observer = definePlugin({
     class {
       constructor(kernel: PluginKernel<typeof needs>) {
         seen.kernel = kernel
-        kernel.needs.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id))
+        kernel.needs.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id ?? ''))
       }
     },
 }).surface({})

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
@@ -18,12 +18,16 @@ export interface Context {
   readonly program: (name: string) => string
 }
 
+/** What is measured, by the name of its section. */
+export type Sections = Readonly<Record<string, readonly ((context: Context) => Promise<void>)[]>>
+
 const PROGRAMS = [
   'store-process',
   'journal-process',
   'kernel-process',
   'echo',
   'door-process',
+  'audit-process',
   'body',
   'load',
   'daemon-gap',
@@ -33,6 +37,8 @@ const PROGRAMS = [
   'extension-imports',
   'extension-start',
   'bundles-process',
+  'hooks-process',
+  'processes-process',
   'acp-agent',
   'acp-client',
   'broadcast',
@@ -40,13 +46,18 @@ const PROGRAMS = [
   'sessions-fill',
 ]
 
-/** Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured. */
+/**
+ * Builds the processes of the bench as the product is built, for a loader of TypeScript would slow down what is measured; of
+ * another checkout those that it has.
+ */
 export async function buildPrograms(root: string): Promise<(name: string) => string> {
   // Below the root, so that packages are found.
   const outdir = path.join(root, 'node_modules/.cache/svc-bench')
   await build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(PROGRAMS.map(name => [name, `bench/${name}.ts`])),
+    entryPoints: Object.fromEntries(
+      PROGRAMS.filter(name => existsSync(path.join(root, `bench/${name}.ts`))).map(name => [name, `bench/${name}.ts`]),
+    ),
     outdir,
     bundle: true,
     splitting: true,

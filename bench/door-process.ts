@@ -1,10 +1,11 @@
 // A kernel that listens on TCP, or a holder of idle connections, a process of its own: what it does is asked for by name.
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import path from 'node:path'
 import * as v from 'valibot'
 import { createKernel, definePlugin, ok, type Plugin, routeOf } from '../kernel/index.js'
+import { auth, ownUser } from '../plugins/index.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 
@@ -24,13 +25,16 @@ const plugin = definePlugin({ name: 'bench', version: '1.0.0', service: async ()
 let longestGap: (() => number) | undefined
 
 const handlers = {
-  /** Opens a kernel; one that does not look its peers up is given no connection tables. Returns its port. */
-  async open(home: string, looksUp: boolean): Promise<number> {
-    await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, enabled: true } }))
-    const tables = looksUp ? {} : { connectionTables: path.join(home, 'none') }
-    const { host } = await createKernel({ home, plugins: [plugin], listen: ['tcp'], ...tables })
+  /** Opens a kernel that knows its callers in this way; `open` takes everybody. */
+  async open(home: string, by: 'token' | 'peer' | 'open'): Promise<{ readonly port: number; readonly token?: string }> {
+    const http = { port: 0, require_token: by !== 'open', ...(by === 'peer' ? { trust_own_user: true } : {}) }
+    await writeFile(path.join(home, 'config.json'), JSON.stringify({ http }))
+    const plugins = { token: [plugin, auth], peer: [plugin, ownUser], open: [plugin] }[by]
+    const { host } = await createKernel({ home, plugins, listen: ['tcp'] })
     const [tcp] = host.listeners()
-    return tcp?.door === 'tcp' ? tcp.port : 0
+    const port = tcp?.door === 'tcp' ? tcp.port : 0
+    if (by !== 'token') return { port }
+    return { port, token: (await readFile(path.join(home, 'operator.token'), 'utf8')).trim() }
   },
 
   /** Milliseconds of the longest gap of the loop since the last call. */
@@ -38,6 +42,12 @@ const handlers = {
     const gap = longestGap?.() ?? 0
     longestGap = watchLoop()
     return gap
+  },
+
+  /** Milliseconds of processor time that this process has used. */
+  cpu(): number {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
   },
 
   /** Holds so many connections to itself. */

@@ -21,7 +21,7 @@ interface Traffic {
 }
 
 /** Requests at a fixed rate, whatever the answers do, until `work` is done. */
-async function traffic(socketPath: string, url: string, rate: number, work: Promise<unknown>): Promise<Traffic> {
+export async function traffic(socketPath: string, url: string, rate: number, work: Promise<unknown>): Promise<Traffic> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
   const times: number[] = []
   const open: Promise<void>[] = []

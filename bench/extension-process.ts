@@ -5,7 +5,7 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { createKernel, definePlugin } from '../kernel/index.js'
+import { createKernel, definePlugin, Host, Requests } from '../kernel/index.js'
 import { Events } from '../plugins/events/api.js'
 import { LogRing } from '../plugins/extensions/load/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest/manifest.js'
@@ -15,6 +15,7 @@ import {
   SubprocessSettings,
   subprocessHost,
 } from '../plugins/extensions/subprocess/index.js'
+import { sourceTable } from '../plugins/extensions/subprocess/snapshots.js'
 import { base } from '../plugins/index.js'
 import { Processes } from '../plugins/processes/api.js'
 import { answer } from './child.js'
@@ -52,14 +53,14 @@ const handlers = {
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
-      requires: { events: Events, processes: Processes },
+      requires: { host: Host, request: Requests, events: Events, processes: Processes },
       service: async () =>
         class {
           constructor(kernel: SubprocessKernel) {
             own = kernel
           }
         },
-    }).surface({ settings: Object.values(SubprocessSettings) as never })
+    }).surface({ settings: Object.values(SubprocessSettings) as never, inherits: [sourceTable] })
     const home = await mkdtemp(path.join(os.tmpdir(), 'svc-bench-extension-'))
     await createKernel({ home, plugins: [...base, owner], env: process.env })
     const manifest = await readManifest(root, file => readFile(file, 'utf8'))

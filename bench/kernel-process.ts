@@ -1,4 +1,5 @@
 // A kernel with a plugin of the bench, a process of its own: what it does is asked for by name.
+import { randomBytes } from 'node:crypto'
 import { AsyncSeriesHook } from 'tapable'
 import * as v from 'valibot'
 import {
@@ -13,11 +14,14 @@ import {
   routeOf,
   surfaceOf,
 } from '../kernel/index.js'
+import { SecretSet } from '../kernel/kit/index.js'
+import type { Redact } from '../kernel/plugin.js'
 import { base, inTree } from '../plugins/index.js'
 import { Reconcile } from '../plugins/reconcile/api.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { pause } from './measure.js'
+import { streamedTurn } from './streamed-turn.js'
 
 const Note = kind({ name: 'bench.note', spec: v.object({ text: v.string() }), maxBytes: 4096 })
 const note = { kind: Note.name, spec: { text: 'x'.repeat(200) } }
@@ -27,6 +31,13 @@ const job = (n: number) => ({
   spec: { name: `job ${n}`, agent_name: 'report', prompt: 'Write the report.', schedule: hour },
 })
 const BATCH = 1000
+const hidden = new SecretSet()
+const forget: (() => void)[] = []
+const unsearched: Redact = {
+  text: text => text,
+  value: value => value,
+  stream: () => ({ push: piece => piece, end: () => '', held: 0 }),
+}
 
 let kernel: Kernel
 const needs = { reconcile: Reconcile }
@@ -47,7 +58,11 @@ function plugin(name: string, routes = 0): Plugin {
         }
       },
   }).surface({
-    ...(name === 'bench' && { kinds: [Note], reconcilers: [reconciler({ kind: Note, run: async () => {} })] }),
+    ...(name === 'bench' && {
+      secrets: [() => hidden],
+      kinds: [Note],
+      reconcilers: [reconciler({ kind: Note, run: async () => {} })],
+    }),
     routes: Array.from({ length: routes }, (_, n) =>
       route({
         method: 'GET',
@@ -112,13 +127,29 @@ const handlers = {
     return { took: middle(took), gap: longest() }
   },
 
+  /** Hides that many values in the place of those before; milliseconds until a text was searched for them. */
+  async hide(count: number): Promise<number> {
+    for (const stop of forget.splice(0)) stop()
+    const values = Array.from({ length: count }, () => `sk-proj-${randomBytes(24).toString('base64url')}`)
+    const began = performance.now()
+    for (const value of values) forget.push(hidden.hide(value, { name: 'bench' }))
+    const stream = inside.redact.stream()
+    stream.push('nothing')
+    stream.end()
+    return performance.now() - began
+  },
+
+  /** Milliseconds of a turn of so many chunks, which nothing searches unless it is told so. */
+  turn: (chunks: number, searched = false): Promise<number> =>
+    streamedTurn(searched ? inside : { ...inside, redact: unsearched }, chunks),
+
   /** Nanoseconds of a call of a hook with so many taps, and of the same hook of tapable without owner, deadline and mute. */
   async hook(taps: number, calls: number): Promise<{ ours: number; bare: number }> {
     const hook = inside.hooks.notify<[number]>(`bench${taps}`)
     const functions = Array.from({ length: taps }, () => async (n: number) => n)
     const bare = new AsyncSeriesHook<[readonly number[]]>(['args'])
     for (const fn of functions) {
-      inside.tap(hook, fn)
+      hook.tap({ owner: 'bench', depth: 0, scope: inside.scope }, fn)
       bare.tapPromise('bare', async args => void (await fn(args[0] as number)))
     }
     const perCall = async (call: (n: number) => Promise<unknown>): Promise<number> => {

@@ -17,6 +17,7 @@ export async function benchKernel(context: Context): Promise<void> {
     ...(await reads(context)),
     ...(await swaps(context)),
     ...(await hooks(context)),
+    ...(await redaction(context)),
   ]
   context.report.section('Kernel', rows)
 }
@@ -156,8 +157,35 @@ async function hooks(context: Context): Promise<Row[]> {
   return rows
 }
 
+/** A turn without anything that searches it is what the others are compared with; a turn of a daemon has more to do. */
+async function redaction(context: Context): Promise<Row[]> {
+  const [rounds, chunks] = context.quick ? [5, 5000] : [15, 20_000]
+  const open = async (name: string): Promise<Child<KernelHandlers>> => {
+    const child = Child.start<KernelHandlers>(context.program('kernel-process'))
+    await child.call('open', folder(context, `redaction-${name}`))
+    await child.call('turn', chunks)
+    return child
+  }
+  const [ours, bare] = [await open('ours'), await open('bare')]
+  const rows: Row[] = []
+  for (const values of [0, 100, 10_000]) {
+    const registered = await ours.call('hide', values)
+    await ours.call('turn', chunks, true)
+    const { a, b, ratio } = await pairs(
+      rounds,
+      () => ours.call('turn', chunks, true),
+      () => bare.call('turn', chunks),
+    )
+    const what = `a turn of ${chunks} chunks, ${values} values hidden`
+    rows.push({ what, ours: ms(a), baseline: `none: ${ms(b)}`, ratio, value: ratio, target: { atMost: 1.1 } })
+    if (values > 100) rows.push({ what: `${values} values registered`, ours: ms(registered) })
+  }
+  for (const child of [ours, bare]) await child.kill()
+  return rows
+}
+
 /** A home with that many records, closed again. */
-async function filled(
+export async function filled(
   context: Context,
   home: string,
   what: 'notes' | 'jobs',

@@ -6,6 +6,8 @@ export interface Load {
   readonly socket?: string
   /** Instead of the socket: of 127.0.0.1. */
   readonly port?: number
+  /** Sent as a bearer token; empty or absent: none. */
+  readonly token?: string
   readonly method: string
   /** `#` becomes a running number. */
   readonly url: string
@@ -17,11 +19,14 @@ export interface Load {
 }
 
 /** Runs the load generator as a process of its own: requests a second, and the median in milliseconds. */
-export async function runLoad(program: string, load: Load): Promise<{ p50: number; rate: number }> {
-  const { socket, port, method, url, clients, seconds, body, fresh } = load
+export async function runLoad(program: string, load: Load): Promise<{ p50: number; rate: number; requests: number }> {
+  const { socket, port, token = '', method, url, clients, seconds, body, fresh } = load
   const numbers = [clients, seconds].map(String)
   const args = [program, socket ?? String(port), method, url, ...numbers, body, ...(fresh ? ['fresh'] : [])]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, BENCH_TOKEN: token },
+  })
   let text = ''
   child.stdout.on('data', chunk => {
     text += chunk
@@ -29,5 +34,6 @@ export async function runLoad(program: string, load: Load): Promise<{ p50: numbe
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`the load generator ended with ${code}`)
   const result = JSON.parse(text) as { requests: number; seconds: number; p50: number; p99: number }
-  return { p50: result.p50, rate: result.requests / result.seconds }
+  const { p50, requests } = result
+  return { p50, requests, rate: requests / result.seconds }
 }

@@ -6,7 +6,8 @@ import { runLoad } from './load-run.js'
 import { inTurn, median, ms, pause, perSecond, ratioOf } from './measure.js'
 import type { Row } from './report.js'
 
-const BODY = JSON.stringify({
+/** A new record each time it is sent. */
+export const BODY = JSON.stringify({
   scope: { kind: 'global' },
   spec: { note: '#', text: 'x'.repeat(200) },
   expected_version: 0,

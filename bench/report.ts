@@ -13,10 +13,21 @@ export interface Row {
   readonly target?: Target
 }
 
+/** A row as it is printed. */
+export interface Figure {
+  readonly section: string
+  readonly what: string
+  readonly ours: string
+  readonly baseline: string
+  readonly ratio: string
+}
+
 const COLUMNS = ['what', 'ours', 'baseline', 'ratio', 'target'] as const
 
 /** Prints the sections as they come, and at the end what is reached and what is not. */
 export class Report {
+  /** Every row, for `last.json`: what README tells is held against it. */
+  readonly figures: Figure[] = []
   readonly #reached: string[] = []
   readonly #missed: string[] = []
   readonly #skipped: string[] = []
@@ -29,6 +40,8 @@ export class Report {
       ratio: row.ratio?.toFixed(2) ?? '',
       target: this.#judge(row),
     }))
+    for (const { what, ours, baseline, ratio } of cells)
+      this.figures.push({ section: title, what, ours, baseline, ratio })
     const widths = COLUMNS.map(column => Math.max(column.length, ...cells.map(cell => cell[column].length)))
     const line = (texts: readonly string[]) =>
       texts

@@ -1,40 +1,51 @@
-// npm run bench [-- --only store,journal,… --quick]: every figure beside a baseline that was measured in turn with it; ratios
+// npm run bench [-- --only store,journal,… --quick --write --against FOLDER]: every figure beside a baseline that was measured in turn with it; ratios
 // are what to read. Needs a build (`npm run build`) for all but `store` and `journal`. See README.md.
-import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { against } from './against.js'
 import { benchAgents } from './agents.js'
+import { benchAudit } from './audit.js'
 import { benchAutomation } from './automation.js'
 import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
-import { buildPrograms, type Context, temporaryFolder } from './context.js'
+import { buildPrograms, type Sections, temporaryFolder } from './context.js'
 import { benchDoor } from './door.js'
 import { benchExtensionHost } from './extension-life.js'
 import { benchExtensions } from './extensions.js'
+import { benchHooks } from './hooks.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
 import { median, ms } from './measure.js'
 import { installNative } from './native.js'
+import { benchProcesses } from './processes.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
-import { Report } from './report.js'
+import { type Figure, Report } from './report.js'
 import { benchSessions, benchStoredSessions } from './sessions.js'
+import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
+import { benchVault } from './vault.js'
 
-const SECTIONS: Readonly<Record<string, readonly ((context: Context) => Promise<void>)[]>> = {
+const SECTIONS: Sections = {
   store: [benchStore, benchRecovery],
   journal: [benchJournal],
   put: [benchPut],
   tcp: [benchDoor],
   start: [benchStart],
+  vault: [benchVault],
+  audit: [benchAudit],
+  settings: [benchSettings],
+  hooks: [benchHooks],
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
+  processes: [benchProcesses],
   cli: [benchCli],
   extensions: [benchExtensions, benchExtensionHost],
 }
@@ -55,11 +66,28 @@ function syncP50(temp: string, appended: boolean): number {
   return median(times)
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } } })
-const chosen = values.only?.split(',') ?? Object.keys(SECTIONS)
-const unknown = chosen.find(name => SECTIONS[name] === undefined)
+/** Puts the figures of this run into the file, in the place of earlier ones of the same sections. */
+function writeFigures(file: string, { figures }: Report): void {
+  const measured = new Set(figures.map(({ section }) => section))
+  const before: Figure[] = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).figures : []
+  const all = [...before.filter(({ section }) => !measured.has(section)), ...figures]
+  const machine = { node: process.version, cores: os.cpus().length }
+  writeFileSync(file, `${JSON.stringify({ ...machine, figures: all }, undefined, 2)}\n`)
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    against: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+})
+const sections = values.against === undefined ? SECTIONS : against(values.against)
+const chosen = values.only?.split(',') ?? Object.keys(sections)
+const unknown = chosen.find(name => sections[name] === undefined)
 if (unknown !== undefined) {
-  console.error(`no section ${unknown}; there are ${Object.keys(SECTIONS).join(', ')}`)
+  console.error(`no section ${unknown}; there are ${Object.keys(sections).join(', ')}`)
   process.exit(2)
 }
 
@@ -76,8 +104,9 @@ console.log(`node ${process.version}, ${os.cpus().length} cores, load ${load}${v
 console.log(`raw write and fdatasync of 4 KiB, p50: ${ms(over)} in place, ${ms(behind)} appended; in ${os.tmpdir()}`)
 if (chosen.includes('store') && why !== undefined) report.skip('better-sqlite3', why)
 for (const name of chosen)
-  for (const section of SECTIONS[name] ?? [])
+  for (const section of sections[name] ?? [])
     await section({ root, bench, temp, report, quick: values.quick, native: why === undefined, program })
 report.end()
+if (values.write) writeFigures(path.join(bench, 'last.json'), report)
 console.log(`${((performance.now() - began) / 1000).toFixed(0)} s; load ${os.loadavg()[0]?.toFixed(1)} at the end`)
 process.exit(0)

@@ -39,7 +39,11 @@ export async function benchSessions(context: Context): Promise<void> {
   const added = await call(home.socket, 'POST', '/api/workspaces/resolve', { path: root })
   const { id } = added.workspace
   const open = async () => {
-    const { session } = await call(home.socket, 'POST', '/api/sessions', { workspace: id, agent_name: 'scripted' })
+    const { session } = await call(home.socket, 'POST', '/api/sessions', {
+      workspace: id,
+      agent_name: 'scripted',
+      sandbox: 'none',
+    })
     return `/api/workspaces/${id}/sessions/${session.id}`
   }
   const load = Child.start<StreamLoad>(program('stream-load'))

@@ -1,4 +1,4 @@
-import type { Tx } from '../kernel/contract/db.js'
+import type { Tx } from '../kernel/contract/storage.js'
 import { eventMigrations } from '../plugins/events/rows.js'
 import type { NativeDatabase } from './native.js'
 

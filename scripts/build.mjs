@@ -28,12 +28,25 @@ const dist = join(root, 'dist')
 const staleMs = 60_000
 const cache = join(dist, 'cache')
 const cacheMs = 20_000
-const commands = ['svc.cjs', 'examples/agents/report/agent.js']
+const commands = ['svc.cjs', 'bin/svc-mcp.cjs', 'bin/svc-agent.cjs', 'bin/svc-report-agent.cjs']
 /** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
-const launchers = { svc: 'svc.cjs', 'svc-report-agent': 'examples/agents/report/agent.js' }
+const launchers = {
+  svc: 'front.cjs',
+  'svc-mcp': 'bin/svc-mcp.cjs',
+  'svc-agent': 'bin/svc-agent.cjs',
+  'svc-report-agent': 'bin/svc-report-agent.cjs',
+}
 
 /** What is run and not imported, one CommonJS file each: what loads modules costs Node twice as much to begin with. */
-const programs = { svc: 'cli/svc.ts', daemon: 'cli/daemon.ts', 'watchdog-thread': 'cli/watchdog-thread.ts' }
+const programs = {
+  svc: 'cli/svc.ts',
+  daemon: 'cli/daemon.ts',
+  'watchdog-thread': 'cli/watchdog-thread.ts',
+  'bin/svc-mcp': 'cli/mcp/svc-mcp.ts',
+}
+
+/** Runs before `svc.cjs`, and instead of it where it can answer: what it would load later is that file's. */
+const front = { front: 'cli/front.ts' }
 
 /** Sources by the name of what is made of them, without suffix. */
 function entries() {
@@ -45,7 +58,6 @@ function entries() {
     client: 'client/index.ts',
     testing: 'testing/index.ts',
     'build-data': 'cli/build-data.ts',
-    'examples/agents/report/agent': 'examples/agents/report/agent.ts',
   }
   for (const name of filesBelow(join(root, 'plugins'))) {
     const [plugin, file, ...deeper] = name.split('/')
@@ -71,31 +83,36 @@ function filesBelow(folder) {
     .map(entry => relative(folder, join(entry.parentPath, entry.name)))
 }
 
+/**
+ * Agents with their libraries, one file each: nothing that the daemon loads grows by them, and a sandbox that shows the folder of
+ * a program shows all of it.
+ */
+const agentCode = {
+  'bin/svc-agent': 'packages/agent/src/main.ts',
+  'bin/svc-report-agent': 'examples/agents/report/agent.ts',
+}
+
 /** What the daemon runs; no chunk of any entry. */
 const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
 
 /**
  * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
- * but their packages are large.
+ * but their packages are large; koffi loads a binary, which most daemons never need.
  */
-const external = ['./run-daemon.js', 'sql.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler']
+const external = [
+  './run-daemon.js',
+  'sql.js',
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
+  'koffi',
+]
 
 /** Packages whose modules stand beside the CommonJS files that they name as their main. */
 const packages = {
   name: 'packages',
   setup({ onResolve }) {
     const installed = path => join(root, 'node_modules', path)
-    onResolve({ filter: /^clipanion$/ }, () => ({
-      path: installed('clipanion/lib/advanced/index.mjs'),
-      sideEffects: false,
-    }))
-    onResolve({ filter: /^\.\.\/platform$/ }, ({ importer }) =>
-      importer.includes('/node_modules/clipanion/')
-        ? { path: installed('clipanion/lib/platform/node.mjs') }
-        : undefined,
-    )
-    onResolve({ filter: /^typanion$/ }, () => ({ path: installed('typanion/lib/index.mjs') }))
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
   },
 }
@@ -155,6 +172,17 @@ const whole = {
   banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
 }
 
+/** A call of the command line is mostly V8 reading it; names stay, for stacks tell them. */
+const short = { minifyWhitespace: true, minifySyntax: true, sourcesContent: false }
+
+const nothingLater = {
+  name: 'nothing later',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : undefined))
+    onResolve({ filter: /^\.\/svc\.cjs$/ }, ({ path }) => ({ path, external: true }))
+  },
+}
+
 /** What `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
 const cached = {
   ...whole,
@@ -174,7 +202,9 @@ async function buildCode() {
   const parts = await Promise.all([
     bundle(Object.fromEntries(all.filter(isData)), shared),
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
-    bundle(existing(programs), whole),
+    bundle(existing(programs), { ...whole, ...short }),
+    bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
+    bundle(existing(agentCode), { ...whole, sourcesContent: false }),
     bundle(existing(daemonCode), cached),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
@@ -207,7 +237,9 @@ function makeExecutable(files, path) {
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
   const load = entry.endsWith('.cjs') ? 'require' : 'import'
-  const code = `#!/usr/bin/env node\nrequire('node:module').enableCompileCache?.()\n${load}('../${entry}')\n`
+  // Node 20 has no such cache, and to look for it takes time.
+  const cached = "if (parseInt(process.versions.node) >= 22) require('node:module').enableCompileCache()\n"
+  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? '' : cached}${load}('../${entry}')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }

@@ -171,7 +171,7 @@ async function demo(): Promise<void> {
   if (granted === 0) throw new Error('the agent never asked for permission')
   say(`Run ${run.id} is ${run.status}`)
 
-  const report = join(copy, '.svc', 'reports', 'report.md')
+  const report = join(copy, 'svc-reports', 'report.md')
   say(`The report: ${report}`)
   show(readFileSync(report, 'utf8').split('\n').slice(0, 16).join('\n'))
 

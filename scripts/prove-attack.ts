@@ -12,6 +12,8 @@ const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/floods.js'),
   () => import('./prove-attack/kills.js'),
   () => import('./prove-attack/disk.js'),
+  () => import('./prove-attack/browser.js'),
+  () => import('./prove-attack/hooks-webhooks.js'),
 ]
 
 async function main(): Promise<number> {

@@ -1,58 +1,26 @@
-// Tries sessions with real agents and a real reader: `npm run test:real -- [codex] [claude] [ai]`. Installs them once, at the versions that
-// test/real/agents.ts pins, into $SVC_REAL_CACHE (default: the user's cache folder), and runs test/real/real-agents.ts for
-// all of them at once, and test/real/ai-sdk.ts. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong,
-// with 2 when an agent cannot be installed.
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
-import os from 'node:os'
-import path from 'node:path'
+// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] …`; without names those
+// of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
+// $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
+// test/real/ai-sdk.ts. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2
+// when an agent cannot be installed.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { realAgents } from '../test/real/agents.js'
+import { AT_EACH_CHANGE, realAgents } from '../test/real/agents.js'
+import { type Cell, RESULT, withRun } from '../test/real/results.js'
+import { install, NotInstalled, root, type Tried } from './test-real/install.js'
 
-const run = promisify(execFile)
-const INSTALL_MS = 180_000
-const TEST_MS = 240_000
-
-class NotInstalled extends Error {}
-
-/** A package that something is tried with. */
-interface Tried {
-  readonly package: string
-  readonly version: string
-}
+const TEST_MS = 900_000
+/** Agents that are tried at the same time: each is a daemon and up to four processes. */
+const AT_ONCE = 3
 
 /** What reads the answer to a prompt in the form of the AI SDK. */
 const READER: Tried = { package: 'ai', version: '7.0.173' }
 const tried: Readonly<Record<string, Tried>> = { ...realAgents, ai: READER }
 
-/** Installs a package unless it is there at its version; a folder is there whole or not at all. */
-async function install(root: string, name: string, agent: Tried): Promise<void> {
-  const folder = path.join(root, name)
-  const manifest = path.join(folder, 'node_modules', agent.package, 'package.json')
-  const has = existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).version === agent.version
-  if (has) return
-  const begun = performance.now()
-  const fresh = `${folder}.${process.pid}`
-  await mkdir(fresh, { recursive: true })
-  const what = `${agent.package}@${agent.version}`
-  try {
-    const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--fetch-retries=1']
-    await run('npm', ['install', '--prefix', fresh, what, ...quiet], { timeout: INSTALL_MS })
-    await rm(folder, { recursive: true, force: true })
-    await rename(fresh, folder)
-  } catch (error) {
-    await rm(fresh, { recursive: true, force: true })
-    const { stderr, message } = error as { stderr?: string; message: string }
-    throw new NotInstalled(`${what} cannot be installed: is the npm registry reachable?\n${stderr || message}`)
-  }
-  console.log(`installed ${what}  ${seconds(begun)}`)
-}
-
 /** Runs the tests of one agent; true when all passed. */
-async function tryAgent(root: string, name: string): Promise<boolean> {
+async function tryAgent(name: string): Promise<boolean> {
   const begun = performance.now()
   const file = tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts'
   const script = fileURLToPath(new URL(`../test/real/${file}`, import.meta.url))
@@ -76,7 +44,20 @@ async function tryAgent(root: string, name: string): Promise<boolean> {
   const last = code === null ? `  (ended after ${TEST_MS / 1000} s)` : ''
   console.log(`${passed ? 'ok  ' : 'FAIL'}  ${name}  ${seconds(begun)}${last}`)
   if (!passed) console.log(output.trimEnd())
+  // The test runner may have written before it on its line.
+  const [, told] = new RegExp(`${RESULT}(.*)`).exec(output) ?? []
+  if (told !== undefined) seen[name] = JSON.parse(told)
   return passed
+}
+
+/** What the agents of this run did. */
+const seen: Record<string, Record<string, Cell>> = {}
+
+/** README has the table of what this file says. */
+function writeResults(): void {
+  const file = fileURLToPath(new URL('../test/real/results.json', import.meta.url))
+  const before = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
+  if (Object.keys(seen).length > 0) writeFileSync(file, `${JSON.stringify(withRun(before, seen), undefined, 2)}\n`)
 }
 
 const children = new Set<ChildProcess>()
@@ -88,14 +69,20 @@ function end({ pid }: ChildProcess): void {
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
 async function main(args: readonly string[]): Promise<number> {
-  const names = args.length > 0 ? args : Object.keys(tried)
+  const named = args.filter(arg => arg !== '--all')
+  const each = [...AT_EACH_CHANGE, 'ai']
+  const names = args.includes('--all') ? Object.keys(tried) : named.length > 0 ? named : each
   const unknown = names.find(name => !tried[name])
   if (unknown) throw new NotInstalled(`nothing called ${unknown}; there are ${Object.keys(tried).join(', ')}`)
-  const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache')
-  const root = process.env.SVC_REAL_CACHE || path.join(cache, 'svc-real-agents')
-  for (const name of names) await install(root, name, tried[name]!)
-  const passed = await Promise.all(names.map(name => tryAgent(root, name)))
-  return passed.every(Boolean) ? 0 : 1
+  for (const name of names) await install(name, tried[name]!)
+  const waiting = [...names]
+  let failed = 0
+  const lane = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) if (!(await tryAgent(name))) failed++
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  writeResults()
+  return failed === 0 ? 0 : 1
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,38 +1,32 @@
 // Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [path or part of a name ...]`. Files whose first line begins with
 // `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
 //
-// A process a file, three at a time, 60 s each (or what a first line `// timeout: 120s` says), in a process group that is
-// killed when the file has ended. A file also fails when it has no test, and when it leaves a process behind: one of its
-// group, or (Linux) one that inherited its environment; and when a daemon in it, or one that it started with the
-// variables of test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file counting as one at
-// least.
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+// All sources are bundled once (test/bundle.mjs). Some processes run one file after another; one whose first line says
+// `// alone`, or `// proof`, has a process for itself; `// unbundled` also one in which each module is a file. 60 s each (or what a first line `// timeout: 120s` says), in a process
+// group that is killed when it is not needed any more. A file also fails when it has no test; when it leaves a process behind:
+// one of its group, or (Linux) one that inherited its environment; when it changes what other files in its process see
+// (test/process-state.mjs); when Node warns that something it uses is deprecated; and when a daemon in it, or one that it started with the variables of
+// test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file
+// counting as one at least.
+//
+// SVC_TEST_PROCESSES says how many files run at once. They run in the order of how long they took last, the longest first; with SVC_SEED in an order drawn from it.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
+import { bundleTests, removeBundle } from './test/bundle.mjs'
+import { root } from './test/sources.mjs'
+import { translateStacks } from './test/stacks.mjs'
+import { endAll, WorkerProcess, watcher } from './test/worker-process.mjs'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const atOnce = 3
+/** One more than there are processors, for some files wait. */
+const atOnce = Number(process.env.SVC_TEST_PROCESSES ?? Math.min(8, availableParallelism() + 1))
 const defaultSeconds = 60
-/** How long a helper of the file's own process may take to notice that the file has ended. */
-const leaveMs = 1000
-const keptOutput = 256 * 1024
-const markName = 'SVC_TEST_MARK'
+const slowMs = 5000
 const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
-
-/** Writes down what daemons answer, where the tree has it. */
-const watcherFile = join(root, 'test/harness/watch-replies.mjs')
-const watcher = existsSync(watcherFile) ? watcherFile : undefined
-
-/** Runs TypeScript, where the tree has it, faster than a loader that translates for each process. */
-const loaderFile = join(root, 'test/harness/typescript.mjs')
-const loader = existsSync(loaderFile) ? loaderFile : 'tsx'
-
-/** What runs now, killed when the runner is interrupted. */
-const running = new Set()
 
 async function main(args) {
   const wanted = args.filter(arg => !arg.startsWith('--'))
@@ -42,26 +36,77 @@ async function main(args) {
     console.error(`unknown argument ${unknown}; usage: ${usage}`)
     return 2
   }
+  const begun = performance.now()
   if (!args.includes('--no-build') && !build()) return summary(0, 1)
   const { files, missing } = select(wanted, args.includes('--proofs'))
   for (const name of missing) console.log(`FAIL  no test file matches ${name}`)
-  if (loader === loaderFile) await (await import('../test/harness/typescript-cache.mjs')).translateTree()
+  if (files.length === 0) return summary(0, missing.length)
   const durations = readDurations()
-  const queue = files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
-  let passed = 0
-  let failed = missing.length
-  const worker = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const result = await runFile(file)
-      report(file, result)
-      durations[file] = result.ms
-      passed += result.passed
-      failed += result.failed
-    }
+  const counts = { passed: 0, failed: missing.length, ms: {} }
+  const bundle = await bundleTests(files).catch(error => console.log(`FAIL  the bundle of the tests: ${error.message}`))
+  if (bundle === undefined) return summary(0, 1)
+  try {
+    await runAll(inOrder(files, durations), bundle, (file, result) => {
+      report(file, result, bundle)
+      counts.ms[file] = result.ms
+      counts.passed += result.passed
+      counts.failed += result.failed
+    })
+  } finally {
+    removeBundle(bundle)
   }
-  await Promise.all(Array.from({ length: atOnce }, worker))
-  writeDurations(durations)
-  return summary(passed, failed)
+  writeDurations({ ...durations, ...counts.ms })
+  reportSlow(Object.entries(counts.ms), performance.now() - begun)
+  return summary(counts.passed, counts.failed)
+}
+
+/** The longest first, or shuffled by the seed. */
+function inOrder(files, durations) {
+  const seed = process.env.SVC_SEED
+  const key = file => createHash('sha256').update(`${seed} ${file}`).digest('hex')
+  if (seed !== undefined)
+    return files
+      .map(file => [key(file), file])
+      .sort()
+      .map(([, file]) => file)
+  return files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
+}
+
+/** Runs the files in some processes at once, each process file after file while it is fit to. */
+async function runAll(files, bundle, done) {
+  const queue = [...files]
+  const lane = async () => {
+    let shared
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      const { alone, unbundled, seconds } = rulesOf(file)
+      if (!alone && !shared?.fit) shared = new WorkerProcess(bundle)
+      const worker = alone ? new WorkerProcess(unbundled ? undefined : bundle) : shared
+      const result = await runFile(file, worker, { alone, seconds, bundle })
+      if (worker.fit && (alone || result.failed > 0)) await worker.end()
+      done(file, result)
+    }
+    if (shared?.fit) await shared.end()
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, files.length) }, lane))
+}
+
+/** What the first line of a file asks for. */
+function rulesOf(file) {
+  const [first = ''] = readFileSync(join(root, file), 'utf8').split('\n', 1)
+  const seconds = Number(/^\/\/ .*\btimeout: (\d+)s\b/.exec(first)?.[1] ?? defaultSeconds)
+  const unbundled = /^\/\/ unbundled\b/.test(first)
+  return { seconds, unbundled, alone: unbundled || /^\/\/ (?:proof|alone)\b/.test(first) }
+}
+
+/** What took longest, and what takes longer than a file should. */
+function reportSlow(durations, ms) {
+  const slowest = durations.sort(([, a], [, b]) => b - a).filter(([, ms], index) => ms > slowMs || index < 10)
+  const seconds = ms => `${(ms / 1000).toFixed(1)} s`
+  if (durations.length > 20) {
+    console.log(`slowest of ${durations.length} files, which took ${seconds(ms)}:`)
+    for (const [file, ms] of slowest)
+      console.log(`  ${seconds(ms).padStart(7)}  ${file}${ms > slowMs ? '  (over 5 s)' : ''}`)
+  }
 }
 
 function summary(passed, failed) {
@@ -105,63 +150,34 @@ function testsBelow(folder) {
     .map(name => relative(root, join(folder, name)))
 }
 
-async function runFile(file) {
+async function runFile(file, worker, { alone, seconds, bundle }) {
   const begun = performance.now()
-  const seconds = Number(
-    /^\/\/ (?:proof, )?timeout: (\d+)s\b/.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? defaultSeconds,
-  )
-  const mark = `${process.pid}.${begun}`
-  const replies = watcher && join(tmpdir(), `svc-replies-${mark}`)
-  const child = spawn(process.execPath, ['--import', loader, ...(watcher ? ['--import', watcher] : []), file], {
-    cwd: root,
-    detached: true,
-    env: { ...process.env, [markName]: mark, ...(watcher && { SVC_TEST_REPLIES: replies, SVC_TEST_WATCHER: watcher }) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const group = { id: child.pid, mark }
-  running.add(group)
-  let output = ''
-  const keep = text => {
-    output = (output + text).slice(-keptOutput)
-  }
-  child.stdout.setEncoding('utf8').on('data', keep)
-  child.stderr.setEncoding('utf8').on('data', keep)
-  const closed = new Promise(done => child.once('close', done))
-  let timedOut = false
-  const timer = setTimeout(() => {
-    timedOut = true
-    end(group)
-  }, seconds * 1000)
-  const exit = await new Promise(done => child.once('exit', (code, signal) => done({ code, signal })))
-  clearTimeout(timer)
-  const left = timedOut ? [] : await remaining(group)
-  end(group)
-  running.delete(group)
-  await Promise.race([closed, sleep(leaveMs, undefined, { ref: false })])
-  // A process that escaped both group and mark may hold them open, and the runner with them.
-  child.stdout.destroy()
-  child.stderr.destroy()
+  const { output, timedOut, left, changes, replies, ...exit } = await worker.run(file, { alone, seconds })
   const ms = Math.round(performance.now() - begun)
-  for (const line of left) keep(`\nleft behind: ${line}`)
-  const against = watcher ? await judge(replies) : []
-  for (const line of against) keep(`\nnot by the contract: ${line}`)
+  const against = await judge(replies, bundle)
+  const deprecated = [...new Set(output.match(/(?<=\[)DEP\d+(?=\] DeprecationWarning)/g))]
+  const lines = [
+    ...left.map(line => `left behind: ${line}`),
+    ...changes.map(name => `changed for other files: ${name}`),
+    ...against.map(line => `not by the contract: ${line}`),
+  ]
   const problems = [
     against.length > 0 ? `${against.length} replies are not by the contract` : '',
     timedOut ? `timed out after ${seconds} s` : '',
     left.length > 0 ? `left ${left.length} processes` : '',
+    deprecated.length > 0 ? `uses what Node deprecates: ${deprecated.join(', ')}` : '',
+    changes.length > 0 ? `changed ${changes.join(', ')} and is not \`// alone\`` : '',
   ]
-  return { ...verdict(output, exit, problems.filter(Boolean)), ms, output }
+  return { ...verdict(output, exit, problems.filter(Boolean)), ms, output: [output, ...lines].join('\n') }
 }
 
 /** The judge, loaded once: it compiles the schemas of the contract. */
 let judging
 
 /** Lines about the replies in a file that are not by the contract; the file goes. */
-async function judge(replies) {
-  if (!existsSync(replies)) return []
-  judging ??= import('tsx/esm/api').then(({ tsImport }) =>
-    tsImport('../test/harness/judge-replies.ts', import.meta.url),
-  )
+async function judge(replies, bundle) {
+  if (!watcher || !existsSync(replies)) return []
+  judging ??= import(pathToFileURL(bundle).href).then(({ modules }) => modules['test/harness/judge-replies.ts']())
   const lines = (await judging).judgeReplies(replies)
   rmSync(replies, { force: true })
   return lines
@@ -181,59 +197,11 @@ function verdict(output, { code, signal }, problems) {
   return { passed, failed: Math.max(total - passed, problems.length > 0 ? 1 : 0), problems }
 }
 
-function report(file, { passed, failed, problems, ms, output }) {
+function report(file, { passed, failed, problems, ms, output }, bundle) {
   const count = failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} passed`
   const why = problems.length > 0 ? `  (${problems.join('; ')})` : ''
   console.log(`${failed > 0 ? 'FAIL' : 'ok  '}  ${file}  ${count}  ${(ms / 1000).toFixed(1)} s${why}`)
-  if (failed > 0) console.log(output.trimEnd())
-}
-
-/** What lives on of a file that has ended, as lines for people, after a moment to end by itself. */
-async function remaining(group) {
-  for (const until = performance.now() + leaveMs; ; await sleep(20)) {
-    const left = members(group)
-    if (left.length === 0 || performance.now() > until) return left.map(({ pid, command }) => `${pid} ${command}`)
-  }
-}
-
-/** Kills the group, and what left it but still carries its mark. */
-function end(group) {
-  const kill = target => {
-    try {
-      process.kill(target, 'SIGKILL')
-    } catch {}
-  }
-  const left = members(group)
-  if (left.some(({ inGroup }) => inGroup)) kill(-group.id)
-  for (const { pid, inGroup } of left) if (!inGroup) kill(pid)
-}
-
-function members({ id, mark }) {
-  if (!existsSync('/proc/self/stat')) return membersByPs(id)
-  return readdirSync('/proc').flatMap(name => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      const inGroup = Number(group) === id
-      if (state === 'Z' || state === 'X') return []
-      if (!inGroup && !`\0${readFileSync(`/proc/${name}/environ`)}`.includes(`\0${markName}=${mark}\0`)) return []
-      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').slice(0, 200)
-      return [{ pid: Number(name), inGroup, command }]
-    } catch {
-      // Gone meanwhile, or not ours to read.
-      return []
-    }
-  })
-}
-
-function membersByPs(id) {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,pgid=,state=,command='], { encoding: 'utf8' }).split('\n')
-  return lines.flatMap(line => {
-    const [pid, group, state = '', ...command] = line.trim().split(/\s+/)
-    if (Number(group) !== id || state.startsWith('Z')) return []
-    return [{ pid: Number(pid), inGroup: true, command: command.join(' ').slice(0, 200) }]
-  })
+  if (failed > 0) console.log(translateStacks(output, bundle).trimEnd())
 }
 
 function readDurations() {
@@ -252,7 +220,7 @@ function writeDurations(durations) {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    for (const group of running) end(group)
+    endAll()
     process.exit(130)
   })
 }

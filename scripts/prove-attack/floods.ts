@@ -135,7 +135,7 @@ class Daemon {
 
   async #session(name: string) {
     const command = `${process.execPath} ${CHILD} agent ${this.#go} ${name}`
-    const agent = path.join(this.at.folder, 'work', '.svc', 'agents', name)
+    const agent = path.join(this.at.home, 'agents', name)
     mkdirSync(agent, { recursive: true })
     writeFileSync(path.join(agent, 'AGENT.md'), `---\nname: ${name}\ncommand: '${command}'\n---\nFlood.\n`)
     const { session } = await this.ask('POST', '/api/sessions', { workspace: this.#workspace, agent_name: name })

@@ -31,8 +31,10 @@ class Victim {
 
   constructor() {
     const root = path.join(this.at.folder, 'work')
-    const ledger = path.join(this.at.folder, 'ledger')
-    const agent = path.join(root, '.svc', 'agents', 'slow')
+    // In the workspace: an agent of a job sees nothing else.
+    const ledger = path.join(root, 'ledger')
+    const agent = path.join(this.at.home, 'agents', 'slow')
+    mkdirSync(root, { recursive: true })
     mkdirSync(agent, { recursive: true })
     const command = `${process.execPath} ${AGENT} --load --slow-init=100 --slow-new=50 --ledger=${ledger}`
     writeFileSync(path.join(agent, 'AGENT.md'), `---\nname: slow\ncommand: '${command}'\n---\nDo as told.\n`)

@@ -1,18 +1,19 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Installed } from '../../test/e2e/installed.js'
 import { chance } from '../prove-store/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 import { type Came, exchange } from './routes/exchange.js'
 import { Routes } from './routes/sample.js'
 import { type Door, type Target, type Variant, variants } from './routes/variants.js'
+import { type Furnished, furnish, stateOf } from './world.js'
 
-const AGENT = fileURLToPath(new URL('../../test/fixtures/acp-agent.mjs', import.meta.url))
 const ATTACKED = '/tmp/svc-attacked'
 /** Requests that are under way at once, and those between two looks at what changed. */
 const CLIENTS = 8
 const BATCH = 64
+/** It does what it says, and then another daemon is asked; its own proof kills all that take part. */
+const RESTART = '/api/settings/actions/restart'
 /** Refusals that a state of the daemon explains; each has a code that says so. */
 const DOCUMENTED = new Set([503, 507])
 
@@ -73,41 +74,33 @@ async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> 
   }
 }
 
-interface World {
-  readonly pid: number
-  readonly port: number
+interface World extends Furnished {
   readonly where: Readonly<Record<Door, { path: string } | { host: string; port: number }>>
   readonly routes: Routes
   readonly known: Readonly<Record<string, string>>
 }
 
-/** Starts a daemon on a home that has one of everything that is made without much ado. */
 async function begin(at: Installed): Promise<World> {
-  const root = path.join(at.folder, 'work')
-  const agent = path.join(root, '.svc', 'agents', 'scripted')
-  mkdirSync(agent, { recursive: true })
-  writeFileSync(
-    path.join(agent, 'AGENT.md'),
-    `---\nname: scripted\ncommand: '${process.execPath} ${AGENT}'\n---\nGo.\n`,
-  )
-  const { pid } = await at.json<{ pid: number }>('daemon', 'start')
-  const ask = async (method: string, url: string, body?: unknown) =>
-    JSON.parse((await at.request('socket', method, url, body)).text)
-  const workspace = (await ask('POST', '/api/workspaces/resolve', { path: root })).workspace.id as string
-  const { session } = await ask('POST', '/api/sessions', { workspace, agent_name: 'scripted' })
-  const { port } = at.discovery
+  const scene = await furnish(at)
+  const { workspace, session, port } = scene
+  const { text } = await at.request('socket', 'GET', '/api/openapi.json')
   return {
-    pid,
-    port,
+    ...scene,
     where: { socket: { path: path.join(at.home, 'daemon.sock') }, tcp: { host: '127.0.0.1', port } },
-    routes: new Routes(await ask('GET', '/api/openapi.json')),
-    known: { workspace_id: workspace, id: workspace, session_id: session.id, name: 'scripted', kind: 'agent' },
+    routes: new Routes(JSON.parse(text)),
+    known: { workspace_id: workspace, id: workspace, session_id: session, name: 'scripted', kind: 'agent' },
   }
 }
 
 /** Every route by every variant through both doors, in an order of chance, as often as is needed. */
-function plan({ routes, known, port }: World, seed: number, cases: number): { variant: Variant; target: Target }[] {
-  const pairs = routes.operations.flatMap(operation => variants.map(variant => ({ operation, variant })))
+function plan(
+  { routes, known, port, token }: World,
+  seed: number,
+  cases: number,
+): { variant: Variant; target: Target }[] {
+  const pairs = routes.operations
+    .filter(({ path }) => path !== RESTART)
+    .flatMap(operation => variants.map(variant => ({ operation, variant })))
   const order = chance(seed, 'order')
   for (let at = pairs.length - 1; at > 0; at--) {
     const other = order.int(at + 1)
@@ -116,7 +109,7 @@ function plan({ routes, known, port }: World, seed: number, cases: number): { va
   return Array.from({ length: cases }, (_, n) => {
     const { operation, variant } = pairs[n % pairs.length] as (typeof pairs)[0]
     const door: Door = order.int(2) === 0 ? 'socket' : 'tcp'
-    return { variant, target: { door, port, operation, routes, known, chance: chance(seed, n) } }
+    return { variant, target: { door, port, token, operation, routes, known, chance: chance(seed, n) } }
   })
 }
 
@@ -133,29 +126,21 @@ function faultOf(came: Came, { refused, bodied, name }: Variant, { door, operati
   if (status >= 500 && !DOCUMENTED.has(status)) return `${status} ${text}`
   if (refused?.includes(door) && status < 400 && !(bodied && operation.method === 'GET')) return `let in with ${status}`
   if (status < 400) return undefined
-  const { error, code } = (json ?? {}) as { error?: unknown; code?: unknown }
-  if (typeof error !== 'string' || typeof code !== 'string' || !/^[a-z][a-z0-9_]*$/.test(code))
+  const body = (json ?? {}) as { error?: unknown; code?: unknown; validation_status?: unknown; diagnostics?: unknown }
+  // What checks a file answers 422 with its findings.
+  if (status === 422 && body.validation_status === 'invalid' && /\/(?:soul|heartbeat)(?:\/|$)/.test(operation.path))
+    return Array.isArray(body.diagnostics) ? undefined : `422 without findings: ${text}`
+  // A wake that is not sent is answered with why.
+  if (status === 409 && operation.path.endsWith('/heartbeat/wake') && 'decision' in body) return undefined
+  // Clients of OpenAI look for both in one object, as those of tools do; before the route is known there is no other form.
+  const inObject = /^\/api\/(?:openai\/v1\/models$|tool)|\/tool(?:s|-artifacts)(?:\/|$)/.test(operation.path)
+  const said = inObject && typeof body.error === 'object' ? Object(body.error) : undefined
+  const [error, code] = said ? [said.message, said.code] : [body.error, body.code]
+  if (typeof error !== 'string' || typeof code !== 'string' || !/^(?:[a-z][a-z0-9_]*|AUTONOMY(?:_[A-Z]+)+)$/.test(code))
     return `${status} without error and code: ${text}`
   return undefined
 }
 
 async function identityOf(at: Installed): Promise<{ pid: number }> {
   return JSON.parse((await at.request('socket', 'GET', '/api/status/identity')).text).daemon
-}
-
-/** What requests can change, as text; times and counts of the clock are left out. */
-async function stateOf(at: Installed, { known }: World): Promise<string> {
-  const { workspace_id: workspace, session_id: session } = known
-  const lists = [
-    '/api/resources?limit=500',
-    `/api/agents?workspace=${workspace}`,
-    '/api/workspaces',
-    `/api/sessions/${session}`,
-    `/api/workspaces/${workspace}/sessions/${session}/events`,
-    `/api/workspaces/${workspace}/window-manager/layout`,
-    '/api/automation/jobs',
-    '/api/extensions',
-  ]
-  const replies = await Promise.all(lists.map(async url => (await at.request('socket', 'GET', url)).text))
-  return replies.join('\n').replace(/"[a-z_]*(?:_at|_seconds|_ms|activity[a-z_]*)":(?:"[^"]*"|[\d.]+|null),?/g, '')
 }

@@ -1,4 +1,4 @@
-import { seededIds } from '../../kernel/index.js'
+import { seededIds } from '../../testing/seeded-ids.js'
 import { type OraclePolicy, type OracleWindow, simulate } from './oracle.js'
 import { openWorld } from './world.js'
 

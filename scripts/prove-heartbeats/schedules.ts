@@ -1,5 +1,5 @@
-import { seededIds } from '../../kernel/index.js'
 import { Schedule, ZoneClocks } from '../../plugins/heartbeats/windows.js'
+import { seededIds } from '../../testing/seeded-ids.js'
 import { ZONES } from './compare.js'
 import { Clocks, isAllowed, type OracleWindow } from './oracle.js'
 

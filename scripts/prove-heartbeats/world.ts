@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { createKernel, type Kernel, VirtualClock } from '../../kernel/index.js'
+import { createKernel, type Kernel } from '../../kernel/index.js'
 import { definePlugin, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import { Heartbeats, type HeartbeatsApi } from '../../plugins/heartbeats/api.js'
 import { agents, base, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
@@ -14,6 +14,7 @@ import {
   type TurnOutcome,
 } from '../../plugins/sessions/api.js'
 import type { SessionHealth } from '../../schemas/sessions.js'
+import { VirtualClock } from '../../testing/virtual-clock.js'
 
 export interface WorldOptions {
   readonly start: number
@@ -58,15 +59,24 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     | undefined
 
   class FakeSessions implements SessionsApi {
+    declare readonly points: SessionsApi['points']
+    noteHookRun(): void {}
+    declare readonly uses: SessionsApi['uses']
+    interrupt = async () => {}
+    agentFor = () => 'general'
     readonly stopped
     readonly permission
     readonly prepare
+    readonly creating
+    readonly launching
     readonly healthUpdated
 
     constructor(kernel: PluginKernel) {
       this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+      this.creating = kernel.hooks.gate<never>('creating') as never
+      this.launching = kernel.hooks.gate<never>('launching') as never
       const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')
       this.prepare = prepare as never
       inside = {
@@ -76,6 +86,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     }
 
     get = (id: string) => all.get(id)
+    ask = () => undefined
     unstopped = () => [...all.values()].filter(({ state }) => state !== 'stopped')
     resumable = (agent?: string) =>
       [...all.values()].filter(
@@ -87,6 +98,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
       return session && healthOf(session, world.health.get(id) ?? {}, clock.now())
     }
     create = () => Promise.reject(new Error('not used here'))
+    worktrees = {} as never
     whileIdle = () => Promise.reject(new Error('not used here'))
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome
     begin = async (id: string, { text, source }: SessionPrompt) => {
@@ -179,6 +191,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
         agentName,
         workspaceId,
         state: 'active',
+        provider: 'local',
         createdAt: at,
         updatedAt: at,
       }

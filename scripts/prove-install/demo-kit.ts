@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel, type Kernel, type Plugin, type PluginKernel } from '../../kernel/index.js'
-import { base, daemon, extensions, resources, skills } from '../../plugins/index.js'
+import { base, daemon, extensions, resources, skills, workspaces } from '../../plugins/index.js'
 
 /** An extension with everything that can be half: code with a table and a route, a record, a process, a binding. */
 export const NAME = 'demo.kit'
@@ -81,6 +81,7 @@ export class Daemon {
         ...base,
         daemon,
         resources,
+        workspaces,
         skills,
         Object.create(extensions, Object.getOwnPropertyDescriptors({ apply })),
       ],

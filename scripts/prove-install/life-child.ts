@@ -1,7 +1,7 @@
 // Run by life.ts: carries out one operation on a daemon with an extension and ends itself with SIGKILL at one of its calls of
 // the kernel or of the disk.
 import path from 'node:path'
-import type { PluginKernel } from '../../kernel/index.js'
+import type { DropInsApi, PluginKernel } from '../../kernel/index.js'
 import { systemFiles } from '../../plugins/extensions/install/files.js'
 import type { ProcessesApi } from '../../plugins/processes/api.js'
 import { Daemon } from './demo-kit.js'
@@ -14,12 +14,15 @@ const steps = new Steps(Number(at))
 
 /** A step before and behind all that the plugin has the kernel do. */
 const stepped = (kernel: PluginKernel): PluginKernel => {
-  const { processes } = kernel.needs as unknown as { processes: ProcessesApi }
+  const { processes, dropIns } = kernel.needs as unknown as { processes: ProcessesApi; dropIns: DropInsApi }
   return {
     ...kernel,
     db: steps.around(kernel.db, ['tx']),
-    dropIns: steps.around(kernel.dropIns, ['put', 'remove', 'purge']),
-    needs: { ...kernel.needs, processes: steps.around(processes, ['spawn']) } as never,
+    needs: {
+      ...kernel.needs,
+      dropIns: steps.around(dropIns, ['put', 'remove', 'purge']),
+      processes: steps.around(processes, ['spawn']),
+    } as never,
   }
 }
 

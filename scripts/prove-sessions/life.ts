@@ -51,8 +51,9 @@ export class Life {
   /** Starts the first daemon, with an agent that does what it is told. */
   async begin(): Promise<void> {
     const root = path.join(this.#at.folder, 'work')
-    const agent = path.join(root, '.svc', 'agents', 'scripted')
-    const slow = path.join(root, '.svc', 'agents', 'slow')
+    const agent = path.join(this.#at.home, 'agents', 'scripted')
+    const slow = path.join(this.#at.home, 'agents', 'slow')
+    mkdirSync(root, { recursive: true })
     for (const [folder, name, flags] of [
       [agent, 'scripted', ''],
       [slow, 'slow', `--slow-init=120 --slow-new=80 --ledger=${this.#ledger}`],

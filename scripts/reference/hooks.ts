@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { familyOf, matcherFields, maySync, participationFields } from '../../plugins/hooks/events.js'
+import { fieldsOf } from '../../plugins/hooks/families.js'
+import { hookEvents, reachOf } from '../../plugins/hooks/hook-events.js'
 import { inTree } from '../../plugins/index.js'
 import { HookEvent } from '../../schemas/hooks.js'
 import { byName, code, page, table } from './markdown.js'
@@ -52,9 +53,16 @@ export function hooksPage(): string {
     comment,
   ])
   const programs = HookEvent.options.map(event => {
-    const isParticipation = event.startsWith('network.participation.')
-    const fields = isParticipation ? participationFields : matcherFields[familyOf(event)]
-    return [code(event), maySync(event) ? 'sync, async' : 'async', fields.map(code).join(', ')]
+    const { sync, patch, emitted } = hookEvents[event]
+    const fields = fieldsOf(event).map(code).join(', ')
+    return [
+      code(event),
+      emitted ? 'yes' : 'not yet',
+      sync ? 'sync, async' : 'async',
+      patch.map(code).join(', '),
+      fields,
+      reachOf(event),
+    ]
   })
   const events = inTree.flatMap(({ name, surface }) => (surface.events ?? []).map(event => [code(event.name), name]))
   return page(
@@ -74,9 +82,8 @@ Declared on surfaces and kept by the plugin ${code('events')}; ${code('requires:
     table(['event', 'plugin'], events.sort(byName(([name = '']) => name))),
     `## Events that programs hook
 
-For ${code('[[resources.hooks]]')} of a manifest and records of the kind ${code('hook.binding')}. A sync hook is waited for and may refuse or
-change; an async hook is told. A matcher may test the fields of the last column. No plugin of this version fires them: declarations are
-checked and stored.`,
-    table(['event', 'modes', 'matcher fields'], programs),
+For ${code('hooks')} of the configuration and of agents, ${code('[[resources.hooks]]')} of a manifest and records of the kind ${code('hook.binding')};
+[hooks.md](../hooks.md) explains them. A sync hook is waited for, and may refuse or change what stands here; an async hook is told.`,
+    table(['event', 'emitted', 'modes', 'may change', 'matcher fields', 'reaches'], programs),
   )
 }

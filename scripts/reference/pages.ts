@@ -3,7 +3,6 @@ import { hooksPage } from './hooks.js'
 import { hostApiPage } from './host-api.js'
 import { manifestPage } from './manifest.js'
 import { registriesPage } from './registries.js'
-import { settingsPage } from './settings.js'
 
 /** The pages of docs/reference, by the names of their files. */
 export async function pages(): Promise<Record<string, string>> {
@@ -13,6 +12,5 @@ export async function pages(): Promise<Record<string, string>> {
     'host-api.md': hostApiPage(),
     'manifest.md': manifestPage(),
     'registries.md': registriesPage(),
-    'settings.md': settingsPage(),
   }
 }

@@ -1,19 +1,28 @@
 /** What each setting is for, by its path, where its schema does not say so. A test asks for one of every setting. */
 export const settingTexts: Readonly<Record<string, string>> = {
   'daemon.socket': 'Path of the Unix socket, relative to the home; empty: `daemon.sock`',
-  'http.enabled': 'Whether TCP is served; `auto`: where the system tells which local user is at the other end',
+  'http.enabled': 'Whether TCP is served; `auto` is the same as true',
   'http.host': 'Address that TCP listens on',
   'http.port': 'Port that TCP listens on; 0: any free one, named in `daemon.json`',
   'http.allowed_hosts':
     'Names that the Host header may have beside those of loopback, each with a port or for any port',
   'http.authenticator':
     'Plugin that has to run for TCP to be served; required when `http.host` is beyond loopback. Empty: none',
+  'http.require_token':
+    'Whether callers over TCP need a token. False: every local user is the operator, as is whatever forwards to the port',
+  'http.trust_own_user':
+    "Whether processes of the daemon's own user need no token over loopback, where the system tells whose they are (Linux)",
+  'http.tls.cert': 'File with the certificate chain, PEM; with `http.tls.key`, TCP speaks TLS only',
+  'http.tls.key': 'File with its private key, PEM; closed to other users',
+  'http.plaintext':
+    'Whether TCP is served beyond loopback without TLS, because something in front of the port encrypts',
   'http.max_streams':
     'Streams that may be open through one listener at a time; the next one gets 429 `too_many_streams`',
   'log.level': 'Least severity of lines that are logged',
   'log.max_size_mb': 'MiB after which the log file is rotated',
   'log.max_backups': 'Rotated log files that are kept',
   'log.max_age_days': 'Days after which rotated log files are removed; 0: never',
+  'observability.usage.retention_days': 'Days for which the use of each day is kept',
   'observability.retention_days': 'Days after which events leave the journal',
   'observability.max_global_bytes': 'Bytes of the event journal beyond which the oldest events leave it',
   'observability.transcripts.max_bytes_per_session':
@@ -37,10 +46,13 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.limits.timeout': 'Longest duration of one turn; 0: no limit',
   'session.supervision.activity_heartbeat_interval': 'Interval at which the activity of a running turn is recorded',
   'session.supervision.progress_notify_interval': 'Interval of progress events of a long turn',
+  'session.supervision.silence_notice_after':
+    'Silence of an agent, while none of its tools runs, after which the stream says so; 0: never',
   'session.supervision.inactivity_warning_after': 'Silence of an agent after which a warning event is emitted',
   'session.supervision.inactivity_timeout': 'Silence of an agent after which its turn is cancelled',
   'session.supervision.frozen_after': 'Time after which an agent process stopped by a signal is killed; 0: never',
   'session.supervision.timeout_cancel_grace': 'Time that an agent has to end a cancelled turn before it is killed',
+  'session.goal.turn_limit': 'Turns that an agent has to reach its goal before a person is asked',
   'session.permissions.timeout': 'Time after which an unanswered permission request is rejected',
   'session.startup.initialize_timeout': 'Time that an agent has to answer `initialize`',
   'session.startup.new_session_timeout': 'Time that an agent has to open a session',
@@ -48,6 +60,9 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'automation.timezone': 'Time zone of schedules that name none',
   'automation.max_concurrent_jobs': 'Runs that are under way at the same time',
   'automation.default_fire_limit': 'Rate limit of jobs and triggers that have none of their own',
+  'automation.jobs':
+    'Jobs by name: `agent_name`, `prompt`, `schedule` and what else a job has; `workspace` for one of a workspace',
+  'automation.triggers': 'Triggers by name: `agent_name`, `prompt`, `event` and what else a trigger has',
   'agents.soul.enabled': 'Whether `SOUL.md` of an agent is part of what it is told',
   'agents.soul.max_body_bytes': 'Largest body of a `SOUL.md`',
   'agents.soul.context_projection_bytes': 'Bytes of it that an agent is told; at most `max_body_bytes`',
@@ -63,6 +78,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'agents.heartbeat.wake_event_retention': 'How long wakes are kept in the history',
   'agents.heartbeat.session_health_stale_after': 'Time without a sign of life after which a session is stale',
   'agents.heartbeat.session_health_hook_min_interval': 'Least time between two health reports of one session',
+  providers: 'Providers by name: those of the operator, and what is different about built-in ones',
   'window_manager.bindings.bottom_center': 'What is shown at the bottom edge of the screen',
   'window_manager.bindings.top_center': 'What is shown at the top edge of the screen',
   'window_manager.desktop_transition': 'Animation between two desktops',
@@ -86,4 +102,27 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.snap.exit_slack': 'Pixels that a snapped window is dragged before it is free',
   'window_manager.snap.repeat_ratios': 'Shares of the screen that repeated snapping goes through',
   'window_manager.swap_modifier': 'Key that swaps two windows',
+  'autonomy.block_recurrence_limit':
+    'How often a kind of block of a task may come back before a person has to look; 0: no limit',
+  'task.orchestration.default_max_runtime':
+    'How long a session that the daemon starts for a run may work on it; 0: no limit.',
+  'task.orchestration.designated_run_max': 'How many runs one fan-out may have.',
+  'task.orchestration.review_rounds_max': 'Rounds of review after which what is rejected is for a person; 0: no limit.',
+  'task.orchestration.spawn_failure_limit':
+    'Sessions that are started for one run in vain before a person has to look; 0: no limit.',
+  'task.recovery.allow_agent_force':
+    'Whether agents may release, fail, retry and recover runs of their workspace that others hold.',
+  'task.orchestration.max_active_runs_per_workspace':
+    'Runs of tasks that are held in one workspace at once; 0: no limit',
+  'tools.enabled': 'Whether tools can be called',
+  'tools.max_result_bytes':
+    'Bytes of a result that a caller is handed; the whole of a larger one is kept as an artifact',
+  'tools.policy.external_default':
+    'What sessions may do with tools of extensions and MCP servers that their agents do not name',
+  'tools.policy.approval_timeout': 'How long a call waits for a person, and how long a token for one counts',
+  'tools.policy.call_timeout': 'How long a tool may take to answer',
+  'tools.artifacts.max_count': 'Large results that are kept in a workspace',
+  'tools.artifacts.max_bytes': 'Bytes of them',
+  'tools.artifacts.max_age': 'How long they are kept',
+  'tools.toolsets': 'Toolsets of your own by their ids: tools, and other toolsets',
 }

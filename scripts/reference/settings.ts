@@ -5,6 +5,7 @@ import { KernelSettings } from '../../kernel/index.js'
 import type { Setting } from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { durationText } from '../../schemas/duration.js'
+import { configurationText } from './configuration-text.js'
 import { jsonOf, membersOf, typeOf } from './json-schema.js'
 import { byName, code, page, table } from './markdown.js'
 import { settingTexts } from './settings-text.js'
@@ -54,10 +55,11 @@ function shown(value: unknown, type: string): string {
 const WHEN: Readonly<Record<Setting['apply'], string>> = {
   live: 'at once',
   'restart-required': 'at the next start',
-  'session-rebind': 'when it is bound anew',
+  'session-rebind': 'for new sessions',
 }
 
-export function settingsPage(): string {
+/** docs/configuration.md: how to change the configuration, and every key. */
+export function configurationPage(): string {
   const example = readFileSync(path.join(import.meta.dirname, '../../examples/config.jsonc'), 'utf8').trimEnd()
   const rows = settingRows().map(({ path: at, type, fallback, apply, owner, description }) => [
     code(at),
@@ -68,17 +70,10 @@ export function settingsPage(): string {
     description,
   ])
   return page(
-    'Settings',
-    `Paths of ${code('config.json')} in the home, JSON with comments; a dot is a level. Durations are written ${code('30s')}, ${code('5m')} or ${code('1h30m')}.
-${code('svc doctor')} lists settings that nobody owns. Settings of an extension stand below ${code('plugins.<vendor>.<name>')}.`,
-    `## Example
-
-A copy of [examples/config.jsonc](../../examples/config.jsonc):
-
-${'```'}json
-${example}
-${'```'}`,
-    '## Paths',
-    table(['path', 'type', 'default', 'a change counts', 'owner', 'meaning'], rows),
+    'Configuration',
+    configurationText.replace('@EXAMPLE@', example),
+    '## Keys',
+    'Keys of the owner `settings` are stored and validated; no subsystem reads them yet.',
+    table(['key', 'type', 'default', 'a change takes effect', 'owner', 'meaning'], rows),
   )
 }

@@ -16,12 +16,13 @@ export const pluginSources = (): { readonly plugin: string; readonly file: strin
 
 /** The sources of `svc/kit`. */
 export const kitSources = (): { readonly file: string; readonly text: string }[] =>
-  readdirSync(kit)
+  readdirSync(kit, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
     .sort()
     .map(file => ({ file, text: readFileSync(path.join(kit, file), 'utf8') }))
 
 /** The `api.ts` of each plugin that has one: what others may import, and the only place where types of hooks are. */
-export const apis = () => pluginSources().filter(({ file }) => file === 'api.ts')
+export const apis = () => pluginSources().filter(({ file }) => ['api.ts', 'points.ts'].includes(file))
 
 /** The documentation comment that ends where a declaration begins, on one line. */
 export function commentBefore(text: string, at: number): string {

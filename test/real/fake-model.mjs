@@ -5,7 +5,7 @@
 //   [[forget]]    what stands before it in the same text does not count: an agent may send an unanswered prompt again
 //   [[http:STATUS]] answer with an HTTP error            [[drop]] cut the socket mid-stream
 // NAME may be a regexp alternation ("^(Bash|shell|run_shell_command|bash|exec_command)$"); first offered tool that matches is used.
-// usage: node fake-model.mjs [port=18080] [logfile]      GET /__log gives what came in
+// usage: node fake-model.mjs [port=18080] [logfile]      GET /__log gives what came in, GET /__bodies the newest requests whole
 
 import fs from 'node:fs'
 import http from 'node:http'
@@ -13,6 +13,8 @@ import http from 'node:http'
 const port = +(process.argv[2] ?? 18080),
   logf = process.argv[3]
 const log = []
+/** The newest requests as they came. */
+const bodies = []
 const note = o => {
   log.push(o)
   if (log.length > 500) log.shift()
@@ -38,9 +40,12 @@ const users = {
   anthropic: b => {
     const ms = b.messages ?? []
     const isRes = m => Array.isArray(m.content) && m.content.some(c => c.type === 'tool_result')
+    // Behind the result of a tool that was cut off stands the next prompt, in one message with it.
+    const own = m => flat(Array.isArray(m.content) ? m.content.filter(c => c.type !== 'tool_result') : m.content)
+    const last = ms.at(-1) ?? {}
     return {
-      text: [...ms].filter(m => m.role === 'user' && !isRes(m)).map(m => flat(m.content)),
-      after: isRes(ms.at(-1) ?? {}),
+      text: [...ms].filter(m => m.role === 'user').map(own),
+      after: isRes(last) && !own(last).includes('[['),
       tools: (b.tools ?? []).map(t => t.name),
     }
   },
@@ -54,7 +59,9 @@ const users = {
     return {
       text: it.filter(m => m.role === 'user').map(m => flat(m.content)),
       after: /_output$/.test(it.at(-1)?.type ?? ''),
-      tools: (b.tools ?? []).map(t => t.name ?? t.type),
+      // A group of tools has a name of its own, which a call of one of them gives beside the tool's.
+      tools: (b.tools ?? []).flatMap(t => (t.tools ? t.tools.map(one => one.name) : [t.name ?? t.type])),
+      groups: Object.fromEntries((b.tools ?? []).flatMap(t => (t.tools ?? []).map(one => [one.name, t.name]))),
     }
   },
   gemini: b => {
@@ -80,7 +87,12 @@ function plan(kind, b) {
       /* not a regexp */
     }
     if (name)
-      p.call = { name, args: m[2] ? JSON.parse(m[2]) : {}, id: `call_${Math.random().toString(36).slice(2, 10)}` }
+      p.call = {
+        name,
+        ...(u.groups?.[name] && { namespace: u.groups[name] }),
+        args: m[2] ? JSON.parse(m[2]) : {},
+        id: `call_${Math.random().toString(36).slice(2, 10)}`,
+      }
   }
   return p
 }
@@ -190,6 +202,7 @@ async function responses(b, p, res) {
         id: 'fc_1',
         call_id: p.call.id,
         name: p.call.name,
+        ...(p.call.namespace && { namespace: p.call.namespace }),
         arguments: JSON.stringify(p.call.args),
         status: 'completed',
       }
@@ -276,6 +289,7 @@ http
     const u = new URL(req.url, 'http://x'),
       path = u.pathname
     if (path === '/__log') return json(res, log)
+    if (path === '/__bodies') return json(res, bodies)
     let raw = []
     for await (const c of req) raw.push(c)
     raw = Buffer.concat(raw)
@@ -315,6 +329,8 @@ http
       return json(res, {}, req.method === 'HEAD' || path === '/' ? 200 : 404)
     }
     const p = plan(kind, b)
+    bodies.push(raw.toString())
+    if (bodies.length > 20) bodies.shift()
     note({
       m: req.method,
       path,

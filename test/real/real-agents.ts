@@ -1,54 +1,96 @@
-// One real agent against the fake model, through the API of a daemon: `node --import tsx test/real/real-agents.ts <agent>`.
+// One real agent against the fake model, through the API of a daemon:
+// `node --import tsx test/real/real-agents.ts <agent> [capability …]`; without capabilities all of them.
 // Run by scripts/test-real.ts, which installs the agents and says in SVC_REAL_AGENTS where.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { automation, models, sandboxes } from '../../plugins/index.js'
 import { processesWith } from '../e2e/installed.js'
 import { openWorld, said, type World } from '../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../harness/kernel.js'
-import { realAgents } from './agents.js'
+import { commandOf, realAgents } from './agents.js'
+import { type Capability, type Cell, RESULT } from './results.js'
 
-const [name = ''] = process.argv.slice(2)
+const [name = '', ...only] = process.argv.slice(2)
 const real = realAgents[name]
 const installed = process.env.SVC_REAL_AGENTS
 if (!real || !installed) throw new Error('usage: npm run test:real')
 
 /** How long a real agent on a busy machine may take for anything. */
 const PATIENCE_MS = 60_000
-const LIMITS = {
-  session: {
-    limits: { timeout: '10s' },
-    supervision: { timeout_cancel_grace: '3s', frozen_after: '3s' },
-  },
-}
+/** Everything else is as every daemon has it: what is promised of unresponsive processes and silent models is promised by default. */
+const LIMITS = { session: { supervision: { timeout_cancel_grace: '3s' } } }
+/** What is promised, in milliseconds: a stopped process is noticed, its turn ended, a failing model said in words. */
+const NOTICED_MS = 15_000
+const ENDED_MS = 30_000
+const SAID_MS = 30_000
+/** What a busy machine may add to that. */
+const SLACK_MS = 5000
+const MCP = fileURLToPath(new URL('mcp-server.mjs', import.meta.url))
 const WORDS = `[[drip:200]][[say:${'word '.repeat(300)}]]`
 
+/** What was tried, and how it went: told to scripts/test-real.ts at the end. */
+const tried = new Map<Capability, Cell>()
+
+/** A test of a capability: it passed, failed, or says in a few words what this agent does instead. */
+function holds(what: Capability, name: string, run: () => Promise<string | undefined>): void {
+  if (only.length > 0 && !only.includes(what)) return
+  test(name, async () => {
+    const before = tried.get(what) ?? true
+    tried.set(what, false)
+    const remark = await run()
+    tried.set(what, before === true ? (remark ?? true) : before)
+  })
+}
+
 let model: ChildProcess
+/** An MCP server over HTTP. */
+let far: ChildProcess
 let world: World
 let user: string
+/** URL of the fake model. */
+let base: string
 
 test.before(async () => {
   const script = fileURLToPath(new URL('fake-model.mjs', import.meta.url))
   model = spawn(process.execPath, [script, '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(model.stdout!, 'data')
-  const base = /http:\/\/\S+/.exec(String(line))?.[0] ?? ''
+  base = /http:\/\/\S+/.exec(String(line))?.[0] ?? ''
   user = await temporaryFolder('real-user')
-  const { cmd, env } = real.start({ root: installed, home: user, base })
-  const own = Object.entries({ ...env, HOME: user }).map(([key, value]) => `${key}=${value}`)
-  const command = ['/usr/bin/env', ...own, ...cmd].join(' ')
-  world = await openWorld({ config: LIMITS })
+  const command = commandOf(real, { root: installed, home: user, base })
+  world = await openWorld({
+    config: LIMITS,
+    plugins: [automation, sandboxes, models],
+    // The program is found under the name that the catalog has for it.
+    env: { PATH: `${path.join(user, 'bin')}:${process.env.PATH}`, HOME: user },
+  })
   await world.agent('asking', { command, permissions: 'approve-reads' })
   await world.agent('free', { command })
+  far = spawn(process.execPath, [MCP, path.join(world.root, 'noted-far'), '--http'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [url] = await once(far.stdout!, 'data')
+  // Servers that an agent is handed with its session, beside its own tools.
+  const serve = async (name: string, server: string) => {
+    const folder = path.join(world.root, '.svc', 'agents', name)
+    await mkdir(folder, { recursive: true })
+    const head = `name: ${name}\npermissions: approve-all\ncommand: '${command}'\nmcp_servers:\n  - name: notebook\n${server}`
+    await writeFile(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nYou do what you are told.\n`)
+  }
+  await serve('served', `    command: ${process.execPath}\n    args: ['${MCP}', '${path.join(world.root, 'noted')}']`)
+  await serve('reaching', `    transport: http\n    url: ${String(url).trim()}`)
 })
 
 test.after(async () => {
+  console.log(`${RESULT}${JSON.stringify(Object.fromEntries(tried))}`)
   await world?.close()
   model?.kill()
+  far?.kill()
   await rm(user, { recursive: true, force: true })
 })
 
@@ -118,8 +160,15 @@ async function stop(id: string, at: string): Promise<void> {
   assert.equal(processes(id), [])
 }
 
-test('a tool that needs permission: asked, allowed, done; rejected, not done', async () => {
+holds('questions', 'a tool that needs permission: asked, allowed, done; rejected, not done', async () => {
   const { id, at } = await world.session('asking')
+  if (real.neverAsks) {
+    const { events } = await turn(at, '[[say:hello]]')
+    const said = events.find(event => event.content.warning === 'permission_never_asked')
+    assert.match(said?.content.text ?? '', /never asks|without asking|no questions/i)
+    await stop(id, at)
+    return 'never asks; the session says so'
+  }
   const ask = async (file: string, decision: string) => {
     const id = await send(at, `[[forget]]${real.tool(`touch ${file}`)}[[say:all done]]`)
     const waits = (event: Reply) =>
@@ -148,9 +197,10 @@ test('a tool that needs permission: asked, allowed, done; rejected, not done', a
   await ask('rejected', 'reject-once')
   assert.is(existsSync(path.join(world.root, 'rejected')), false)
   await stop(id, at)
+  return undefined
 })
 
-test('a cancel in the middle ends the turn and not the session', async () => {
+holds('cancel', 'a cancel in the middle ends the turn and not the session', async () => {
   const { id, at } = await world.session('free')
   const running = await send(at, WORDS)
   await wordsOf(at, running)
@@ -162,82 +212,241 @@ test('a cancel in the middle ends the turn and not the session', async () => {
   assert.equal([(await world.row(id)).state, (await world.row(id)).badge], ['active', 'idle'])
   await answers(at)
   await stop(id, at)
+  return undefined
 })
 
-for (const [what, script] of [
-  ['a model that answers 500', '[[http:500]]'],
-  ['a stream that is dropped', '[[drop]][[say:one two three four]]'],
-] as const) {
-  test(`${what}: the turn ends within its limit and says how, the session goes on`, async () => {
+holds('errors', 'a model that answers 500: within 30 s the stream says so, the session goes on', async () => {
+  const { id, at } = await world.session('free')
+  await answers(at)
+  const sent = Date.now()
+  const failing = await send(at, '[[forget]][[http:500]]')
+  const silent = (event: Reply) => event.content.warning === 'silent'
+  const word = await until(
+    at,
+    'a word of the failure',
+    event => event.turn_id === failing && (['done', 'error'].includes(event.type) || silent(event)),
+  )
+  assert.ok(Date.now() - sent < SAID_MS + SLACK_MS, `${Date.now() - sent} ms`)
+  if (silent(word)) {
+    await world.kernel.request('POST', `${at}/prompt/cancel`)
+    await ended(at, failing)
+  }
+  const { events } = await ended(at, failing)
+  // Some take the error for an answer, and some end as if nothing had been wrong.
+  const inWords = word.type === 'error' ? (word.failure.summary as string) : said(events)
+  await answers(at)
+  await stop(id, at)
+  if (silent(word)) return 'retries in silence; the session says so'
+  if (inWords.trim() === '') {
+    assert.ok(events.some(event => event.content.warning === 'empty_turn'))
+    return 'ends in silence; the session says so'
+  }
+  return /500|fail|error/i.test(inWords) ? undefined : 'says something else'
+})
+
+holds('dropped', 'a model whose stream breaks off: the turn ends or can be canceled, the session goes on', async () => {
+  const { id, at } = await world.session('free')
+  await answers(at)
+  const dropped = await send(at, '[[forget]][[drop]][[say:one two three four]]')
+  const ends = (event: Reply) => event.turn_id === dropped && ['done', 'error'].includes(event.type)
+  const patience = Date.now() + SAID_MS
+  const end = await eventually('the end', async () => {
+    const found = (await world.events(at)).find(ends)
+    if (!found && Date.now() > patience) await world.kernel.request('POST', `${at}/prompt/cancel`)
+    return found
+  })
+  assert.is((await world.row(id)).state, 'active')
+  await answers(at)
+  await stop(id, at)
+  return end.content.status === 'canceled' ? 'retries; canceled after 30 s' : undefined
+})
+
+holds(
+  'killed',
+  'an agent that is killed: the session says so, nothing is left of it, a prompt brings it back',
+  async () => {
     const { id, at } = await world.session('free')
-    const { end } = await turn(at, script)
-    // Agents retry in silence, give up with an error, or take the error for an answer.
-    if (end.type === 'error') {
-      assert.ok(['timeout', 'prompt_failure'].includes(end.failure.kind), JSON.stringify(end))
-      assert.is((await transcript(at)).at(-1)?.metadata?.status, 'failed')
-    } else assert.is(end.content.status, 'completed', JSON.stringify(end))
-    assert.ok(end.content.duration_ms < 20_000)
-    assert.is((await world.row(id)).state, 'active')
+    const running = await send(at, WORDS)
+    await wordsOf(at, running)
+    // The one that the daemon started; what it started in turn is the daemon's business now.
+    const [leader] = processes(id)
+    process.kill(leader!, 'SIGKILL')
+    const { end } = await ended(at, running)
+    assert.equal([end.type, end.failure.kind], ['error', 'process_exit'])
+    assert.match(end.failure.summary, /SIGKILL/)
+    const row = await stopped(id)
+    assert.equal([row.stop_reason, row.failure.kind, row.badge], ['agent_crashed', 'process_exit', 'failed'])
+    assert.is(JSON.parse(readFileSync(row.failure.crash_bundle_path, 'utf8')).session_id, id)
+    await noneLeft(id)
+    await answers(at)
+    assert.equal([(await world.row(id)).state, (await world.row(id)).stop_reason], ['active', undefined])
+    await stop(id, at)
+    return undefined
+  },
+)
+
+holds(
+  'frozen',
+  'an agent stopped by SIGSTOP is noticed within 15 s and ended within 30; a prompt brings it back',
+  async () => {
+    const { id, at } = await world.session('free')
+    const running = await send(at, WORDS)
+    await wordsOf(at, running)
+    const since = Date.now()
+    for (const pid of processes(id)) process.kill(pid, 'SIGSTOP')
+    await eventually('the badge', async () => (await world.row(id)).badge === 'hung')
+    assert.ok(Date.now() - since < NOTICED_MS + SLACK_MS, `noticed after ${Date.now() - since} ms`)
+    const { end } = await ended(at, running)
+    assert.ok(Date.now() - since < ENDED_MS + SLACK_MS, `ended after ${Date.now() - since} ms`)
+    assert.equal([end.type, end.failure.kind], ['error', 'timeout'])
+    const row = await stopped(id)
+    assert.equal([row.stop_reason, row.stop_detail, row.failure.kind], ['agent_crashed', 'frozen', 'timeout'])
+    await noneLeft(id)
     await answers(at)
     await stop(id, at)
-  })
-}
+    return undefined
+  },
+)
 
-test('an agent that is killed: the session says so, nothing is left of it, a prompt brings it back', async () => {
-  const { id, at } = await world.session('free')
-  const running = await send(at, WORDS)
-  await wordsOf(at, running)
-  // The one that the daemon started; what it started in turn is the daemon's business now.
-  const [leader] = processes(id)
-  process.kill(leader!, 'SIGKILL')
-  const { end } = await ended(at, running)
-  assert.equal([end.type, end.failure.kind], ['error', 'process_exit'])
-  assert.match(end.failure.summary, /SIGKILL/)
-  const row = await stopped(id)
-  assert.equal([row.stop_reason, row.failure.kind, row.badge], ['agent_crashed', 'process_exit', 'failed'])
-  assert.is(JSON.parse(readFileSync(row.failure.crash_bundle_path, 'utf8')).session_id, id)
-  await noneLeft(id)
-  await answers(at)
-  assert.equal([(await world.row(id)).state, (await world.row(id)).stop_reason], ['active', undefined])
-  await stop(id, at)
-})
+holds(
+  'restart',
+  'a restart of the daemon in the middle of a turn: stopped, restored by a prompt, the agent knows what was said',
+  async () => {
+    const { id, at } = await world.session('free')
+    await answers(at)
+    const running = await send(at, WORDS)
+    await wordsOf(at, running)
+    const before = await world.events(at)
+    await world.restart()
+    const row = await world.row(id)
+    assert.equal([row.state, row.stop_reason], ['stopped', 'shutdown'])
+    assert.equal(processes(id), [])
+    const after = await world.events(at)
+    assert.equal(after.slice(0, before.length), before, 'what was told stays as it was')
+    // Some count what they used after the end of the turn.
+    const told = after.filter(event => event.type !== 'usage')
+    assert.equal(
+      told.slice(-2).map(event => event.type),
+      ['done', 'session_stopped'],
+    )
+    await answers(at)
+    await stop(id, at)
+    return undefined
+  },
+)
 
-test('an agent that is frozen is found out and ended; a prompt brings it back', async () => {
-  const { id, at } = await world.session('free')
-  const running = await send(at, WORDS)
-  await wordsOf(at, running)
-  for (const pid of processes(id)) process.kill(pid, 'SIGSTOP')
-  await eventually('the badge', async () => (await world.row(id)).badge === 'hung')
-  const { end } = await ended(at, running)
-  assert.equal([end.type, end.failure.kind], ['error', 'timeout'])
-  assert.match(end.failure.summary, /frozen/)
-  const row = await stopped(id)
-  assert.equal([row.stop_reason, row.stop_detail, row.failure.kind], ['agent_crashed', 'frozen', 'timeout'])
-  await noneLeft(id)
-  await answers(at)
-  await stop(id, at)
-})
-
-test('a restart of the daemon in the middle of a turn: stopped, restored by a prompt, the agent knows what was said', async () => {
+holds('load', 'session/load gives a new process the conversation; without it a summary does', async () => {
   const { id, at } = await world.session('free')
   await answers(at)
-  const running = await send(at, WORDS)
-  await wordsOf(at, running)
-  const before = await world.events(at)
   await world.restart()
-  const row = await world.row(id)
-  assert.equal([row.state, row.stop_reason], ['stopped', 'shutdown'])
-  assert.equal(processes(id), [])
-  const after = await world.events(at)
-  assert.equal(after.slice(0, before.length), before, 'what was told stays as it was')
-  assert.equal(
-    after.slice(-2).map(event => event.type),
-    ['done', 'session_stopped'],
-  )
   await answers(at)
   const marker = await until(at, 'the marker', event => event.type === 'transcript_marker.created')
-  assert.is(marker.content.loaded, true, JSON.stringify(marker.content))
   await stop(id, at)
+  return marker.content.loaded ? undefined : 'fails; it is given a summary'
+})
+
+/** Has the tool of an MCP server called; returns what of the session said that it is left out, or 'ignores them'. */
+async function callTool(agent: string, file: string): Promise<string | undefined> {
+  const { id, at } = await world.session(agent)
+  if (real?.lookUp) await turn(at, real.lookUp)
+  const { end } = await turn(at, '[[tool:note_it {"text":"from the model"}]][[say:noted]]')
+  const called = existsSync(path.join(world.root, file))
+  if (called) assert.is(readFileSync(path.join(world.root, file), 'utf8'), 'from the model')
+  assert.is(end.type, 'done', JSON.stringify(end))
+  const leftOut = (await world.events(at)).some(({ content }) => content.warning === 'mcp_server_left_out')
+  assert.not(called && leftOut)
+  await stop(id, at)
+  if (leftOut) return 'reaches none; the session says so'
+  return called ? undefined : 'ignores them'
+}
+
+holds('mcp', 'a tool of an MCP server that the session hands over is called', () => callTool('served', 'noted'))
+holds('mcpHttp', 'so is one of a server over HTTP', () => callTool('reaching', 'noted-far'))
+
+/** Names of the models that the fake model was asked for so far, the newest last. */
+async function modelsAsked(): Promise<string[]> {
+  const log = (await (await fetch(`${base}/__log`)).json()) as { model?: string; path: string; kind?: string }[]
+  // Some have the model in the path.
+  return log.flatMap(({ model, path, kind }) => (kind ? [model ?? /models\/([^:]+):/.exec(path)?.[1] ?? ''] : []))
+}
+
+/** The model of a turn as the fake model saw it: of the newest request that a prompt made. */
+async function modelOf(at: string): Promise<string> {
+  await answers(at)
+  return (await modelsAsked()).at(-1) ?? ''
+}
+
+holds(
+  'model',
+  'another model is the one that the next request goes to: of a session, chosen later, and dropped again',
+  async () => {
+    const { id, at } = await world.session('free')
+    const first = await modelOf(at)
+    const { otherModel: model } = real
+    const put = (runtime: Reply) => world.kernel.request('PUT', `${at}/runtime`, { expected_revision: null, runtime })
+    const { provider } = await world.row(id)
+    if (model === undefined) {
+      const { status, body } = await put({ provider, model: 'no-such-model' })
+      assert.equal([status, body.code], [400, 'runtime_invalid'], JSON.stringify(body))
+      await stop(id, at)
+      return 'has one here; another is refused'
+    }
+    const chosen = await put({ provider, model })
+    assert.is(chosen.status, 200, JSON.stringify(chosen.body))
+    assert.is(chosen.body.session.runtime.effective.model, model)
+    const second = await modelOf(at)
+    assert.is.not(second, first)
+    assert.is((await world.kernel.request('DELETE', `${at}/runtime?expected_revision=1`)).status, 200)
+    assert.is(await modelOf(at), first, 'as it began')
+    await stop(id, at)
+    const other = await world.session('free', { model })
+    assert.is(await modelOf(other.at), second, 'from the beginning')
+    await stop(other.id, other.at)
+    return undefined
+  },
+)
+
+holds('models', 'the models that it offers are those of its provider', async () => {
+  const source = `acp:${real.provider}`
+  const refreshed = await world.kernel.request('POST', '/api/model-catalog/models/refresh', { source_id: source })
+  assert.is(refreshed.status, 200, JSON.stringify(refreshed.body))
+  const { body } = await world.kernel.request('GET', `/api/model-catalog/providers/${real.provider}/models`)
+  const found = body.models.filter((model: Reply) => model.sources.some((one: Reply) => one.source_id === source))
+  assert.ok(found.length > 0, JSON.stringify(body))
+  const { otherModel } = real
+  if (otherModel)
+    assert.ok(
+      found.some((model: Reply) => model.model_id === otherModel),
+      JSON.stringify(found),
+    )
+  return undefined
+})
+
+holds('job', 'an automation job runs it and says how that ended', async () => {
+  const request = world.kernel.request
+  const job = {
+    name: 'once',
+    agent_name: 'free',
+    prompt: `[[forget]]${real.tool('touch by-job', false)}[[say:job done]]`,
+  }
+  const scope = { scope: 'workspace', workspace_id: world.workspaceId }
+  const created = await request('POST', '/api/automation/jobs', {
+    ...job,
+    ...scope,
+    schedule: { mode: 'every', interval: '24h' },
+  })
+  assert.is(created.status, 201, JSON.stringify(created.body))
+  const { id } = created.body.job
+  const triggered = await request('POST', `/api/automation/jobs/${id}/trigger`, {})
+  assert.ok(triggered.status < 300, JSON.stringify(triggered.body))
+  const run = await eventually('the end of the run', async () => {
+    const { body } = await request('GET', `/api/automation/jobs/${id}/runs`)
+    return body.runs.find(({ status }: Reply) => ['completed', 'failed', 'canceled'].includes(status))
+  })
+  assert.equal([run.status, run.error], ['completed', undefined])
+  assert.ok(existsSync(path.join(world.root, 'by-job')))
+  assert.is((await world.row(run.session_id)).sandbox?.backend, 'bubblewrap')
+  return undefined
 })
 
 test('nothing is left behind', async () => {

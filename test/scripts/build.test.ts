@@ -57,17 +57,17 @@ test('each entry that exists comes out at its place and runs', () => {
     'plugins/pullers.js',
     'schemas/deep/area.js',
     'svc.cjs',
-    'examples/agents/report/agent.js',
+    'bin/svc-report-agent.cjs',
   ]
   for (const name of made) assert.ok(existsSync(at(`dist/${name}`)) && existsSync(at(`dist/${name}.map`)), name)
   assert.not(existsSync(at('dist/daemon.cjs')))
   assert.not(existsSync(at('dist/schemas/area.test.js')))
   assert.equal(JSON.parse(read('dist/commands.json')), ['kernel', 'kernel'])
-  assert.is(node('dist/examples/agents/report/agent.js').out, 'report\n')
+  assert.is(node('dist/bin/svc-report-agent.cjs').out, 'report\n')
 })
 
 test('commands are executable, and their source maps still point to the right line', () => {
-  for (const name of ['svc.cjs', 'examples/agents/report/agent.js']) {
+  for (const name of ['svc.cjs', 'bin/svc-report-agent.cjs']) {
     assert.is(statSync(at(`dist/${name}`)).mode & 0o777, 0o755)
     assert.is(read(`dist/${name}`).match(/^#!\/usr\/bin\/env node\n(?!#!)/)?.length, 1)
   }

@@ -9,7 +9,7 @@ import { manifestKeys } from '../../scripts/reference/manifest.js'
 import { manifestTexts } from '../../scripts/reference/manifest-text.js'
 import { pages } from '../../scripts/reference/pages.js'
 import { registries } from '../../scripts/reference/registries.js'
-import { settingRows } from '../../scripts/reference/settings.js'
+import { configurationPage, settingRows } from '../../scripts/reference/settings.js'
 import { settingTexts } from '../../scripts/reference/settings-text.js'
 import { pluginSources } from '../../scripts/reference/sources.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
@@ -24,6 +24,12 @@ test('the committed pages are those that the code gives', async () => {
     const committed = readFileSync(path.join(folder, name), 'utf8')
     assert.ok(committed === text, `docs/reference/${name} is out of date; run: npm run docs:reference`)
   }
+})
+
+test('docs/configuration.md has every key as the code gives it', () => {
+  const committed = readFileSync(path.join(root, 'docs/configuration.md'), 'utf8')
+  assert.ok(committed === configurationPage(), 'docs/configuration.md is out of date; run: npm run docs:reference')
+  for (const { path: key } of settingRows()) assert.ok(committed.includes(`| \`${key}\` |`), key)
 })
 
 test('every key of the manifest and every setting says what it means', () => {

@@ -21,23 +21,34 @@ writeFileSync('${name}.pid', String(child.pid))
 `
 
 tree.write({
-  'test/pass.test.ts': `${uvu}test('a', () => assert.ok(true))\ntest('b', async () => {})\ntest.run()\n`,
-  'test/fail.test.ts': `${uvu}test('a', () => {})\ntest('broken one', () => assert.is(1 as number, 2))\ntest.run()\n`,
+  'test/pass.test.ts': `${uvu}test('a', () => assert.ok(true))\ntest('b', async () => assert.not(false))\ntest.run()\n`,
+  'test/fail.test.ts': `${uvu}test('a', () => assert.ok(true))\ntest('broken one', () => assert.is(1 as number, 2))\ntest.run()\n`,
   'test/deep/zero.test.ts': `${uvu}console.log('nothing here', typeof test)\n`,
   'test/deep/throws.test.ts': `throw new Error('at import')\n`,
-  'test/exit.test.ts': `${uvu}test('a', () => {})\ntest.run()\nprocess.on('exit', () => { process.exitCode = 3 })\n`,
+  'test/exit.test.ts': `// alone: it says so when it ends\n${uvu}test('a', () => assert.ok(true))\ntest.run()\nprocess.on('exit', () => { process.exitCode = 3 })\n`,
   'test/hang.test.ts': `// timeout: 2s\n${uvu}${child('hang', '')}test('a', () => new Promise(() => setInterval(() => {}, 1000)))\ntest.run()\n`,
-  'test/leaves.test.ts': `${uvu}${child('leaves', '')}test('a', () => {})\ntest('b', () => {})\ntest.run()\n`,
-  'test/leaves-detached.test.ts': `${uvu}${child('leaves-detached', ', detached: true')}test('a', () => {})\ntest.run()\n`,
-  'test/escapes.test.ts': `${uvu}${child('escapes', ", detached: true, env: { PATH: '/usr/bin:/bin' }").replace("stdio: 'ignore'", "stdio: 'inherit'")}test('a', () => {})\ntest.run()\n`,
+  'test/leaves.test.ts': `${uvu}${child('leaves', '')}test('a', () => assert.ok(true))\ntest('b', () => assert.ok(true))\ntest.run()\n`,
+  'test/leaves-detached.test.ts': `${uvu}${child('leaves-detached', ', detached: true')}test('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/escapes.test.ts': `${uvu}${child('escapes', ", detached: true, env: { PATH: '/usr/bin:/bin' }").replace("stdio: 'ignore'", "stdio: 'inherit'")}test('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/shared/a.test.ts': `${uvu}globalThis.left = 1\nprocess.env.LEFT = '1'\nDate.now = () => 0\ntest('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/shared/b.test.ts': `${uvu}test('b', () => assert.is(globalThis.left, undefined))\ntest.run()\n`,
+  'test/pids/a.test.ts': `${uvu}writeFileSync('a.pid', String(process.pid))\ntest('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/pids/b.test.ts': `${uvu}writeFileSync('b.pid', String(process.pid))\ntest('b', () => assert.ok(true))\ntest.run()\n`,
+  'test/pids/c.test.ts': `// alone: as it says\n${uvu}writeFileSync('c.pid', String(process.pid))\ntest('c', () => assert.ok(true))\ntest.run()\n`,
+  'test/old.test.ts': `${uvu}process.emitWarning('do not', 'DeprecationWarning', 'DEP0000')\ntest('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/never.test.ts': `${uvu}test('a', () => new Promise(() => {}))\ntest.run()\n`,
+  'test/late.test.ts': `${uvu}test('a', () => { assert.ok(true); setTimeout(() => Promise.reject(new Error('too late')), 50) })\ntest.run()\n`,
+  'test/nothing.test.ts': `${uvu}test('a', () => {})\ntest('b', () => assert.is.not(1 as number, 2))\ntest.run()\n`,
   'test/not-a-test.ts': 'throw new Error("not to be run")\n',
 })
 
 test.after(() => tree.remove())
 
+/** With one process for all files, so that it is known which of them share it. */
 async function run(...args: string[]): Promise<{ code: number; lines: string[]; out: string }> {
   const runner = spawn(process.execPath, ['scripts/test.mjs', ...args], {
     cwd: tree.path,
+    env: { ...process.env, SVC_TEST_PROCESSES: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exit = once(runner, 'exit')
@@ -68,6 +79,7 @@ test('a failing test: its file is named, its output shown', async () => {
   assert.is(code, 1)
   assert.match(lines[0]!, /^FAIL {2}test\/fail\.test\.ts {2}1 passed, 1 failed {2}\d+\.\d s$/)
   assert.match(out, 'broken one')
+  assert.match(out, /at .*test\/fail\.test\.ts:6:/, 'its places are those of the sources')
   assert.is(lines.at(-1), '1 passed, 1 failed')
 })
 
@@ -80,6 +92,46 @@ test('no tests, a throw at import and a bad exit code are failures', async () =>
   assert.match(out, 'at import')
   assert.match(out, /FAIL {2}test\/exit\.test\.ts {2}1 passed, 1 failed {2}.*\(exit code 3\)/)
   assert.is(lines.at(-1), '1 passed, 3 failed')
+})
+
+test('files share a process, but for one that says that it is alone', async () => {
+  const { code } = await run('--no-build', 'test/pids')
+  assert.is(code, 0)
+  const [a, b, c] = ['a', 'b', 'c'].map(name => readFileSync(join(tree.path, `${name}.pid`), 'utf8'))
+  assert.is(a, b)
+  assert.is.not(a, c)
+})
+
+test('a file that changes what others in its process see fails by name, and they have a new process', async () => {
+  const { code, out, lines } = await run('--no-build', 'test/shared')
+  assert.is(code, 1)
+  for (const name of ['globalThis.left', 'Date.now', 'process.env.LEFT'])
+    assert.match(out, `changed for other files: ${name}`)
+  assert.match(out, /FAIL {2}test\/shared\/a\.test\.ts {2}1 passed, 1 failed {2}.*and is not `\/\/ alone`\)/)
+  assert.match(out, /ok {4}test\/shared\/b\.test\.ts {2}1 passed/)
+  assert.is(lines.at(-1), '2 passed, 1 failed')
+})
+
+test('a test that asserts nothing fails', async () => {
+  const { code, out } = await run('--no-build', 'test/nothing')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/nothing\.test\.ts {2}1 passed, 1 failed/)
+  assert.match(out, 'it asserts nothing')
+})
+
+test('a file that uses what Node deprecates fails by the code of the warning', async () => {
+  const { code, out } = await run('--no-build', 'test/old')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/old\.test\.ts {2}1 passed, 1 failed {2}.*\(uses what Node deprecates: DEP0000\)/)
+})
+
+test('tests that nothing will end, and what fails after the tests, are failures of their file', async () => {
+  const { code, out, lines } = await run('--no-build', 'test/never', 'test/late', 'test/pass')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/never\.test\.ts {2}0 passed, 1 failed {2}.*\(no tests, exit code 1\)/)
+  assert.match(out, /FAIL {2}test\/late\.test\.ts {2}1 passed, 1 failed {2}.*\(exit code 1\)/)
+  assert.match(out, 'too late')
+  assert.is(lines.at(-1), '3 passed, 2 failed')
 })
 
 test('a file that hangs is killed with its group', async () => {

@@ -1,0 +1,28 @@
+import type { Figure } from './report.js'
+
+/** `last.json`: what the last `npm run bench -- --write` measured. */
+export interface Measured {
+  readonly node: string
+  readonly cores: number
+  readonly figures: readonly Figure[]
+}
+
+/** Rows that README shows, and what it says of them. */
+const shown: Readonly<Record<string, string>> = {
+  'durable PUT, 64 clients': 'Writes answered once they are on the disk, 64 clients',
+  'reopen after 100,000 transactions and a kill': 'Start of the store after 100,000 transactions and `kill -9`',
+  'a turn of 10 chunks, durable, to its last frame': 'A turn of an agent, every event stored before it is shown',
+  'cold start until the API answers': 'Start of the daemon until it answers',
+  'svc status': '`svc status`, from the key to the prompt',
+  'idle RSS': 'Memory of an idle daemon',
+}
+
+/** The table of README, a line each. Throws when a row was not measured. */
+export function figuresTable({ figures }: Measured): string[] {
+  const rows = Object.entries(shown).map(([what, text]) => {
+    const figure = figures.find(figure => figure.what === what)
+    if (figure === undefined) throw new Error(`no figure of ${what}; run npm run bench -- --write`)
+    return `| ${text} | ${figure.ours} | ${figure.baseline} |`
+  })
+  return ['| what | svc | baseline of the same run |', '|---|---|---|', ...rows]
+}

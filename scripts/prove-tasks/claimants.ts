@@ -1,0 +1,57 @@
+import { exchange, readText } from '../../client/exchange.js'
+import type { StartedDaemon } from '../../testing/daemon.js'
+
+export interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: what a daemon answers is looked at member by member.
+  readonly body: any
+}
+
+/** Sessions that claim runs, for which the operator speaks; they live as long as the daemon that made them. */
+export class Claimants {
+  private constructor(
+    private readonly daemon: StartedDaemon,
+    readonly sessions: readonly string[],
+  ) {}
+
+  static async of(daemon: StartedDaemon, workspace: string, count: number): Promise<Claimants> {
+    const sessions: string[] = []
+    while (sessions.length < count) {
+      const made = await daemon.request('POST', '/api/sessions', { workspace, agent_name: 'claimant' })
+      if (made.status !== 201) throw new Error(`a session: ${made.status} ${JSON.stringify(made.body)}`)
+      sessions.push(made.body.session.id)
+    }
+    return new Claimants(daemon, sessions)
+  }
+
+  /** What a session asks of its tasks: `claim-next`, or `<run>/complete`. Rejects when the daemon is gone. */
+  async ask(session: string, what: string, body: object = {}): Promise<Answer> {
+    const headers = {
+      authorization: `Bearer ${this.daemon.token}`,
+      'x-service-session-id': session,
+      'x-service-agent': 'claimant',
+    }
+    const target = { socket: `${this.daemon.home}/daemon.sock` }
+    const reply = await exchange(target, { method: 'POST', path: `/api/agent/tasks/${what}`, headers, body })
+    const text = await readText(reply)
+    return { status: reply.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) }
+  }
+}
+
+/** Queues a run of a task of its own; its id. */
+export async function queueRun(daemon: StartedDaemon, title: string): Promise<string> {
+  const made = await daemon.request('POST', '/api/tasks', { title, scope: 'global', max_attempts: 10 })
+  const { body } = await daemon.request('POST', `/api/tasks/${made.body.task.id}/start`, {})
+  return body.run.id
+}
+
+/** Does something so many times, some at once. */
+export async function many<T>(count: number, atOnce: number, work: (n: number) => Promise<T>): Promise<T[]> {
+  const done: T[] = []
+  let next = 0
+  const lane = async () => {
+    for (let n = next++; n < count; n = next++) done[n] = await work(n)
+  }
+  await Promise.all(Array.from({ length: atOnce }, lane))
+  return done
+}

@@ -1,0 +1,102 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { TerminalScreen } from './record/screen.js'
+import { type Frame, svgOf } from './record/svg.js'
+
+// `npm run docs:recording [file]`: runs `svc run` with the built-in agent on a terminal of its own, on an empty home,
+// answers its questions, and writes what the terminal showed as an animated SVG.
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const columns = 80
+const rows = 26
+const typed = 'svc run --agent report "Report on this folder"'
+/** Milliseconds: between two keys, before an answer, and the shortest and the longest that a frame is shown. */
+const keyMs = 45
+const answerMs = 1200
+const shortestMs = 120
+const longestMs = 1500
+
+const output = process.argv[2] ?? join(root, 'docs', 'run.svg')
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-demo-')))
+const project = join(folder, 'website')
+const env = {
+  PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+  HOME: folder,
+  SVC_HOME: join(folder, 'home'),
+  TERM: 'xterm-256color',
+  LANG: 'C.UTF-8',
+}
+const svc = join(root, 'dist/bin/svc')
+
+try {
+  makeProject()
+  const frames = await record()
+  writeFileSync(output, svgOf(frames, columns, rows, typed))
+  console.log(`${output}: ${frames.length} frames`)
+} finally {
+  execFileSync(process.execPath, [svc, 'daemon', 'stop'], { env, stdio: 'ignore' })
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** A small repository for the agent to report on, and a home whose daemon takes any free port. */
+function makeProject(): void {
+  const files = {
+    'home/config.json': '{ "http": { "port": 0 } }',
+    'website/index.html': '<!doctype html>\n<title>Website</title>\n<script src="main.js"></script>\n',
+    'website/main.js': '// TODO: load the articles\nconsole.log("hello")\n',
+    'website/README.md': '# Website\n',
+  }
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  const identity = ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com']
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['commit', '-qm', 'First version'],
+  ])
+    execFileSync('git', [...identity, ...args], { cwd: project, env })
+}
+
+async function record(): Promise<Frame[]> {
+  const screen = new TerminalScreen(columns, rows)
+  const frames: Frame[] = []
+  const show = (ms: number) => frames.push({ lines: screen.shown.map(line => [...line]), ms })
+  screen.write('$ ')
+  for (const key of typed) {
+    screen.write(key)
+    show(keyMs)
+  }
+  show(answerMs / 2)
+  screen.write('\r\n')
+
+  const [, ...args] = typed.match(/"[^"]*"|\S+/g) ?? []
+  const words = args.map(word => word.replaceAll('"', ''))
+  const sized = ['/bin/sh', '-c', `stty cols ${columns} rows ${rows}; exec "$@"`, 'sh', process.execPath, svc, ...words]
+  const terminal = join(root, 'test/fixtures/terminal.py')
+  const child = spawn('python3', [terminal, ...sized], { cwd: project, env, stdio: ['pipe', 'pipe', 'inherit'] })
+  let since = performance.now()
+  let answering: NodeJS.Timeout | undefined
+  let all = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const now = performance.now()
+    if (now - since >= shortestMs) {
+      show(Math.min(now - since, longestMs))
+      since = now
+    }
+    screen.write(text)
+    all += text
+    // A question stands there until it is answered; what is drawn meanwhile is no new one.
+    clearTimeout(answering)
+    const line = screen.shown.at(-1)?.map(({ char }) => char)
+    if (line?.join('').startsWith('Allow?')) answering = setTimeout(() => child.stdin.write('y\r'), answerMs)
+  })
+  const code = await new Promise<number | null>(resolve => child.once('close', resolve))
+  show(longestMs)
+  if (code !== 0) throw new Error(`svc run ended with ${code}:\n${all}`)
+  return frames
+}

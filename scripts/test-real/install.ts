@@ -1,0 +1,51 @@
+// Real agents come from the npm registry once, at the versions that test/real/agents.ts pins.
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const INSTALL_MS = 180_000
+
+/** Where they are: $SVC_REAL_CACHE, else a folder of the user's cache. */
+export const root =
+  process.env.SVC_REAL_CACHE ||
+  path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'svc-real-agents')
+
+/** The registry does not give a package. */
+export class NotInstalled extends Error {}
+
+/** A package that something is tried with. */
+export interface Tried {
+  readonly package: string
+  readonly version: string
+  /** What it needs beside it, by name. */
+  readonly with?: Readonly<Record<string, string>>
+}
+
+/** Installs a package unless it is there at its version; a folder is there whole or not at all. Throws {@link NotInstalled}. */
+export async function install(name: string, agent: Tried): Promise<void> {
+  const folder = path.join(root, name)
+  const manifest = path.join(folder, 'node_modules', agent.package, 'package.json')
+  const has = existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).version === agent.version
+  if (has) return
+  const begun = performance.now()
+  const fresh = `${folder}.${process.pid}`
+  await mkdir(fresh, { recursive: true })
+  const what = `${agent.package}@${agent.version}`
+  try {
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--fetch-retries=1']
+    const more = Object.entries(agent.with ?? {}).map(([name, version]) => `${name}@${version}`)
+    await run('npm', ['install', '--prefix', fresh, what, ...more, ...quiet], { timeout: INSTALL_MS })
+    await rm(folder, { recursive: true, force: true })
+    await rename(fresh, folder)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true })
+    const { stderr, message } = error as { stderr?: string; message: string }
+    throw new NotInstalled(`${what} cannot be installed: is the npm registry reachable?\n${stderr || message}`)
+  }
+  console.log(`installed ${what}  ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+}

@@ -1,0 +1,100 @@
+// Translates the sources of the tests, and all that they import of this tree, into one file for all processes of a run: to
+// load some hundred modules takes a process longer than most tests take. Each module is evaluated when it is first imported,
+// once a process; packages stay imports.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, transform } from 'esbuild'
+import { packageEntries, root, sourceOf } from './sources.mjs'
+
+const folder = join(root, 'node_modules/.cache/svc-test')
+/** A bundle that was not used for so long belongs to no run any more. */
+const keptMs = 60 * 60 * 1000
+
+const asserting = join(import.meta.dirname, 'asserting.mjs')
+
+/** What tests start as programs of their own, beside the sources below test/ that are no tests. */
+const programs = ['cli/daemon.ts', 'cli/svc.ts', 'cli/watchdog-thread.ts', 'examples/agents/report/agent.ts']
+
+/**
+ * Bundles these test files, named from the root of the tree. Resolves to the path of a module that exports `modules`: functions
+ * by name of a source, each importing it. Beside it, `<path>.json` holds what each source that is imported from outside
+ * exports. Rejects with the messages of the compiler.
+ */
+export async function bundleTests(files) {
+  removeOld()
+  const path = join(folder, `tests-${process.pid}.mjs`)
+  const sources = new Set([...files, ...existing([...packageEntries(), ...programs, ...helpers()])])
+  const imports = [...sources].map(name => `  ${JSON.stringify(name)}: () => import(${JSON.stringify(`./${name}`)}),`)
+  const stdin = { contents: `export const modules = {\n${imports.join('\n')}\n}\n`, resolveDir: root, loader: 'js' }
+  const options = { absWorkingDir: root, bundle: true, platform: 'node', target: 'node20', format: 'esm' }
+  const common = { ...options, packages: 'external', write: false, metafile: true, logLevel: 'silent', charset: 'utf8' }
+  const entryPoints = existing([...packageEntries(), ...programs])
+  const [whole, entries] = await Promise.all([
+    build({ ...common, stdin, outfile: path, sourcemap: 'linked', sourcesContent: false, plugins: [inPlace] }),
+    build({ ...common, entryPoints, outdir: folder, splitting: true, plugins: [inPlace] }),
+  ])
+  // What is imported at run time is an entry as well, and none of those that are asked for by their names.
+  const outputs = Object.values(entries.metafile.outputs).filter(({ entryPoint }) => sources.has(entryPoint))
+  const exported = Object.fromEntries(outputs.map(({ entryPoint, exports }) => [entryPoint, exports]))
+  for (const name of sources) exported[name] ??= []
+  mkdirSync(folder, { recursive: true })
+  const texts = whole.outputFiles.map(file => [file.path, file.contents])
+  for (const [name, contents] of [...texts, [`${path}.json`, JSON.stringify(exported)]]) {
+    writeFileSync(`${name}.tmp`, contents)
+    renameSync(`${name}.tmp`, name)
+  }
+  return path
+}
+
+/** Removes a bundle. */
+export function removeBundle(path) {
+  for (const suffix of ['', '.map', '.json']) rmSync(`${path}${suffix}`, { force: true })
+}
+
+/** Those of runs that were killed. */
+function removeOld() {
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder).filter(name => name.startsWith('tests-'))) {
+    const age = Date.now() - (statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
+    if (age > keptMs) rmSync(join(folder, name), { force: true })
+  }
+}
+
+const existing = names => names.filter(name => existsSync(join(root, name)))
+
+/** Sources of the tests that are no tests: some are programs. */
+function helpers() {
+  return readdirSync(join(root, 'test'), { recursive: true })
+    .filter(name => /(?<!\.test|\.d)\.ts$/.test(name))
+    .map(name => `test/${name}`)
+}
+
+/** In the bundle each source still has the address of its own file, `svc` is the sources of this tree, and `uvu` counts. */
+const inPlace = {
+  name: 'in place',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^uvu(\/assert)?$/ }, ({ importer }) =>
+      importer === asserting ? undefined : { path: asserting },
+    )
+    onResolve({ filter: /^svc(\/|$)/ }, ({ path }) => {
+      const source = sourceOf(path)
+      return source === undefined ? undefined : { path: join(root, source) }
+    })
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      if (!text.includes('import.meta')) return { contents: text, loader: 'ts' }
+      const place = { url: pathToFileURL(path).href, dirname: dirname(path), filename: path }
+      const define = Object.entries(place).map(([name, value]) => [`import.meta.${name}`, JSON.stringify(value)])
+      const { code } = await transform(text, {
+        loader: 'ts',
+        format: 'esm',
+        target: 'node20',
+        sourcemap: 'inline',
+        sourcefile: path,
+        define: Object.fromEntries(define),
+      })
+      return { contents: code, loader: 'js' }
+    })
+  },
+}

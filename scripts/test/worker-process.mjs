@@ -1,0 +1,126 @@
+// The runner's side of `worker.mjs`.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { end, leaveMs, markName, remaining } from './processes.mjs'
+import { root } from './sources.mjs'
+
+const program = join(root, 'scripts/test/worker.mjs')
+const keptOutput = 256 * 1024
+/** Bytes of memory from which on a process runs no further file. */
+const fullAt = 900 * 1024 * 1024
+
+const harness = name => [join(root, 'test/harness', name)].filter(existsSync)
+/** Writes down what daemons answer, where the tree has it. */
+export const [watcher] = harness('watch-replies.mjs')
+const loaders = [...harness('typescript.mjs'), ...harness('watch-replies.mjs')].flatMap(file => ['--import', file])
+
+/** Groups of processes that run now. */
+const running = new Set()
+let started = 0
+
+/** Kills everything that runs. */
+export function endAll() {
+  for (const group of running) end(group)
+}
+
+/** A process that runs test files, in a group of its own. */
+export class WorkerProcess {
+  /** Nothing that ran in it makes it unfit for another file. */
+  fit = true
+  #output = ''
+  #files = 0
+  /** What the worker says about the end of the file, by the stream that it says it on. */
+  #reports = new Map()
+  #reported = () => {}
+
+  /** Runs files of a bundle or, without one, as they stand, each module a file. */
+  constructor(bundle) {
+    this.mark = `${process.pid}.${++started}.${Math.trunc(performance.now())}`
+    this.child = spawn(process.execPath, [...loaders, program, ...(bundle === undefined ? [] : [bundle])], {
+      cwd: root,
+      detached: true,
+      env: {
+        ...process.env,
+        [markName]: this.mark,
+        ...(bundle && { SVC_TEST_BUNDLE: bundle }),
+        ...(watcher && { SVC_TEST_REPLIES: this.#repliesOf(0), SVC_TEST_WATCHER: watcher }),
+      },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    this.group = { id: this.child.pid, mark: this.mark }
+    running.add(this.group)
+    this.exited = new Promise(done => this.child.once('exit', (code, signal) => done({ code, signal })))
+    this.exited.then(() => {
+      this.fit = false
+    })
+    this.ready = new Promise(done => this.child.once('message', done))
+    this.closed = new Promise(done => this.child.once('close', done))
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream.setEncoding('utf8').on('data', text => this.#hear(stream, text))
+    // One that has ended meanwhile is seen by its exit.
+    this.child.on('error', () => {})
+  }
+
+  /**
+   * Runs a file to its end, or to the end of its time. Resolves to how it ended: `output`, `code` and `signal` as of a process of
+   * its own, `timedOut`, `left`: lines about processes that it left behind, `changes` of what others in the process see, and
+   * `replies`: the file with those of daemons, if there is one.
+   */
+  async run(file, { alone, seconds }) {
+    this.#output = ''
+    this.#reports = new Map()
+    const replies = this.#repliesOf(++this.#files)
+    const reported = new Promise(done => {
+      this.#reported = () => done(this.#reports.get(this.child.stdout))
+    })
+    const ended = Promise.race([reported, this.exited])
+    await Promise.race([this.ready, this.exited])
+    this.child.send({ file, alone, mark: this.mark, replies }, () => {})
+    const late = sleep(seconds * 1000, undefined, { ref: false }).then(() => undefined)
+    const exit = await Promise.race([ended, late])
+    const left = exit === undefined ? [] : await remaining(this.group)
+    const gone = exit === undefined || 'signal' in exit
+    if (gone || left.length > 0 || exit.changes.length > 0 || exit.rss > fullAt) await this.end()
+    return {
+      output: this.#output,
+      code: null,
+      signal: null,
+      changes: [],
+      ...(exit ?? (await this.exited)),
+      timedOut: exit === undefined,
+      left,
+      replies,
+    }
+  }
+
+  #repliesOf(file) {
+    return join(tmpdir(), `svc-replies-${this.mark}.${file}`)
+  }
+
+  /** Kills what is left of it. */
+  async end() {
+    this.fit = false
+    end(this.group)
+    await this.exited
+    running.delete(this.group)
+    await Promise.race([this.closed, sleep(leaveMs, undefined, { ref: false })])
+    // A process that escaped both group and mark may hold them open, and the runner with them.
+    this.child.stdout.destroy()
+    this.child.stderr.destroy()
+  }
+
+  #hear(stream, text) {
+    this.#output += text
+    const report = new RegExp(`\\n${this.mark.replaceAll('.', '\\.')} (\\{.*\\})\\n`).exec(this.#output)
+    if (report === null) {
+      this.#output = this.#output.slice(-keptOutput)
+      return
+    }
+    this.#output = this.#output.replace(report[0], '')
+    this.#reports.set(stream, JSON.parse(report[1]))
+    if (this.#reports.size === 2) this.#reported()
+  }
+}

@@ -1,0 +1,50 @@
+// One process that runs test files, each when the runner sends its name: `node worker.mjs [bundle]`. A file has ended when its
+// tests have and nothing keeps the process alive any more, as if it had the process for itself.
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { changesSince, stateOf } from './process-state.mjs'
+import { root } from './sources.mjs'
+
+// uvu looks for it when it is loaded: tests run when they are told to.
+globalThis.UVU_DEFER = 1
+const { exec } = await import('uvu')
+const bundle = process.argv[2]
+const { modules } = bundle === undefined ? {} : await import(pathToFileURL(bundle))
+
+const require = createRequire(import.meta.url)
+let running
+
+process.on('message', async ({ file, alone, mark, replies }) => {
+  if (process.env.SVC_TEST_REPLIES !== undefined) process.env.SVC_TEST_REPLIES = replies
+  running = { mark, alone, ended: false, before: stateOf() }
+  // Nothing that is not the file's own is to keep the process alive.
+  process.channel.unref()
+  globalThis.UVU_QUEUE = [[null]]
+  globalThis.UVU_INDEX = 0
+  process.argv.splice(1, Infinity, join(root, file))
+  try {
+    await (modules === undefined ? import(pathToFileURL(join(root, file))) : modules[file]())
+    if (globalThis.UVU_QUEUE[0].length > 1) await exec()
+  } catch (error) {
+    console.error(error)
+    process.exitCode = 1
+  }
+  // It keeps a process for the next build.
+  require.cache[require.resolve('esbuild')]?.exports.stop()
+  running.ended = true
+})
+
+process.on('beforeExit', () => {
+  // A file that is alone ends with its process, and so do tests that nothing will ever resolve.
+  if (running === undefined || running.alone || !running.ended) return
+  const { mark, before } = running
+  running = undefined
+  const code = process.exitCode ?? 0
+  process.exitCode = undefined
+  const line = `\n${mark} ${JSON.stringify({ code, changes: changesSince(before), rss: process.memoryUsage.rss() })}\n`
+  process.stderr.write(line)
+  process.stdout.write(line)
+  process.channel.ref()
+})
+process.send('ready')

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { realAgents } from './agents.js'
+import { resultsTable, withRun } from './results.js'
+
+const read = (path: string) => readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')
+
+test('the table of agents in README is what the last run of test:real saw', () => {
+  const table = resultsTable(JSON.parse(read('results.json'))).join('\n')
+  assert.ok(read('../../README.md').includes(table), `README lacks this table:\n${table}`)
+})
+
+test('every agent is in it, at the version that is tried', () => {
+  const { agents } = JSON.parse(read('results.json'))
+  const versions = Object.entries(realAgents).map(([name, { version }]) => [name, version])
+  assert.equal(
+    Object.fromEntries(versions),
+    Object.fromEntries(Object.keys(agents).map(name => [name, agents[name].version])),
+  )
+})
+
+test('a run of one agent leaves what is known of the others', () => {
+  const before = withRun(undefined, { codex: { cancel: true }, claude: { cancel: false } })
+  const after = withRun(before, { claude: { cancel: true } })
+  assert.equal([after.agents.codex?.cancel, after.agents.claude?.cancel], [true, true])
+  assert.match(resultsTable(before).at(-1) ?? '', /^\| claude: `.+` [\d.]+ \| {2}\| ✗ \|/)
+})
+
+test.run()
