@@ -7,7 +7,7 @@ import { circlesOf, graphOf } from './harness/graph.js'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
-const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examples', 'scripts', 'bench']
+const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examples', 'scripts', 'bench', 'packages']
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
@@ -25,12 +25,12 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
-  'kernel/store/disk-guard.ts': 'makes a new file with O_EXCL',
-  'kernel/verify.ts': 'copies what was opened as a regular file before',
   'kernel/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
-  'kernel/http/peers.ts': 'reads /proc',
+  'plugins/own-user/peers.ts': 'reads /proc',
+  'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
   'plugins/processes/inspect.ts': 'reads /proc',
+  'plugins/processes/callers.ts': 'reads /proc',
   'plugins/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
   'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
   'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
@@ -40,16 +40,23 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
+  'plugins/reserve/disk-guard.ts': 'makes a new file with O_EXCL',
+  'plugins/restart/operations.ts': 'makes a new file with O_EXCL, opens folders',
+  'plugins/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/sessions/requests/open-inside.ts':
     'opens with O_NONBLOCK, folder by folder; what it opened is judged by who reads it',
   'plugins/sessions/agent/pulse.ts': 'reads /proc',
   'plugins/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
+  'cli/watchdog-thread.ts': 'reads /proc',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
   'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',
   'cli/build-data.ts': 'writes the build',
+  'cli/setup/settings-file.ts': 'makes a new file with O_EXCL',
   'cli/daemon/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
   'cli/daemon/home-notes.ts': 'makes a new file with O_EXCL, opens folders',
+  'packages/agent/src/session/transcript-store.ts': 'makes new files with O_EXCL',
+  'packages/agent/src/workspace/plain-file.ts': 'opens with O_NONBLOCK and looks at what it opened',
   'examples/agents/report/sessions.ts': 'reads what it has looked at, makes new files with O_EXCL',
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
@@ -95,7 +102,8 @@ const imports = (source: Source) => source.imports.map(specifier => target(sourc
 const inside = (file: string, folder: string) => file.startsWith(`${folder}/`)
 const only = (from: Source, where: string, allowed: (to: string) => boolean) =>
   inside(from.file, where) ? imports(from).filter(to => !allowed(to)) : []
-const isPackage = (to: string) => !/^(kernel|schemas|plugins|cli|client|testing|examples|test|scripts|bench)\//.test(to)
+const isPackage = (to: string) =>
+  !/^(kernel|schemas|plugins|cli|client|testing|examples|test|scripts|bench|packages)\//.test(to)
 
 const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
   inside(source.file, 'kernel') || inside(source.file, 'plugins') || inside(source.file, 'cli')
@@ -157,9 +165,9 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'kernel/store imports packages, itself, the contract, the kit, kernel/clock and kernel/turn',
+    says: 'kernel/store imports packages, itself, the contract, the kit and kernel/clock',
     broken: s =>
-      only(s, 'kernel/store', to => isPackage(to) || /^kernel\/((turn|clock)\.ts$|(store|contract|kit)\/)/.test(to)),
+      only(s, 'kernel/store', to => isPackage(to) || /^kernel\/(clock\.ts$|(store|contract|kit)\/)/.test(to)),
     mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
   },
   {
@@ -229,8 +237,29 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify and ws, and what describes routes fastify',
-    broken: libraryOnlyIn(/^(@fastify\/|fastify|ws$)/, /^(kernel\/http|plugins\/openapi)\//),
+    says: 'the agent imports packages and itself, and nobody imports it: what the daemon loads does not grow by its libraries',
+    broken: s =>
+      inside(s.file, 'packages')
+        ? imports(s).filter(to => !isPackage(to) && !inside(to, s.file.split('/').slice(0, 2).join('/')))
+        : imports(s).filter(
+            to =>
+              /^(packages\/|@svc\/|ai$|@ai-sdk\/)/.test(to) ||
+              (/^@modelcontextprotocol\/sdk/.test(to) && !inside(s.file, 'plugins/mcp')),
+          ),
+    mutants: [
+      ['packages/agent/src/a.ts', "import { x } from '../../../kernel/kit/text.js'"],
+      ['plugins/a/service.ts', "import { streamText } from 'ai'"],
+      ['cli/a.ts', "import { settingsOf } from '../packages/agent/src/settings.js'"],
+      ['plugins/a/b.ts', "import { Client } from '@modelcontextprotocol/sdk/client/index.js'"],
+    ],
+  },
+  {
+    says: 'only kernel/http imports fastify, and what describes routes; only the plugin channels imports ws',
+    // Fastify's parser of forms knows nothing of a server.
+    broken: s => [
+      ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/openapi)\//)(s),
+      ...libraryOnlyIn(/^ws$/, /^plugins\/channels\//)(s),
+    ],
     mutants: [
       ['kernel/host/a.ts', "import fastify from 'fastify'"],
       ['plugins/a/service.ts', "await import('ws')"],
@@ -313,6 +342,11 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'LIMIT has no bare parameter, for which SQLite plans a statement anew each time it is bound: LIMIT +?',
+    broken: s => (inside(s.file, 'kernel') || inside(s.file, 'plugins') ? (s.text.match(/\bLIMIT \?/g) ?? []) : []),
+    mutants: [['plugins/a/b.ts', "const sql = 'SELECT a FROM b LIMIT ?'"]],
+  },
+  {
     says: 'no file is over 300 lines without a reason in its first line',
     broken: s => {
       const lines = s.text.split('\n')
@@ -378,7 +412,7 @@ const rules: Rule[] = [
   {
     says: 'files are opened by kernel/kit/read-file.ts, or by a file that has a reason to do it itself',
     broken: s => {
-      if (!/^(kernel|plugins|cli|client|examples\/agents)\//.test(s.file)) return []
+      if (!/^(kernel|plugins|cli|client|packages|examples\/agents)\//.test(s.file)) return []
       return s.file in OPENS ? [] : opensOf(s)
     },
     mutants: [
@@ -427,7 +461,6 @@ for (const rule of rules) {
 const MOST_FILES = 20
 /** Folders with more, and why. */
 const CROWDED: Readonly<Record<string, string>> = {
-  'kernel/contract': 'its rooms are being cut',
   bench: 'one file for each program that is measured',
 }
 const crowdedOf = (sources: readonly Source[]) => {
@@ -480,13 +513,13 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, standsAt: 1112, has: file => inside(file, 'kernel/contract') },
-  { part: 'kernel/store', lines: 1800, standsAt: 1908, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, standsAt: 959, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
+  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 5634,
+    standsAt: 4710,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

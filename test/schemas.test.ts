@@ -141,6 +141,9 @@ test('queries have every parameter of the contract with its type, values and bou
   assert.is(lines(wrong), '')
 })
 
+/** What matches the patterns that `text` does not. */
+const TEXTS: Readonly<Record<string, string>> = { '^evt_[0-9a-f]{16}$': 'evt_0123456789abcdef' }
+
 /** Values that a schema accepts, one for each variant in it; the objects that must be strict are put into `strict`. */
 function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {
   const variants = schema.anyOf ?? schema.oneOf
@@ -149,6 +152,8 @@ function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {
   if (schema.$ref) return []
   if (schema.enum) return [schema.enum[0]]
   if (schema.const !== undefined) return [schema.const]
+  if (schema.pattern !== undefined) return [TEXTS[schema.pattern] ?? 'text']
+  if (schema.format === 'date-time') return ['2030-01-31T09:00:00.000Z']
   if (schema.type === 'array') return samples(schema.items ?? {}, strict).map(item => [item])
   if (schema.properties) {
     const members = Object.entries(schema.properties).map(([name, s]) => [name, samples(s, strict)] as const)

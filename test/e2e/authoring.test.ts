@@ -35,7 +35,7 @@ test('what init writes is valid and passes its tests, without a daemon', async (
   const bad = await at.run(['extension', 'init', 'My Things'])
   assert.match(
     bad.stderr,
-    /"My Things" is no name[\s\S]*extension_name_invalid[\s\S]*svc extension init acme\.my-things/,
+    /"My Things" is not a valid extension name[\s\S]*extension_name_invalid[\s\S]*svc extension init acme\.my-things/,
   )
   const again = await at.run(['extension', 'init', 'my-kit', '--form', 'static'])
   assert.match(again.stderr, 'extension_exists')
@@ -49,6 +49,7 @@ test('the examples hold to the contract, and their own tests pass', async ({ at 
     'acme.keep',
     'acme.leases',
     'acme.reminders',
+    'acme.secrets',
     'acme.sign-in',
     'acme.signs',
     'acme.webhook',
@@ -73,8 +74,8 @@ test('an extension that leaves something behind, and a test that fails, are told
   const failed = failures(JSON.parse(stdout))
   assert.is(code, 1)
   assert.equal(
-    failed.map(({ name }) => name.slice(0, 8)),
-    ['unloaded', 'mine'],
+    failed.map(({ name }) => name.slice(0, 9)),
+    ['unloading', 'mine'],
   )
   assert.match(failed[0]?.error ?? '', /it leaves behind: a timer, made in main\.js:\d+/)
 })

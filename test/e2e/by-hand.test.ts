@@ -25,7 +25,7 @@ interface Session {
 
 const at = new Installed()
 const repository = at.makeRepository('repository')
-const report = join(repository, '.svc', 'reports', 'report.md')
+const report = join(repository, 'svc-reports', 'report.md')
 const seen = { workspace: '', first: {} as Run, second: {} as Run, mark: '' }
 const test = suite('by hand')
 test.after(() => at.remove())

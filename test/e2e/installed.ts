@@ -131,14 +131,21 @@ export class Installed {
     return JSON.parse(readFileSync(join(this.home, 'daemon.json'), 'utf8'))
   }
 
+  /** What stands for the operator over TCP; there once the daemon has run. */
+  get token(): string {
+    return readFileSync(join(this.home, 'operator.token'), 'utf8').trim()
+  }
+
   request(door: 'socket' | 'tcp', method: string, path: string, body?: unknown): Promise<Replied> {
     const text = body === undefined ? undefined : JSON.stringify(body)
     const at =
       door === 'socket'
         ? { socketPath: join(this.home, 'daemon.sock') }
         : { host: '127.0.0.1', port: this.discovery.port }
-    const headers =
-      text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+    const headers = {
+      ...(door === 'tcp' ? { authorization: `Bearer ${this.token}` } : {}),
+      ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    }
     return new Promise((resolve, reject) => {
       request({ ...at, method, path, headers, agent: false }, async response => {
         const chunks: Buffer[] = []

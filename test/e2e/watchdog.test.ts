@@ -1,4 +1,5 @@
 // proof, timeout: 180s: a thread that is really held, for half a minute
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -73,6 +74,49 @@ test('who holds the daemon is named; held for ever, the daemon is followed by on
   )
   await becomes(at, 'disabled')
   assert.not(existsSync(join(at.home, 'suspect.json')), 'it is left out once')
+  await at.svc('daemon', 'stop')
+})
+
+test('a daemon that is only slow, on a processor that many share, goes on', async ({ at }) => {
+  at.writeHome(
+    'extensions/acme.spin/extension.toml',
+    'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.mjs"\n',
+  )
+  at.writeHome(
+    'extensions/acme.spin/main.mjs',
+    `import { writeFileSync } from 'node:fs'
+    export default {
+      name: 'acme.spin', version: '1.0.0', requires: {}, surface: {},
+      apply() {
+        process.on('SIGUSR2', () => {
+          for (const end = process.cpuUsage().user + 600_000; process.cpuUsage().user < end; );
+          writeFileSync(${JSON.stringify(join(at.home, 'worked'))}, '')
+        })
+      },
+    }`,
+  )
+  await at.svc('daemon', 'start')
+  await becomes(at, 'active')
+  const { pid } = at.discovery
+  // Sessions of their own: a scheduler that is fair between sessions would give the daemon half of the processor.
+  const crowd = Array.from({ length: 24 }, () =>
+    spawn('taskset', ['-c', '0', 'sh', '-c', 'while :; do :; done'], { detached: true, stdio: 'ignore' }),
+  )
+  try {
+    execFileSync('taskset', ['-a', '-c', '-p', '0', String(pid)])
+    const begun = performance.now()
+    process.kill(pid, 'SIGUSR2')
+    await until(
+      () => existsSync(join(at.home, 'worked')) || undefined,
+      120_000,
+      () => `the end of the work:\n${log(at)}`,
+    )
+    assert.ok(performance.now() - begun > 6000, 'it took longer than a thread may be held')
+  } finally {
+    for (const child of crowd) child.kill('SIGKILL')
+  }
+  await at.svc('status')
+  assert.is(at.discovery.pid, pid)
   await at.svc('daemon', 'stop')
 })
 
