@@ -35,18 +35,40 @@ export async function printCandidates(
     if (wanted === undefined) return undefined
     const signal = AbortSignal.any([io.signal, AbortSignal.timeout(withinMs)])
     const { socket } = await findAddress(io.env)
-    const known = [...wanted.list.args, ...wanted.list.options].filter(({ name }) => Object.hasOwn(wanted.given, name))
-    const values = Object.fromEntries(known.map(({ name }) => [name, wanted.given[name] as string]))
-    const query = new URLSearchParams(values).toString()
-    const body = await ask(socket, `${wanted.list.url}${query && `?${query}`}`, signal)
-    const rows = rowsOf(body, wanted.list.view) ?? []
     const typed = words.at(-1) as string
-    const lines = rows
-      .flatMap(row => [...lineOf(row, wanted), ...nameOf(row, wanted, typed)])
-      .filter(line => line.startsWith(typed))
-    io.stdout.write([...new Set(lines)].slice(0, mostShown).join(''))
+    const linesOf = (rows: readonly unknown[]) => [
+      ...new Set(
+        rows
+          .flatMap(row => [...lineOf(row, wanted), ...nameOf(row, wanted, typed)])
+          .filter(line => line.startsWith(typed)),
+      ),
+    ]
+    const wantsAll = typed !== '' || !isPaged(wanted.list)
+    // A list may have shorter pages only.
+    const first = wantsAll ? [] : await rowsAt(socket, wanted, signal, mostShown).catch(() => [])
+    let lines = linesOf(first)
+    // A page in which some are left out, or none at all, does not say what the others are.
+    if (first.length === 0 || (first.length === mostShown && lines.length < mostShown))
+      lines = linesOf(await rowsAt(socket, wanted, signal))
+    io.stdout.write(lines.slice(0, mostShown).join(''))
   } catch {}
   return undefined
+}
+
+const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name === 'limit')
+
+/** Rows of a list as far as its caller has narrowed it down; `limit`: of its first page, for all of a long list take longer. */
+async function rowsAt(
+  socket: string,
+  { list, given }: Wanted,
+  signal: AbortSignal,
+  limit?: number,
+): Promise<readonly unknown[]> {
+  const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(given, name))
+  const query = new URLSearchParams(known.map(({ name }) => [name, given[name] as string]))
+  if (limit !== undefined) query.set('limit', String(limit))
+  const reply = await ask(socket, `${list.url}${query.size > 0 ? `?${query}` : ''}`, signal)
+  return rowsOf(reply, list.view) ?? []
 }
 
 /**

@@ -127,6 +127,27 @@ test('what is asked for in vain is not waited for', async ({ daemon }) => {
   assert.ok(performance.now() - begun < 3000)
 })
 
+test('of a long list its first page is asked for, and all of it where that does not say enough', async ({ daemon }) => {
+  const sessions = Array.from({ length: 300 }, (_, i) => ({ id: `ses_${i}`, workspace_id: i < 150 ? 'ws_1' : 'ws_2' }))
+  const asks = async (words: string) => {
+    daemon.asked.length = 0
+    const env = { SVC_WORDS: words }
+    const { stdout } = await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env })
+    return { ids: stdout.split('\n').length - 1, urls: daemon.asked.map(({ url }) => url) }
+  }
+  daemon.reply('GET /api/sessions', 200, { sessions: sessions.slice(0, 200) })
+  assert.equal(await asks('session\nevents\n\n'), { ids: 200, urls: ['/api/sessions?limit=200'] })
+  daemon.reply('GET /api/sessions', 200, { sessions })
+  assert.equal(await asks('session\nevents\nses_29\n'), { ids: 11, urls: ['/api/sessions'] })
+  daemon.answer('GET /api/sessions', (reply, { url }) => {
+    const isPage = url.includes('limit=')
+    reply.statusCode = isPage ? 400 : 200
+    reply.end(JSON.stringify(isPage ? { error: {} } : { sessions }))
+  })
+  const whole = await asks('session\nevents\n\n')
+  assert.equal(whole, { ids: 200, urls: ['/api/sessions?limit=200', '/api/sessions'] }, 'pages are shorter there')
+})
+
 test('hostile words and replies: nothing, and no word about it', async ({ daemon }) => {
   for (const SVC_WORDS of [
     '',
