@@ -65,7 +65,7 @@ async function rowsAt(
   limit?: number,
 ): Promise<readonly unknown[]> {
   const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(given, name))
-  const query = new URLSearchParams(known.map(({ name }) => [name, given[name] as string]))
+  const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, given[name] as string]))
   if (limit !== undefined) query.set('limit', String(limit))
   const reply = await ask(socket, `${list.url}${query.size > 0 ? `?${query}` : ''}`, signal)
   return rowsOf(reply, list.view) ?? []

@@ -2,6 +2,7 @@ import type { CommandContext } from '../../kernel/plugin.js'
 import type {
   Given,
   InstallMcpServerReply,
+  MarketplaceDetail,
   MarketplaceEntry,
   MarketplaceKind,
   MarketplaceKindPage,
@@ -40,12 +41,11 @@ export async function installServer(context: WithLists): Promise<void> {
       env[name] = { value }
     }
   }
+  const workspace = await workspaceFor(entry, context)
   const body = {
     entry_id: entry,
     ...(options.name !== undefined && { name: options.name }),
-    ...(options.workspace === undefined
-      ? { scope: 'global' }
-      : { scope: 'workspace', workspace_id: options.workspace }),
+    ...(workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace_id: workspace }),
     values: { env },
   }
   const reply = (await client.request('POST', '/api/settings/mcp-servers/install', body)) as InstallMcpServerReply
@@ -53,10 +53,20 @@ export async function installServer(context: WithLists): Promise<void> {
   const { mcp_server: server, next_step: next, warnings = [] } = reply
   const what = server.url ?? [server.command, ...(server.args ?? [])].join(' ')
   out.id(server.name)
-  out.line(`installed MCP server ${server.name}: ${what}`)
+  out.line(`installed MCP server ${server.name}${workspace === undefined ? '' : ` for ${workspace}`}: ${what}`)
   for (const { title, message } of warnings) out.line(out.color('yellow', `warning: ${title}: ${message}`))
-  const login = `log in: svc mcp auth login ${server.name}${options.workspace === undefined ? '' : ` --workspace ${options.workspace}`}`
+  const login = `log in: svc mcp auth login ${server.name}${workspace === undefined ? '' : ` --workspace ${workspace}`}`
   out.line(next === 'authorize' ? login : `look at it: svc mcp show ${server.name} --probe true`)
+}
+
+/** The workspace that a server is for; undefined: all of them. Where nobody says it, its entry does, and means the one around here. */
+async function workspaceFor(entry: string, { options, cwd, client, fault }: CommandContext): Promise<string | undefined> {
+  const { workspace, global } = options
+  if (typeof workspace === 'string')
+    return global ? fault('usage', '--workspace and --global exclude each other') : workspace
+  if (global) return undefined
+  const detail = (await client.request('GET', `/api/marketplace/mcp/${encodeURIComponent(entry)}`)) as MarketplaceDetail
+  return detail.mcp?.default_scope === 'workspace' ? cwd : undefined
 }
 
 async function search({ args, client, out }: CommandContext, kind?: MarketplaceKind): Promise<void> {

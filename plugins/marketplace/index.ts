@@ -66,7 +66,8 @@ export default definePlugin({
       args: [{ name: 'entry', summary: 'id of an entry: svc marketplace list mcp' }],
       options: [
         { name: 'name', type: 'text', summary: 'what to call it; default: the name of the entry' },
-        { name: 'workspace', type: 'text', summary: 'only for this workspace; default: for all' },
+        { name: 'workspace', type: 'text', summary: 'only for this workspace; default: as the entry says' },
+        { name: 'global', type: 'boolean', summary: 'for all workspaces, whatever the entry says' },
         { name: 'env', type: 'list', summary: 'NAME=value of a variable of the entry; a secret goes into the vault' },
         { name: 'secret', type: 'list', summary: 'NAME of a secret that is typed unseen, or NAME=vault:mcp/…' },
       ],

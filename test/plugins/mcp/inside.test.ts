@@ -104,7 +104,11 @@ test('svc mcp add and svc mcp install hand on arguments, variables and reference
   const mcp = { transport: 'stdio', command: process.execPath, args: ['-v'], env }
   const catalog = path.join(svc.folder, 'catalog')
   mkdirSync(catalog)
-  const entries = [{ id: 'listed', name: 'listed', description: 'A server', mcp }]
+  const local = { transport: 'stdio', command: process.execPath, default_scope: 'workspace' }
+  const entries = [
+    { id: 'listed', name: 'listed', description: 'A server', mcp },
+    { id: 'local', name: 'local', description: 'A server for one workspace', mcp: local },
+  ]
   writeFileSync(path.join(catalog, 'mcp.json'), JSON.stringify({ version: 1, entries }))
   await svc.svc('config', 'set', 'marketplace.catalog.base_url', catalog)
   await svc.svc('mcp', 'install', 'listed', '--env', 'A=1', '--secret', 'B=vault:mcp/global/listed/env/b')
@@ -112,6 +116,25 @@ test('svc mcp add and svc mcp install hand on arguments, variables and reference
   assert.equal([listed.args, listed.env_keys, listed.secret_env_keys], [['-v'], ['A'], ['B']])
   const unseen = await svc.run(['mcp', 'install', 'listed', '--secret', 'B'])
   assert.is(unseen.code, 2, unseen.stderr)
+})
+
+test('svc mcp install makes a server for the workspace around it where its entry is meant for one', async () => {
+  const work = path.join(svc.folder, 'work')
+  const scopes = async () => {
+    const { mcp_servers: all } = await svc.json<{ mcp_servers: { name: string; scope: string }[] }>('mcp', 'list')
+    return all.filter(({ name }) => name === 'local').map(({ scope }) => scope)
+  }
+  const elsewhere = await svc.run(['mcp', 'install', 'local'])
+  assert.is.not(elsewhere.code, 0)
+  assert.equal(await scopes(), [])
+  const { code, stdout, stderr } = await svc.run(['mcp', 'install', 'local'], work)
+  assert.is(code, 0, stderr)
+  assert.match(stdout, `installed MCP server local for ${work}`)
+  assert.equal(await scopes(), [], 'no other place has it')
+  await svc.svc('mcp', 'show', 'local', '--workspace', work)
+  assert.is((await svc.run(['mcp', 'install', 'local', '--global', '--workspace', work])).code, 2)
+  await svc.svc('mcp', 'install', 'local', '--global')
+  assert.equal(await scopes(), ['global'])
 })
 
 test('a model is told of our tools in at most 8,000 bytes', () => {
