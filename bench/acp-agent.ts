@@ -2,11 +2,13 @@
 // over TCP: see RELAY in acp-script.ts. Plain JSON-RPC, line by line.
 import net from 'node:net'
 import { createInterface } from 'node:readline'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { Script } from './acp-script.js'
 import { answer } from './child.js'
 import { pause } from './measure.js'
 
-function serve(socket: net.Socket): void {
+function serve(socket: net.Socket, greets: boolean): void {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   const send = (message: object) => {
@@ -16,6 +18,7 @@ function serve(socket: net.Socket): void {
   createInterface({ input: socket }).on('line', async line => {
     const { id, method, params } = JSON.parse(line)
     if (id === undefined) return
+    if (method === 'session/new' && greets) for (const server of params.mcpServers) await greet(server)
     if (method === 'session/prompt') await play(JSON.parse(params.prompt.at(-1).text), params.sessionId, send)
     await send({ id, result: RESULTS[method] ?? {} })
   })
@@ -25,6 +28,19 @@ const RESULTS: Readonly<Record<string, object>> = {
   initialize: { protocolVersion: 1, agentCapabilities: {} },
   'session/new': { sessionId: 'acp' },
   'session/prompt': { stopReason: 'end_turn' },
+}
+
+async function greet({ name, command, args, env }: { name: string; command: string; args: string[]; env: Variable[] }) {
+  const client = new Client({ name: 'bench', version: '1.0.0' })
+  const given = Object.fromEntries(env.map(({ name, value }) => [name, value]))
+  await client.connect(new StdioClientTransport({ command, args, env: { PATH: process.env.PATH ?? '', ...given } }))
+  const { tools } = await client.listTools()
+  if (tools.length === 0) throw new Error(`the server ${name} has no tools`)
+}
+
+interface Variable {
+  readonly name: string
+  readonly value: string
 }
 
 /** Tool calls are told one by one, and say when; texts are gathered by whoever reads them. */
@@ -39,8 +55,9 @@ async function play(script: Script, sessionId: string, send: (message: object) =
 }
 
 const handlers = {
-  listen(): Promise<number> {
-    const server = net.createServer(serve)
+  /** @param greets it starts the MCP servers that a session is given and asks for their tools, as agents do */
+  listen(greets = false): Promise<number> {
+    const server = net.createServer(socket => serve(socket, greets))
     return new Promise(resolve =>
       server.listen(0, '127.0.0.1', () => resolve((server.address() as net.AddressInfo).port)),
     )

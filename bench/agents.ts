@@ -1,22 +1,12 @@
-import { spawn } from 'node:child_process'
-import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { besideBare, call, type Measured } from './beside-bare.js'
 import type { Context } from './context.js'
-import { answers, makeHome, startDaemon } from './daemon.js'
-import { runLoad } from './load-run.js'
-import { inTurn, median, ms, pause, perSecond, ratioOf } from './measure.js'
+import { makeHome, startDaemon } from './daemon.js'
+import { ms } from './measure.js'
 import type { Row } from './report.js'
 
 const ROOTS_DEEP = 10
-
-/** A request that is measured. */
-interface Measured {
-  readonly what: string
-  readonly method: 'GET' | 'POST'
-  readonly url: string
-  readonly body?: string
-}
 
 /** Lists and searches among many agents, workspaces among many nested roots; beside a bare fastify with the same reply. */
 export async function benchAgents(context: Context): Promise<void> {
@@ -45,31 +35,10 @@ export async function benchAgents(context: Context): Promise<void> {
   ]
   const rows: Row[] = [{ what: `first list after the start, ${agents} files to read`, ours: ms(first) }]
   await daemon.longestGap()
-  for (const one of measured) rows.push(await compare(context, home.socket, one))
+  for (const one of measured) rows.push(await besideBare(context, home.socket, one))
   rows.push({ what: "longest gap of the daemon's loop", ours: ms(await daemon.longestGap()) })
   await daemon.stop()
   report.section('Agents and workspaces', rows)
-}
-
-async function compare({ program, temp, quick }: Context, socket: string, one: Measured): Promise<Row> {
-  const { method, url, body = '' } = one
-  const file = path.join(temp, 'body.json')
-  writeFileSync(file, await call(socket, method, url, body))
-  const bareSocket = path.join(temp, 'body.sock')
-  rmSync(bareSocket, { force: true })
-  const bare = spawn(process.execPath, [program('body'), bareSocket, file], { stdio: ['ignore', 'ignore', 'inherit'] })
-  const exited = new Promise(resolve => bare.once('exit', resolve))
-  while (!(await answers(bareSocket, '/'))) await pause(20)
-  const [rounds, seconds] = quick ? [1, 0.5] : [5, 1]
-  const load = (at: string) => () => runLoad(program('load'), { socket: at, method, url, clients: 4, seconds, body })
-  const [ours = [], base = []] = (await inTurn(rounds + 1, [load(socket), load(bareSocket)])).map(all => all.slice(1))
-  bare.kill()
-  await exited
-  const told = (results: typeof ours) =>
-    `${perSecond(median(results.map(r => r.rate)))} p50 ${ms(median(results.map(r => r.p50)))}`
-  const [a, b] = [ours, base].map(results => results.map(r => r.rate)) as [number[], number[]]
-  const ratio = ratioOf(a, b)
-  return { what: one.what, ours: told(ours), baseline: `bare: ${told(base)}`, ratio }
 }
 
 function writeAgent(folder: string, i: number): void {
@@ -87,22 +56,4 @@ async function registerRoots(socket: string, folder: string, count: number): Pro
     await call(socket, 'POST', '/api/workspaces', JSON.stringify({ root_dir: root }))
   }
   return root
-}
-
-function call(socketPath: string, method: string, url: string, body = ''): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = body === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const request = http.request({ socketPath, method, path: url, headers }, response => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('data', chunk => {
-        text += chunk
-      })
-      response.once('end', () =>
-        (response.statusCode ?? 500) < 300 ? resolve(text) : reject(new Error(`${method} ${url}: ${text}`)),
-      )
-    })
-    request.once('error', reject)
-    request.end(body)
-  })
 }

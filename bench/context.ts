@@ -41,6 +41,8 @@ const PROGRAMS = [
   'processes-process',
   'acp-agent',
   'acp-client',
+  'mcp-client',
+  'mcp-server',
   'broadcast',
   'stream-load',
   'sessions-fill',

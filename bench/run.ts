@@ -28,6 +28,7 @@ import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
+import { benchTools } from './tools.js'
 import { benchVault } from './vault.js'
 
 const SECTIONS: Sections = {
@@ -46,6 +47,7 @@ const SECTIONS: Sections = {
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],
+  tools: [benchTools],
   cli: [benchCli],
   extensions: [benchExtensions, benchExtensionHost],
 }

@@ -8383,7 +8383,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Send a message of an MCP client and wait for what answers it: POST /api/mcp/messages */
+  /** Send a message of an MCP client and wait for its answer; a notification has none: POST /api/mcp/messages */
   postMcpMessages: {
     input: {
       readonly body: {
@@ -8392,9 +8392,8 @@ export interface Operations {
       }
     }
     replies: {
-      200: {
-        readonly messages: readonly { readonly [name: string]: unknown }[]
-      }
+      200: { readonly [name: string]: unknown }
+      204: undefined
     }
   }
   /** Read all sources of models anew: POST /api/model-catalog/models/refresh */

@@ -15,7 +15,7 @@ export interface Relay {
 
 interface Reply {
   readonly status: number
-  readonly body: Readonly<Record<string, unknown>>
+  readonly text: string
 }
 
 /**
@@ -23,17 +23,18 @@ interface Reply {
  * but that a message is a line. Rejects when the daemon does not take the connection.
  */
 export async function relay({ socket, input, output, open }: Relay): Promise<void> {
-  const { status, body } = await post(socket, '/api/mcp/connections', open)
-  if (status !== 201) throw new Error(textOf(body))
-  const id = body.connection_id
+  const opened = await post(socket, '/api/mcp/connections', JSON.stringify(open))
+  if (opened.status !== 201) throw new Error(whyOf(opened))
+  const { connection_id: id } = JSON.parse(opened.text)
   const under = new Set<Promise<void>>()
   const take = async (line: string) => {
     const { message, problem } = parsed(line)
     if (problem) return say(output, { jsonrpc: '2.0', id: null, error: problem })
     try {
-      const reply = await post(socket, '/api/mcp/messages', { connection_id: id, message })
-      if (reply.status !== 200) throw new Error(textOf(reply.body))
-      for (const answer of reply.body.messages as readonly unknown[]) say(output, answer)
+      // As it came: to write a list of tools anew takes as long as to make it.
+      const reply = await post(socket, '/api/mcp/messages', `{"connection_id":${JSON.stringify(id)},"message":${line}}`)
+      if (reply.status === 200) output.write(`${reply.text}\n`)
+      else if (reply.status !== 204) throw new Error(whyOf(reply))
     } catch (error) {
       // Whoever asked waits for an answer, also when there is no daemon any more.
       const { id: asked, method } = Object(message) as { id?: unknown; method?: unknown }
@@ -45,7 +46,7 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
     const work = take(line).finally(() => under.delete(work))
     under.add(work)
   }
-  await post(socket, '/api/mcp/connections/close', { connection_id: id }).catch(() => {})
+  await post(socket, '/api/mcp/connections/close', JSON.stringify({ connection_id: id })).catch(() => {})
 }
 
 function parsed(line: string | undefined) {
@@ -84,26 +85,26 @@ async function* lines(input: Readable): AsyncGenerator<string> {
   }
 }
 
-const textOf = ({ error = 'the daemon refused', code, next }: Reply['body']): string =>
-  [`${error}${code ? ` (${code})` : ''}`, next].filter(Boolean).join('; ')
+/** What the daemon says of a request that it refused. */
+function whyOf({ status, text }: Reply): string {
+  try {
+    const { error, code, next } = JSON.parse(text)
+    return [`${error}${code ? ` (${code})` : ''}`, next].filter(Boolean).join('; ')
+  } catch {
+    return `the daemon answered ${status}`
+  }
+}
 
-function post(socketPath: string, path: string, body: unknown): Promise<Reply> {
+function post(socketPath: string, path: string, body: string): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json' }
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const sent = request({ socketPath, path, method: 'POST', headers }, response => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', reject)
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        try {
-          resolve({ status: response.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) })
-        } catch (error) {
-          reject(error)
-        }
-      })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }))
     })
     sent.on('error', reject)
-    sent.end(JSON.stringify(body))
+    sent.end(body)
   })
 }

@@ -18,11 +18,8 @@ export const OpenMcpConnectionReply = v.object({ connection_id: v.string() })
 
 const connection_id = v.pipe(v.string(), v.maxLength(128))
 
-/** POST /api/mcp/messages: one message of JSON-RPC. */
+/** POST /api/mcp/messages: one message of JSON-RPC; its answer is one too. */
 export const McpMessageBody = v.strictObject({ connection_id, message: JsonMap })
-
-/** What the daemon answers: nothing to a notification. */
-export const McpMessageReply = v.object({ messages: v.array(JsonMap) })
 
 /** POST /api/mcp/connections/close. */
 export const CloseMcpConnectionBody = v.strictObject({ connection_id })

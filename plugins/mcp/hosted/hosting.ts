@@ -81,13 +81,12 @@ export class Hosting {
     return id
   }
 
-  /** Hands on one message; resolves with what answers it. @throws Fault `mcp_connection_not_found`, `mcp_message_invalid` */
-  async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<readonly JSONRPCMessage[]> {
+  /** Hands on one message; resolves with its answer, if it has one. @throws Fault `mcp_connection_not_found`, `mcp_message_invalid` */
+  async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
     const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/sdk/types.js')
     const parsed = JSONRPCMessageSchema.safeParse(message)
     if (!parsed.success) throw McpErrors.mcp_message_invalid()
-    const answer = await this.#find(actor, id).channel.take(parsed.data, signal)
-    return answer ? [answer] : []
+    return this.#find(actor, id).channel.take(parsed.data, signal)
   }
 
   async close(actor: Actor, id: string): Promise<void> {

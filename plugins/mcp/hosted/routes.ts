@@ -1,8 +1,8 @@
 import { created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import { JsonMap } from '../../../schemas/kernel/common.js'
 import {
   CloseMcpConnectionBody,
   McpMessageBody,
-  McpMessageReply,
   OpenMcpConnectionBody,
   OpenMcpConnectionReply,
 } from '../../../schemas/mcp/connections.js'
@@ -33,16 +33,16 @@ export const connectionRoutes = [
     method: 'POST',
     path: '/api/mcp/messages',
     area,
-    summary: 'Send a message of an MCP client and wait for what answers it',
+    summary: 'Send a message of an MCP client and wait for its answer; a notification has none',
     body: McpMessageBody,
     bodyLimit: MOST_BYTES,
     privileged: true,
     origins,
-    replies: { 200: McpMessageReply },
+    replies: { 200: JsonMap, 204: null },
     errors: [400, 401, 403, 404, 500, 503],
     handle: async (self, { actor, body, signal }) => {
-      const messages = await self.hosting.take(actor, body.connection_id, body.message, signal)
-      return ok({ messages: messages as readonly object[] as Record<string, unknown>[] })
+      const answer = await self.hosting.take(actor, body.connection_id, body.message, signal)
+      return answer ? ok({ ...answer }) : noContent()
     },
   }),
   route({

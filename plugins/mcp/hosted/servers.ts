@@ -87,9 +87,9 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
 /** What another client of the operator is served: each tool of the wanted risks by itself. */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
   const { tools, place, actor } = hosted
-  const shown = async () => (await tools.list(place)).filter(({ descriptor }) => risks.includes(descriptor.risk))
+  const isShown = ({ descriptor }: JudgedTool) => risks.includes(descriptor.risk)
   const list = async () =>
-    (await shown()).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
+    (await tools.list(place)).filter(isShown).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
       name: id,
       ...(title !== undefined && { title }),
       description,
@@ -97,7 +97,7 @@ export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[])
       annotations: { readOnlyHint: risk === 'read', destructiveHint: risk === 'destructive' },
     }))
   return serverOf(hosted, list, async (name, input, signal) => {
-    if (!(await shown()).some(({ descriptor }) => descriptor.id === name)) return undefined
+    if (!isShown(await tools.find(place, name))) return undefined
     return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true }))
   })
 }
