@@ -60,7 +60,10 @@ export async function installServer(context: WithLists): Promise<void> {
 }
 
 /** The workspace that a server is for; undefined: all of them. Where nobody says it, its entry does, and means the one around here. */
-async function workspaceFor(entry: string, { options, cwd, client, fault }: CommandContext): Promise<string | undefined> {
+async function workspaceFor(
+  entry: string,
+  { options, cwd, client, fault }: CommandContext,
+): Promise<string | undefined> {
   const { workspace, global } = options
   if (typeof workspace === 'string')
     return global ? fault('usage', '--workspace and --global exclude each other') : workspace

@@ -6,6 +6,11 @@ export const FEED_LIMITS = { bytes: 16 * 1024 * 1024, entries: 50_000 } as const
 
 const line = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 const maybe = (max: number) => v.optional(v.pipe(v.string(), v.maxLength(max)))
+/** Where a file lies: relative to the feed, or an address. Text that is neither would be a fault of whoever reads it. */
+const place = v.pipe(
+  line(2048),
+  v.check(text => URL.canParse(text, 'https://catalog.invalid/'), 'a path relative to the feed, or an address'),
+)
 const date = v.optional(v.pipe(v.string(), v.isoTimestamp()))
 
 const Signature = v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{86}==$/, '64 bytes in base64')))
@@ -14,7 +19,7 @@ const Signature = v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{86}==$/,
 const SkillVersion = v.object({
   version: line(64),
   /** Of a `.tar.gz`: relative to the feed, or https. */
-  archive: line(2048),
+  archive: place,
   sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over {@link signedText}. */
   signature: Signature,
@@ -41,7 +46,7 @@ const Entry = v.object({
   readme: maybe(64 * 1024),
   repository: maybe(2048),
   /** Of extensions. */
-  artifact_url: maybe(2048),
+  artifact_url: v.optional(place),
   digest_sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over the text of `signedExtension`. */
   signature: Signature,

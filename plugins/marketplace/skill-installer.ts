@@ -17,6 +17,7 @@ import { type Base, FetchError, fetchFrom } from './fetch.js'
 import type { MarketplaceKernel } from './service.js'
 import { AuthorPins } from './signatures.js'
 import { SkillStore } from './skill-store.js'
+import { isNewer } from './wire.js'
 
 /** Bytes of the archive of a skill. */
 const ARCHIVE_BYTES = 8 * 1024 * 1024
@@ -114,7 +115,8 @@ export class SkillInstaller {
       ...(latest && { latest_version: latest.version }),
     }
     if (!entry || !latest) return { ...about, status: 'not_in_catalog' }
-    if (latest.version === meta.version) return { ...about, status: 'current' }
+    // A feed of last year is signed as well as that of today: an update never goes back.
+    if (meta.version !== undefined && !isNewer(latest.version, meta.version)) return { ...about, status: 'current' }
     if (isDry) return { ...about, status: 'update_available' }
     try {
       await this.#take(entry, latest, managed, actor)

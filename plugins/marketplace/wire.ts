@@ -46,7 +46,7 @@ export function toWire(
 }
 
 /** Versions that are no semantic ones are newer when they differ. */
-function isNewer(offered: string | undefined, installed: string | undefined): boolean {
+export function isNewer(offered: string | undefined, installed: string | undefined): boolean {
   if (offered === undefined || installed === undefined || offered === installed) return false
   const semantic = /^\d+\.\d+\.\d+/
   return !semantic.test(offered) || !semantic.test(installed) || isAtLeast(offered, installed)

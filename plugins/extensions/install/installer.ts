@@ -8,7 +8,7 @@ import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed 
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
-import { type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
+import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
 import { type Candidate, readCandidate } from './source/candidate.js'
 import { findCurated } from './source/curated.js'
 import { readFolder } from './source/folder.js'
@@ -205,7 +205,7 @@ export class Installer {
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
           { next: `svc extension remove ${name}` },
         )
-      const same = candidate.treeDigest === previous.treeDigest
+      const same = hasNothingNew(candidate, previous)
       const provenance = this.#provenanceOf(source, candidate, request, actor)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
       const current = await this.#changes.run(async () => {

@@ -1,5 +1,5 @@
 import type { Actor, Db, Migration, Tx } from '../../../kernel/plugin.js'
-import type { SourceTier } from '../manifest/manifest.js'
+import { isAtLeast, type SourceTier } from '../manifest/manifest.js'
 import type { Candidate } from './source/candidate.js'
 import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'
@@ -50,6 +50,15 @@ export function provenanceFrom(
     installedAt,
     installedBy: actor.id,
   }
+}
+
+/**
+ * Whether an update would bring nothing: the same files, or an earlier version of a catalog, for an old catalog is signed as well as
+ * the newest. What a person names by its path, branch or commit may go back.
+ */
+export function hasNothingNew({ source, manifest, treeDigest }: Candidate, previous: Provenance): boolean {
+  if (treeDigest === previous.treeDigest) return true
+  return source.kind === 'curated' && !isAtLeast(manifest.version, previous.version)
 }
 
 /** The tables of the installer; they belong to the plugin `extensions`. */

@@ -68,6 +68,11 @@ test('what is published is found, installed by its id and updated, held to the c
     ['updated', '1.1.0'],
     JSON.stringify(updated.body),
   )
+  // A catalog of last year is signed as well.
+  await publish('1.0.5', keys[0])
+  await world.refresh('extension')
+  assert.is((await update()).body.update.status, 'up_to_date')
+  assert.is((await world.kernel.request('GET', '/api/extensions/greeter')).body.extension.version, '1.1.0')
   await world[Symbol.asyncDispose]()
 })
 

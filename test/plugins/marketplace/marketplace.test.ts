@@ -220,6 +220,32 @@ test('an archive that is not the one meant, or leads out, or hides something, is
   assert.is((await world.request('GET', '/api/skills/{name}/content', 'deploy')).body.content, 'My own.')
 })
 
+test('an entry whose archive has no address is left out, and says so', async () => {
+  await using world = await openMarketplace()
+  await using http = await serveCatalog()
+  await world.use(http.url)
+  const [good, bad] = [published('good'), published('bad', { release: { archive: 'http://[' } })]
+  http.files.set('skills.json', feed([good.entry, bad.entry]))
+  const { outcome, entry_count: count, error } = await world.refresh()
+  assert.equal([outcome, count], ['partial', 1])
+  assert.match(error ?? '', 'versions.0.archive')
+  http.files.set(
+    'extensions.json',
+    feed([
+      {
+        id: 'odd',
+        name: 'odd',
+        description: 'Odd',
+        version: '1.0.0',
+        artifact_url: 'https://[',
+        digest_sha256: '0'.repeat(64),
+      },
+    ]),
+  )
+  assert.is((await world.refresh('extension')).outcome, 'partial')
+  assert.is((await world.kernel.request('GET', '/api/marketplace/extension/odd')).status, 404)
+})
+
 test('a skill that was signed is updated only by its author', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
@@ -236,6 +262,11 @@ test('a skill that was signed is updated only by its author', async () => {
   const updated = await world.update({ all: true })
   assert.equal(validateReply('POST', '/api/skills/marketplace/update', 200, updated.body), [])
   assert.is(updated.body.skills[0].status, 'updated')
+
+  // A feed of last year is signed as well.
+  await put(published('deploy', { by: ada, version: '1.0.5' }))
+  assert.is((await world.update({ all: true })).body.skills[0].status, 'current')
+  assert.is((await world.show('deploy')).provenance.version, '1.1.0')
 
   for (const [what, by] of [
     ['unsigned', undefined],
