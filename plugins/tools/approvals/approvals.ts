@@ -5,6 +5,8 @@ import { digestOf } from '../digest.js'
 
 /** Approvals and tokens that are kept; the oldest that is over goes first. */
 const MOST = 1000
+/** Calls of one session that wait at once: an agent that asks without end leaves others their place. */
+const MOST_OF_ONE = 50
 /** Milliseconds for which what came of an approval can be read. */
 const READABLE_MS = 10 * 60_000
 
@@ -74,8 +76,7 @@ export class Approvals {
     )
     // Whoever asks again asks for the same.
     if (same) return same
-    if (this.#waiting.size >= MOST)
-      throw toolFault('tool_unavailable', ['approval_unreachable'], `${MOST} calls wait for a person already`)
+    this.#makeRoom(call)
     const waiting: Waiting = {
       ...call,
       id: this.ids.id('tap'),
@@ -174,6 +175,20 @@ export class Approvals {
     if (token.used) throw refuse('approval_token_replayed', 'this token was used already; one token is for one call')
     if (token.expiresAt <= this.clock.now()) throw refuse('approval_token_expired', 'this token is over')
     token.used = true
+  }
+
+  #makeRoom({ by, tool }: Pick<Waiting, 'by' | 'tool'>): void {
+    const all = [...this.#waiting.values()]
+    const isOpen = ({ status }: Waiting) => status === 'pending'
+    const own = all.filter(one => isOpen(one) && one.by.sessionId === by.sessionId).length
+    const isFull = own >= MOST_OF_ONE || all.filter(isOpen).length >= MOST
+    if (isFull)
+      throw toolFault('tool_unavailable', ['approval_unreachable'], `${own} calls of this session wait for a person`, {
+        toolId: tool.id,
+        next: 'svc tool approvals',
+      })
+    const over = all.length >= MOST ? all.find(one => !isOpen(one)) : undefined
+    if (over) this.#waiting.delete(over.id)
   }
 
   #end(waiting: Waiting, status: Status): boolean {

@@ -11,6 +11,9 @@ import { approvalToWire, type Decision, type Waiting } from './approvals.js'
 
 /** What people decide about calls of agents. */
 export class Decisions {
+  /** Of approvals whose decision is being written down. */
+  readonly #deciding = new Set<string>()
+
   constructor(private readonly tools: ToolsService) {}
 
   /** A token for one call of a session, by a person. Throws `tool_denied` for an agent: nobody approves what they ask for. */
@@ -56,14 +59,33 @@ export class Decisions {
     actor: Actor,
   ): Promise<ApprovalReply> {
     mustBePerson(actor)
-    const { tool, by, inputDigest } = waiting
-    if (!this.tools.approvals.decide(waiting, decision))
-      throw ApprovalErrors.approval_over(`approval ${waiting.id} is over: ${waiting.status}`)
+    const { id, waits } = waiting
+    const over = (what: string) => ApprovalErrors.approval_over(`approval ${id} is over: ${what}`)
+    if (waiting.status !== 'pending') throw over(waiting.status)
+    if (this.#deciding.has(id)) throw over('somebody else decides it in this moment')
+    this.#deciding.add(id)
+    try {
+      // Written first: nothing is called of which nobody could tell who allowed it.
+      await this.#write(waiting, decision, remember, actor)
+    } finally {
+      this.#deciding.delete(id)
+    }
+    if (!this.tools.approvals.decide(waiting, decision)) throw over(waiting.status)
+    if (decision === 'allow' && !waits) this.tools.calls.runLater(waiting)
+    return approvalToWire(waiting)
+  }
+
+  async #write(
+    { id, tool, by, inputDigest }: Waiting,
+    decision: Decision,
+    remember: 'input' | 'agent' | undefined,
+    actor: Actor,
+  ): Promise<void> {
     await this.tools.calls.tell(t => {
       this.tools.kernel.needs.events.emit(
         t,
         ApprovalDecided,
-        { ...aboutOf(tool.id, by), approval_id: waiting.id, decision },
+        { ...aboutOf(tool.id, by), approval_id: id, decision },
         { actor },
       )
       if (remember && by.workspaceId !== undefined)
@@ -79,8 +101,6 @@ export class Decisions {
           decision,
         )
     })
-    if (decision === 'allow' && !waiting.waits) this.tools.calls.runLater(waiting)
-    return approvalToWire(waiting)
   }
 
   /** Remembers a decision of a person for a tool as it is now. */

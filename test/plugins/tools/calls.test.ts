@@ -63,6 +63,28 @@ test('a tool that changes something waits for a person, who allows it once', asy
   assert.is((await scene.decide('reject')).body.approval_status, 'rejected')
 })
 
+test('an agent that asks without end, or asks and withdraws, leaves others their questions', async ({ ada, scene }) => {
+  const ask = (n: number) => ada.call('ext__clock__fail', { n })
+  const open = await Promise.all(Array.from({ length: 50 }, (_, n) => ask(n)))
+  assert.equal([...new Set(open.map(({ status }) => status))], [202])
+  const refused = await ask(50)
+  assert.equal(
+    [refused.body.error.code, refused.body.error.reason_codes],
+    ['tool_unavailable', ['approval_unreachable']],
+  )
+  const withdraw = ({ body }: Wire) => ada.ask('POST', `/api/tools/approvals/${body.error.details.approval_id}/cancel`)
+  for (const one of open) await withdraw(one)
+  // More than are kept, none of which waits.
+  for (let n = 0; n < 1000; n += 25) {
+    const asked = await Promise.all(Array.from({ length: 25 }, (_, i) => ask(n + i)))
+    assert.equal([...new Set(asked.map(({ status }) => status))], [202], `from ${n}`)
+    await Promise.all(asked.map(withdraw))
+  }
+  const eve = await scene.agent('evelyn')
+  assert.is((await eve.call('ext__clock__fail')).status, 202)
+  assert.is((await scene.decide('reject')).body.approval_status, 'rejected')
+})
+
 test('an agent neither decides, nor makes a token, nor remembers, whatever it asks for', async ({ ada, scene }) => {
   const asked = await ada.call('ext__clock__fail')
   const id = asked.body.error.details.approval_id
