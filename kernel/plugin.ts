@@ -43,10 +43,10 @@ export { typeOf } from './http/reply.js'
 export { type Ending, encodeFrame, frameText, refuseHandshake, type Wire } from './http/streams.js'
 export type { TcpState } from './http/transport.js'
 export { everyPid, inspectProcess, inspectProcesses, type ProcessInfo, statFields } from './inspect.js'
-export { issueText } from './issue-text.js'
 export { backoff } from './kit/backoff.js'
 export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'
+export { issueText } from './kit/issue-text.js'
 export * from './kit/rate.js'
 export {
   FileErrors,

@@ -244,7 +244,7 @@ const rules: Rule[] = [
         : imports(s).filter(
             to =>
               /^(packages\/|@svc\/|ai$|@ai-sdk\/)/.test(to) ||
-              (/^@modelcontextprotocol\/sdk/.test(to) && !inside(s.file, 'plugins/mcp')),
+              (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/mcp|bench)\//.test(s.file)),
           ),
     mutants: [
       ['packages/agent/src/a.ts', "import { x } from '../../../kernel/kit/text.js'"],
@@ -519,7 +519,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 4710,
+    standsAt: 4707,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

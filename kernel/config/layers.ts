@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Fault } from '../contract/errors.js'
 import type { Setting } from '../contract/surface.js'
-import { issueText } from '../issue-text.js'
+import { issueText } from '../kit/issue-text.js'
 
 /** What a text says of one path. */
 export interface Said {

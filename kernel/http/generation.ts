@@ -73,6 +73,7 @@ export class Generation {
   }
 
   async inject({ method, url, headers, body }: InjectRequest, as?: Actor): Promise<InjectReply> {
+    if (DOTS.test(url)) throw KernelErrors.route_not_found(`no route ${method} ${url}: "." and ".." name nothing`)
     const { ids, entrance } = this.context
     const key = ids.id('act')
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
@@ -91,6 +92,9 @@ export class Generation {
     }
   }
 }
+
+/** In a path that a plugin put together they are an id, and would lead to another route where the path is made short. */
+const DOTS = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
 
 function noCompiler(): never {
   throw new Error('a route has a schema of Fastify; schemas here are valibot, in the route definition')

@@ -8,7 +8,7 @@ import { type Fault, KernelErrors } from '../contract/errors.js'
 import type { Exchange, Identified } from '../contract/kernel-hooks.js'
 import { type Actor, operator, type Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
-import { issueText } from '../issue-text.js'
+import { issueText } from '../kit/issue-text.js'
 import { HttpErrors } from './errors.js'
 import type { Upgrade } from './listeners.js'
 

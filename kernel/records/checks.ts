@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
 import type { Actor, Party, RecordWrite, StoredRecord } from '../contract/record.js'
-import { issueText } from '../issue-text.js'
 import { canonicalJson } from '../kit/canonical.js'
+import { issueText } from '../kit/issue-text.js'
 import { RecordErrors } from './errors.js'
 
 /** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */

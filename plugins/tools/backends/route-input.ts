@@ -93,7 +93,7 @@ export function requestOf(
   }
   const path = route.path.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = take(name)
-    if (typeof value !== 'string' || value === '')
+    if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
       throw toolFault('tool_invalid_input', ['schema_invalid'], `${name}: required`)
     return encodeURIComponent(value)
   })

@@ -38,6 +38,20 @@ test('each stands for a route, and is offered under its name', ({ tools }) => {
   }
 })
 
+test('an id that would lead to another route is none', async ({ svc }) => {
+  const tool = 'service__automation_jobs_history'
+  for (const id of ['.', '..', '']) {
+    const { status, body } = await svc.request('POST', `/api/tools/${tool}/invoke`, { input: { id } })
+    assert.equal([status, body.error.code, body.error.message], [400, 'tool_invalid_input', 'id: required'], id)
+  }
+  // Nor where a plugin makes the path itself: that of the runs of all jobs would be what is left.
+  for (const id of ['..', '.', '%2e%2E', '.%2e']) {
+    const refused = await svc.request('GET', `/api/automation/jobs/${id}/runs?limit=1`).catch(error => error)
+    assert.equal([refused.status, refused.code], [404, 'route_not_found'], id)
+  }
+  assert.is((await svc.request('GET', '/api/automation/runs?limit=1')).status, 200)
+})
+
 /** Words that begin a description and are no imperative, though they have no s at their end. */
 const NO_VERBS = /^(?:A|An|All|One|The|That|What|When|Where|Whether|Which|Stored|How|Why|Whose)$/
 

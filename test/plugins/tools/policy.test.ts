@@ -185,6 +185,10 @@ test('hostile schemas are refused whole, and cost a call little', async ({ scene
     type: 'object',
     properties: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`p${n}`, {}])),
   }
+  const numbers = Array.from({ length: 9000 }, (_, n) => n)
+  const choice = { type: 'object', properties: { x: { type: 'array', items: { enum: numbers } } } }
+  const nowhere = { type: 'object', properties: { x: { $ref: '#/%' } } }
+  const bombs = { type: 'object', patternProperties: { '^(a+)+$': {}, '^(a|aa)+$': {}, '^(a|a?)+$': {} } }
   const bomb = { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } }
   far.tools = [
     offer('deep', { inputSchema: deep }),
@@ -193,6 +197,9 @@ test('hostile schemas are refused whole, and cost a call little', async ({ scene
     offer('no_object', { inputSchema: { type: 'string' } }),
     offer('circle', { inputSchema: circle }),
     offer('bomb', { inputSchema: bomb }),
+    offer('bombs', { inputSchema: bombs }),
+    offer('choice', { inputSchema: choice }),
+    offer('nowhere', { inputSchema: nowhere }),
   ]
   const call = (name: string, input = {}) => scene.operator('POST', `/api/tools/mcp__far__${name}/invoke`, { input })
   for (const name of ['deep', 'wide', 'far_away', 'no_object'])
@@ -204,6 +211,12 @@ test('hostile schemas are refused whole, and cost a call little', async ({ scene
     'schema_invalid',
   ])
   assert.equal(outcome(await call('bomb', { x: 'aaa' })), [200, 'completed'])
+  const refused = [400, 'tool_invalid_input', 'schema_invalid']
+  const names = Object.fromEntries(numbers.slice(0, 100).map(n => [`${'a'.repeat(60 + (n % 7))}!${n}`, n]))
+  assert.equal(outcome(await call('bombs', names)), refused)
+  assert.equal(outcome(await call('choice', { x: numbers.map(() => -1) })), refused)
+  assert.equal(outcome(await call('choice', { x: [8999, 0] })), [200, 'completed'])
+  assert.equal(outcome(await call('nowhere', { x: 1 })), refused)
 })
 
 test('of 10 MB a caller has the beginning and the artifact; 17 MB are refused', async ({ scene }) => {
