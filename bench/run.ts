@@ -28,6 +28,7 @@ import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
+import { benchTasks } from './tasks.js'
 import { benchVault } from './vault.js'
 
 const SECTIONS: Sections = {
@@ -43,6 +44,7 @@ const SECTIONS: Sections = {
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  tasks: [benchTasks],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],
