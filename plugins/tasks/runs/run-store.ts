@@ -89,7 +89,8 @@ export class RunStore {
     const started = to === 'running' && run.started_at === null ? { started_at: this.now() } : {}
     if (run.lease_until !== null && (FINAL_RUN.has(to) || to === 'queued' || to === 'needs_attention'))
       this.leaseEnded(t, run)
-    update(t, 'tasks_run', run.id, { status: to, ...started, ...ended, ...waits, ...held, ...changes })
-    return this.find(run.id, t)
+    const all = { status: to, ...started, ...ended, ...waits, ...held, ...changes }
+    update(t, 'tasks_run', run.id, all)
+    return { ...run, ...all }
   }
 }

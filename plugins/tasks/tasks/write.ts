@@ -90,7 +90,7 @@ export class TaskWriter {
       update(t, 'tasks_task', id, { ...changes, updated_at: this.core.now() })
       const after = this.core.tasks.find(id, t)
       const wants = json(this.core.reservations.wants(t, after))
-      t.run("UPDATE tasks_run SET priority = ?, wants = ? WHERE task_id = ? AND status = 'queued'", [
+      t.run("UPDATE tasks_run SET priority = ?, wants = ? WHERE task_id = ? AND +status = 'queued'", [
         after.priority,
         wants === '{}' ? null : wants,
         id,
