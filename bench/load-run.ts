@@ -18,8 +18,11 @@ export interface Load {
   readonly fresh?: boolean
 }
 
-/** Runs the load generator as a process of its own: requests a second, and the median in milliseconds. */
-export async function runLoad(program: string, load: Load): Promise<{ p50: number; rate: number; requests: number }> {
+/** Runs the load generator as a process of its own: requests a second; median and 99th percentile in milliseconds. */
+export async function runLoad(
+  program: string,
+  load: Load,
+): Promise<{ p50: number; p99: number; rate: number; requests: number }> {
   const { socket, port, token = '', method, url, clients, seconds, body, fresh } = load
   const numbers = [clients, seconds].map(String)
   const args = [program, socket ?? String(port), method, url, ...numbers, body, ...(fresh ? ['fresh'] : [])]
@@ -34,6 +37,6 @@ export async function runLoad(program: string, load: Load): Promise<{ p50: numbe
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`the load generator ended with ${code}`)
   const result = JSON.parse(text) as { requests: number; seconds: number; p50: number; p99: number }
-  const { p50, requests } = result
-  return { p50, requests, rate: requests / result.seconds }
+  const { p50, p99, requests } = result
+  return { p50, p99, requests, rate: requests / result.seconds }
 }

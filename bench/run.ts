@@ -29,6 +29,7 @@ import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
 import { benchTasks } from './tasks.js'
+import { benchManyTasks } from './tasks-views.js'
 import { benchVault } from './vault.js'
 
 const SECTIONS: Sections = {
@@ -44,7 +45,7 @@ const SECTIONS: Sections = {
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
-  tasks: [benchTasks],
+  tasks: [benchTasks, benchManyTasks],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],

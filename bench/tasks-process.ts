@@ -1,6 +1,8 @@
 // A kernel with tasks, without a listener, whose sessions do nothing but claim: node tasks-process.ts HOME.
+import path from 'node:path'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
+import { openStore } from '../kernel/store/index.js'
 import { base, daemon, disk, resources, workspaces } from '../plugins/index.js'
 import { type SessionInfo, Sessions, type SessionsApi, type SessionUse } from '../plugins/sessions/api.js'
 import { Tasks } from '../plugins/tasks/api.js'
@@ -55,6 +57,19 @@ const caller = definePlugin({
     },
 }).surface({})
 
+/** One in so many of 200 tasks; the others are completed. */
+const MIX = { queued: 8, drafts: 2, canceled: 4, failed: 2, waiting: 2, approvals: 2 }
+const TEMPLATES = 200
+/** Columns that name a task or a run, or are a key made of one; the copies name each other. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  tasks_task: ['id', 'parent_task_id'],
+  tasks_dependency: ['task_id', 'depends_on'],
+  tasks_run: ['id', 'task_id', 'previous_run_id', 'idempotency_key'],
+  tasks_event: ['event_id', 'task_id', 'run_id'],
+}
+/** More than the events of one copy. */
+const SEQ_STRIDE = 100_000
+
 let kernel: Kernel
 const claimants: { session: SessionInfo; who: Who }[] = []
 const { signal } = new AbortController()
@@ -88,7 +103,53 @@ const handlers = {
     })
     return (cycles * 1000) / (performance.now() - began)
   },
+  /** Leaves so many tasks behind, as daemons would have: some through the API, the others as copies of them. Ends the kernel. */
+  async leave(count: number): Promise<void> {
+    await handlers.fill(TEMPLATES - MIX.queued - MIX.drafts - MIX.canceled - MIX.failed - MIX.waiting - MIX.approvals)
+    await handlers.run(8, TEMPLATES - Object.values(MIX).reduce((sum, one) => sum + one))
+    const post = async (url: string, body: object = {}) => {
+      const reply = await kernel.inject({ method: 'POST', url, body })
+      if (reply.status >= 300) throw new Error(`${url}: ${reply.status} ${reply.body}`)
+      return JSON.parse(reply.body)
+    }
+    const task = async (more = {}): Promise<string> =>
+      (await post('/api/tasks', { title: WORK, scope: 'global', ...more })).task.id
+    for (let n = 0; n < MIX.failed; n++) {
+      await post(`/api/tasks/${await task({ max_attempts: 1 })}/start`)
+      const { session, who } = claimants[0] as (typeof claimants)[number]
+      const claim = await service().claims.next(session, who, {}, signal)
+      await service().leases.fail(session, who, claim?.run.id ?? '', { error: 'the tests do not pass' })
+    }
+    const first = await task()
+    for (let n = 0; n < MIX.waiting; n++)
+      await post(`/api/tasks/${await task()}/dependencies`, { depends_on_task_id: first })
+    for (let n = 0; n < MIX.approvals; n++) await task({ approval_policy: 'manual' })
+    for (let n = 0; n < MIX.drafts; n++) await task({ draft: true })
+    for (let n = 0; n < MIX.canceled; n++) await post(`/api/tasks/${await task()}/cancel`)
+    await handlers.fill(MIX.queued - 1)
+    await kernel.close()
+    await copy(Math.ceil(count / TEMPLATES) - 1)
+  },
   close: () => kernel.close(),
+}
+
+/** So many copies of everything that the tables of tasks hold. */
+async function copy(copies: number): Promise<void> {
+  const store = await openStore({ path: path.join(home, 'svc.db'), now: Date.now })
+  const columns = (table: string) =>
+    store.db.rows(`SELECT name FROM pragma_table_info('${table}')`).map(([name]) => String(name))
+  const tables = Object.entries(NAMES).map(([table, names]) => {
+    const value = (column: string) =>
+      names.includes(column) ? `${column} || ?1` : column === 'seq' ? `seq + ?2` : column
+    const all = columns(table)
+    const isOriginal = `WHERE instr(${names[0]}, '-copy') = 0`
+    return `INSERT INTO ${table} (${all.join(', ')}) SELECT ${all.map(value).join(', ')} FROM ${table} ${isOriginal}`
+  })
+  for (let n = 1; n <= copies; n++)
+    await store.db.tx(t => {
+      for (const sql of tables) t.run(sql, sql.includes('?2') ? [`-copy${n}`, n * SEQ_STRIDE] : [`-copy${n}`])
+    })
+  await store.close()
 }
 export type TasksProcess = typeof handlers
 answer(handlers)
