@@ -67,7 +67,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   tasks_run: ['id', 'task_id', 'previous_run_id', 'idempotency_key'],
   tasks_event: ['event_id', 'task_id', 'run_id'],
 }
-/** More than the events of one copy. */
+/** More than the events of the first ones. */
 const SEQ_STRIDE = 100_000
 
 let kernel: Kernel
@@ -103,7 +103,7 @@ const handlers = {
     })
     return (cycles * 1000) / (performance.now() - began)
   },
-  /** Leaves so many tasks behind, as daemons would have: some through the API, the others as copies of them. Ends the kernel. */
+  /** Leaves so many tasks behind, as daemons would have: some through the API, the others as copies of them, at least as many. Ends the kernel. */
   async leave(count: number): Promise<void> {
     await handlers.fill(TEMPLATES - MIX.queued - MIX.drafts - MIX.canceled - MIX.failed - MIX.waiting - MIX.approvals)
     await handlers.run(8, TEMPLATES - Object.values(MIX).reduce((sum, one) => sum + one))
@@ -128,26 +128,25 @@ const handlers = {
     for (let n = 0; n < MIX.canceled; n++) await post(`/api/tasks/${await task()}/cancel`)
     await handlers.fill(MIX.queued - 1)
     await kernel.close()
-    await copy(Math.ceil(count / TEMPLATES) - 1)
+    await double(Math.ceil(Math.log2(count / TEMPLATES)))
   },
   close: () => kernel.close(),
 }
 
-/** So many copies of everything that the tables of tasks hold. */
-async function copy(copies: number): Promise<void> {
+/** Doubles what the tables of tasks hold, so many times. */
+async function double(times: number): Promise<void> {
   const store = await openStore({ path: path.join(home, 'svc.db'), now: Date.now })
-  const columns = (table: string) =>
+  const columnsOf = (table: string) =>
     store.db.rows(`SELECT name FROM pragma_table_info('${table}')`).map(([name]) => String(name))
-  const tables = Object.entries(NAMES).map(([table, names]) => {
+  const statements = Object.entries(NAMES).map(([table, names]) => {
     const value = (column: string) =>
-      names.includes(column) ? `${column} || ?1` : column === 'seq' ? `seq + ?2` : column
-    const all = columns(table)
-    const isOriginal = `WHERE instr(${names[0]}, '-copy') = 0`
-    return `INSERT INTO ${table} (${all.join(', ')}) SELECT ${all.map(value).join(', ')} FROM ${table} ${isOriginal}`
+      names.includes(column) ? `${column} || ?1` : column === 'seq' ? 'seq + ?2' : column
+    const columns = columnsOf(table)
+    return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${columns.map(value).join(', ')} FROM ${table}`
   })
-  for (let n = 1; n <= copies; n++)
+  for (let n = 0; n < times; n++)
     await store.db.tx(t => {
-      for (const sql of tables) t.run(sql, sql.includes('?2') ? [`-copy${n}`, n * SEQ_STRIDE] : [`-copy${n}`])
+      for (const sql of statements) t.run(sql, [`-${n}`, SEQ_STRIDE * 2 ** n].slice(0, sql.includes('?2') ? 2 : 1))
     })
   await store.close()
 }

@@ -3,6 +3,7 @@ import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { TaskJournal } from '../journal.js'
 import { update } from '../rows.js'
 import { deriveStatus, FINAL_RUN, FINAL_TASK, type TaskFacts } from '../states.js'
+import type { Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import type { TaskRow } from './task-row.js'
 import type { TaskStore } from './task-store.js'
@@ -22,6 +23,7 @@ export class Reconciler {
   constructor(
     private readonly tasks: TaskStore,
     private readonly journal: TaskJournal,
+    private readonly totals: Totals,
     private readonly now: () => number,
   ) {}
 
@@ -69,6 +71,7 @@ export class Reconciler {
     // What was put on it before it was done does not count when it is done anew.
     const recurrences = status === 'completed' ? { recurrences: null } : {}
     update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences, ...marks })
+    this.totals.moved(t, before.scope, before.status, status)
     this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])

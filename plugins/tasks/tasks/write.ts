@@ -78,6 +78,7 @@ export class TaskWriter {
       last_activity_at: now,
     }
     insert(t, 'tasks_task', row)
+    this.core.totals.tasks.moved(t, row.scope, undefined, row.status)
     journal.write(t, who, 'task.created', { task: row, payload: { title: row.title } })
     if (parent) journal.write(t, who, 'task.child_created', { task: parent, payload: { child_task_id: id } })
     return row

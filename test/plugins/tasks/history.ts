@@ -71,6 +71,11 @@ export class History {
       Object.assign(run, { status: 'canceled', holder: undefined })
     }
     this.#compare()
+    assert.equal(
+      await this.#totals(''),
+      await this.#totals('?scope=global'),
+      'totals that are kept, and those of the table',
+    )
     for (const agent of this.#agents) await this.#world.stop(agent)
   }
 
@@ -211,6 +216,10 @@ export class History {
     const next: Reply = reply.body.run
     if (!this.#runs.has(next.id))
       this.#believe({ task: run.task, id: next.id, maxAttempts: run.maxAttempts, attempt: next.attempt })
+  }
+
+  async #totals(query: string): Promise<Reply> {
+    return (await this.#world.request('GET', `/api/observe/tasks/dashboard${query}`)).body.dashboard.totals
   }
 
   /** Takes over what a sweep made of expired leases, where the rules allow it. */
