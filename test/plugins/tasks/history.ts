@@ -36,6 +36,11 @@ export class History {
     private readonly steps: number,
   ) {}
 
+  /** The world after the last kill. */
+  get world(): Scene {
+    return this.#world
+  }
+
   /** In a world of its own. */
   async play(): Promise<void> {
     try {
