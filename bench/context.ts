@@ -32,6 +32,8 @@ const PROGRAMS = [
   'load',
   'daemon-gap',
   'automation-process',
+  'tasks-process',
+  'tasks-load',
   'extension-process',
   'extension-host',
   'extension-imports',

@@ -21,15 +21,20 @@ export type NativeConstructor = new (file: string) => NativeDatabase
 
 const INSTALL_MS = 180_000
 
-/** Installs what bench/package.json names when it is not there; returns why that failed, or undefined. */
+/** Installs what bench/package.json names when one of these packages is not there; returns why that failed, or undefined. */
+export function installPackages(bench: string, names: readonly string[]): string | undefined {
+  if (names.every(name => existsSync(path.join(bench, 'node_modules', name)))) return undefined
+  console.log('installing the baselines into bench/node_modules, once …')
+  const args = ['install', '--prefix', bench, '--no-audit', '--no-fund', '--no-package-lock', '--loglevel', 'error']
+  const { status, error, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: INSTALL_MS })
+  if (status === 0) return undefined
+  return `npm install failed: ${error?.message ?? /npm error (?!code|errno|syscall|path)(.*)/.exec(stderr)?.[1] ?? status}`
+}
+
+/** Installs better-sqlite3 when it is not there; returns why it cannot be used, or undefined. */
 export function installNative(bench: string): string | undefined {
-  if (!existsSync(path.join(bench, 'node_modules/better-sqlite3/build'))) {
-    console.log('installing better-sqlite3 into bench/node_modules, once …')
-    const args = ['install', '--prefix', bench, '--no-audit', '--no-fund', '--no-package-lock', '--loglevel', 'error']
-    const { status, error, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: INSTALL_MS })
-    if (status !== 0)
-      return `npm install failed: ${error?.message ?? /npm error (?!code|errno|syscall|path)(.*)/.exec(stderr)?.[1] ?? status}`
-  }
+  const why = installPackages(bench, ['better-sqlite3/build'])
+  if (why !== undefined) return why
   const program = `new (require(${JSON.stringify(path.join(bench, 'node_modules/better-sqlite3'))}))(':memory:').close()`
   const { status, stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' })
   return status === 0 ? undefined : `it does not load: ${/Error: (.*)/.exec(stderr)?.[1] ?? status}`

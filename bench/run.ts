@@ -28,6 +28,8 @@ import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
+import { benchTasks } from './tasks.js'
+import { benchManyTasks } from './tasks-views.js'
 import { benchTools } from './tools.js'
 import { benchVault } from './vault.js'
 
@@ -44,6 +46,7 @@ const SECTIONS: Sections = {
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  tasks: [benchTasks, benchManyTasks],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],

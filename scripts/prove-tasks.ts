@@ -1,7 +1,9 @@
-// Proves leases: `npm run prove:tasks -- [--claims N] [--claimants N] [--kills N] [--seed N]`. First sessions claim and complete
-// runs of one daemon over its socket, all at once: each run is given away once. Then the daemon is killed with -9 at points of
-// chance while they do, and started again: what it had said is so, nothing is given to two at once, no run is lost and none is
-// completed twice. The whole is 1,000,000 claims by 50 claimants and 200 kills; the default takes a minute or so.
+// Proves leases: `npm run prove:tasks -- [--histories N] [--steps N] [--lanes N] [--claims N] [--claimants N] [--kills N] [--seed N]`,
+// in three parts; 0 leaves one out. Random histories of claims, heartbeats, expiries, kills and restarts, some at once, against a
+// model. Then sessions claim runs of one daemon over its socket, all at once, give them back or complete them: nothing is held by
+// two. Then the daemon is killed with -9 at points of chance while they do, and started again: what it had said is so, nothing is
+// given to two at once, no run is lost and none is completed twice. The whole is 10,000 histories, 1,000,000 claims by 50 claimants
+// and 200 kills; the default takes a minute or so.
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,24 +11,28 @@ import { parseArgs } from 'node:util'
 import { type StartedDaemon, startDaemon } from '../testing/index.js'
 import { chance } from './prove-store/chance.js'
 import { Claimants, many, queueRun } from './prove-tasks/claimants.js'
+import { playHistories } from './prove-tasks/histories.js'
 import { firstSeed } from './seed.js'
 
 const { values } = parseArgs({
   options: {
+    histories: { type: 'string', default: '20' },
+    steps: { type: 'string', default: '40' },
+    lanes: { type: 'string', default: '4' },
     claims: { type: 'string', default: '1000' },
     claimants: { type: 'string', default: '50' },
     kills: { type: 'string', default: '10' },
     seed: { type: 'string', default: String(firstSeed()) },
   },
 })
-const [claims, claimants, kills, seed] = [values.claims, values.claimants, values.kills, values.seed].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-]
-/** Runs that wait at a time: a million tasks are not made before the first one is claimed. */
-const BATCH = 10_000
+const { histories, steps, lanes, claims, claimants, kills, seed } = Object.fromEntries(
+  Object.entries(values).map(([name, value]) => [name, Number(value)]),
+) as Record<keyof typeof values, number>
+/** Runs that the claimants of the second part pass around: what a task keeps of its past has a bound, a million tasks have none. */
+const POOL = 500
+/** One claim in so many completes its run; another one is queued for it. The others give it back. */
+const COMPLETED = 20
+const NOTED = 10_000
 const RUNS_PER_KILL = 20
 const MS_TO_KILL = 700
 
@@ -36,6 +42,7 @@ const began = Date.now()
 const note = (text: string) =>
   console.log(`${text}, ${wrong.length} wrong, ${Math.round((Date.now() - began) / 1000)} s`)
 
+wrong.push(...(await playHistories(histories, { steps, seed, lanes, note: done => note(`${done} histories`) })))
 const daemon = (await startDaemon({ config: { limits: { max_concurrent_agents: 1000 } } })) as StartedDaemon
 try {
   const agent = path.join(daemon.home, 'agents', 'claimant')
@@ -45,29 +52,32 @@ try {
   await mkdir(root, { recursive: true })
   const workspace = (await daemon.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })).body.workspace.id
 
-  const given = new Map<string, string>()
   let all = await Claimants.of(daemon, workspace, claimants)
-  for (let done = 0; done < claims; ) {
-    const count = Math.min(BATCH, claims - done)
-    await many(count, 8, n => queueRun(daemon, `claim ${done + n}`))
-    await Promise.all(all.sessions.map(session => drain(all, session)))
-    done += count
-    if (given.size !== done) wrong.push(`${done} runs were queued and ${given.size} given away`)
-    note(`${done} claims by ${claimants}`)
-  }
+  const held = new Map<string, string>()
+  const over = new Set<string>()
+  let claimed = 0
+  if (claims > 0) await many(POOL, 8, n => queueRun(daemon, `claim ${n}`))
+  await Promise.all(all.sessions.map(session => claim(all, session)))
+  note(`${claimed} claims by ${claimants}, ${over.size} runs completed`)
 
-  /** Claims until there is nothing; what is given twice is wrong. */
-  async function drain(of: Claimants, session: string): Promise<void> {
-    for (;;) {
+  /** Claims and gives back, until all have claimed as often as was asked for. */
+  async function claim(of: Claimants, session: string): Promise<void> {
+    while (claimed < claims) {
       const { status, body } = await of.ask(session, 'claim-next')
-      if (status === 204) return
       if (status !== 200) return void wrong.push(`claim-next: ${status} ${JSON.stringify(body)}`)
       const { id } = body.claim.run
-      const other = given.get(id)
-      if (other !== undefined) wrong.push(`run ${id} was given to ${other} and to ${session}`)
-      given.set(id, session)
-      const ended = await of.ask(session, `${id}/complete`)
-      if (ended.status !== 200) wrong.push(`complete ${id}: ${ended.status} ${JSON.stringify(ended.body)}`)
+      if (++claimed % NOTED === 0) note(`${claimed} claims`)
+      if (held.has(id)) wrong.push(`run ${id} was given to ${session}, and ${held.get(id)} holds it`)
+      if (over.has(id)) wrong.push(`run ${id} was given to ${session} after it was completed`)
+      held.set(id, session)
+      // So that others ask while it is held.
+      if (random.int(4) === 0) await of.ask(session, `${id}/heartbeat`)
+      const completes = random.int(COMPLETED) === 0
+      if (completes) over.add(id)
+      held.delete(id)
+      const ended = await of.ask(session, `${id}/${completes ? 'complete' : 'release'}`)
+      if (ended.status !== 200) wrong.push(`the end of ${id}: ${ended.status} ${JSON.stringify(ended.body)}`)
+      if (completes) await queueRun(daemon, `claim ${id}`)
     }
   }
 
@@ -100,6 +110,7 @@ try {
     await Promise.all(work)
     await daemon.restart()
     holders.clear()
+    all.close()
     all = await Claimants.of(daemon, workspace, 8)
     for (const id of queued) {
       const { status, body } = await daemon.request('GET', `/api/task-runs/${id}`)
@@ -113,6 +124,7 @@ try {
         wrong.push(`run ${id} failed by ${run.failure_kind}`)
       if (run?.status === 'completed' || run?.status === 'failed') queued.delete(id)
     }
+    if ((kill + 1) % 20 === 0) note(`${kill + 1} kills`)
   }
   note(`${kills} kills, ${completed.size} completed by their word`)
 } finally {

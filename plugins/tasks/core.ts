@@ -9,6 +9,7 @@ import { RunStore } from './runs/run-store.js'
 import { Reconciler } from './tasks/reconcile.js'
 import type { TaskRow } from './tasks/task-row.js'
 import { TaskStore } from './tasks/task-store.js'
+import { Totals } from './totals.js'
 import type { Who } from './who.js'
 
 export type TaskKernel = PluginKernel<{
@@ -28,6 +29,8 @@ const LOOK_MS = 5000
 /** What all parts of the plugin work with. */
 export class TaskCore {
   readonly tasks: TaskStore
+  /** How many tasks and runs there are, by status; tasks also by scope, runs also by kind of origin. */
+  readonly totals: { readonly tasks: Totals; readonly runs: Totals }
   readonly runs: RunStore
   readonly journal: TaskJournal
   readonly reservations: Reservations
@@ -46,11 +49,15 @@ export class TaskCore {
     wantsOf: (t: Tx, task: TaskRow) => Wants,
   ) {
     const now = () => kernel.clock.now()
+    this.totals = {
+      tasks: new Totals(kernel.db, 'tasks_task', 'scope'),
+      runs: new Totals(kernel.db, 'tasks_run', 'origin_kind'),
+    }
     this.tasks = new TaskStore(kernel.db, now)
-    this.runs = new RunStore(kernel.db, now)
+    this.runs = new RunStore(kernel.db, now, this.totals.runs)
     this.journal = new TaskJournal(kernel)
-    this.#reconciler = new Reconciler(this.tasks, this.journal, now)
-    this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, wantsOf)
+    this.#reconciler = new Reconciler(this.tasks, this.journal, this.totals.tasks, now)
+    this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, this.totals.runs, wantsOf)
   }
 
   now(): number {

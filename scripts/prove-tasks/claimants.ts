@@ -1,4 +1,4 @@
-import { exchange, readText } from '../../client/exchange.js'
+import http from 'node:http'
 import type { StartedDaemon } from '../../testing/daemon.js'
 
 export interface Answer {
@@ -9,10 +9,15 @@ export interface Answer {
 
 /** Sessions that claim runs, for which the operator speaks; they live as long as the daemon that made them. */
 export class Claimants {
+  /** A connection for each session: a million claims are not a million connections. */
+  readonly #agents = new Map<string, http.Agent>()
+
   private constructor(
     private readonly daemon: StartedDaemon,
     readonly sessions: readonly string[],
-  ) {}
+  ) {
+    for (const session of sessions) this.#agents.set(session, new http.Agent({ keepAlive: true, maxSockets: 1 }))
+  }
 
   static async of(daemon: StartedDaemon, workspace: string, count: number): Promise<Claimants> {
     const sessions: string[] = []
@@ -25,16 +30,37 @@ export class Claimants {
   }
 
   /** What a session asks of its tasks: `claim-next`, or `<run>/complete`. Rejects when the daemon is gone. */
-  async ask(session: string, what: string, body: object = {}): Promise<Answer> {
+  ask(session: string, what: string, body: object = {}): Promise<Answer> {
+    const text = JSON.stringify(body)
     const headers = {
       authorization: `Bearer ${this.daemon.token}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
       'x-service-session-id': session,
       'x-service-agent': 'claimant',
     }
-    const target = { socket: `${this.daemon.home}/daemon.sock` }
-    const reply = await exchange(target, { method: 'POST', path: `/api/agent/tasks/${what}`, headers, body })
-    const text = await readText(reply)
-    return { status: reply.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) }
+    const socketPath = `${this.daemon.home}/daemon.sock`
+    const agent = this.#agents.get(session)
+    return new Promise((resolve, reject) => {
+      const options = { socketPath, method: 'POST', path: `/api/agent/tasks/${what}`, headers, agent }
+      const request = http.request(options, response => {
+        let answer = ''
+        response.setEncoding('utf8')
+        response.on('data', chunk => {
+          answer += chunk
+        })
+        response.once('error', reject)
+        response.once('end', () =>
+          resolve({ status: response.statusCode ?? 0, body: answer === '' ? undefined : JSON.parse(answer) }),
+        )
+      })
+      request.once('error', reject)
+      request.end(text)
+    })
+  }
+
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy()
   }
 }
 

@@ -227,7 +227,7 @@ export class Budgets {
   #changed(t: Tx, kind: BudgetKind, ref: string): void {
     if (kind === 'task') {
       const wants = json(this.core.reservations.wants(t, this.core.tasks.find(ref, t)))
-      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND status = 'queued'", [
+      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [
         wants === '{}' ? null : wants,
         ref,
       ])
@@ -251,7 +251,7 @@ export class Budgets {
   #waiting(t: Tx, kind: BudgetKind, run: RunRow): number {
     const [column, value] = kind === 'task' ? ['task_id', run.task_id] : ['place', run.place]
     const row = t.row(
-      `SELECT count(*) FROM (SELECT 1 FROM tasks_run WHERE ${column} = ? AND status = 'queued' AND claimable = 1 AND id <> ?
+      `SELECT count(*) FROM (SELECT 1 FROM tasks_run WHERE ${column} = ? AND ${column === 'task_id' ? '+' : ''}status = 'queued' AND claimable = 1 AND id <> ?
          LIMIT ${SHARERS - 1})`,
       [value ?? '', run.id],
     )

@@ -36,10 +36,11 @@ export class Leases {
       const run = this.#fence(t, session, id)
       const now = this.core.now()
       const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
-      update(t, 'tasks_run', id, { heartbeat_at: now, lease_until: now + ms, lease_ms: ms })
+      const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
+      update(t, 'tasks_run', id, longer)
       const task = this.core.tasks.find(run.task_id, t)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task, run: id })
-      return leaseToWire(this.core.runs.find(id, t))
+      return leaseToWire({ ...run, ...longer })
     })
   }
 

@@ -102,7 +102,7 @@ export class Profiles {
   #spread(t: Tx, task: TaskRow): void {
     const wants = this.core.reservations.wants(t, task)
     const text = Object.keys(wants).length > 0 ? json(wants) : null
-    t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND status = 'queued'", [text, task.id])
+    t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [text, task.id])
   }
 }
 

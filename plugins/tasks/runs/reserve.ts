@@ -6,6 +6,7 @@ import { LIMITS } from '../limits.js'
 import { insert, json } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
+import type { Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
@@ -43,6 +44,7 @@ export class Reservations {
     private readonly now: () => number,
     private readonly runs: RunStore,
     private readonly journal: TaskJournal,
+    private readonly totals: Totals,
     /** What the claimants of the runs of a task have to be. */
     readonly wants: (t: Tx, task: TaskRow) => Wants,
   ) {}
@@ -93,6 +95,7 @@ export class Reservations {
       wants: Object.keys(wants).length > 0 ? json(wants) : null,
     }
     insert(t, 'tasks_run', run)
+    this.totals.moved(t, run.origin_kind, undefined, run.status)
     this.journal.write(t, who, 'task.run_enqueued', { task, run: run.id, payload: { attempt } })
     return { run, existing: false }
   }

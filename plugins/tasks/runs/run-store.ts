@@ -3,6 +3,7 @@ import type { Db, Reads, SqlValue, Tx } from '../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
 import { update } from '../rows.js'
 import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
+import type { Totals } from '../totals.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 
 /** Which runs of a task a list shows. */
@@ -22,6 +23,7 @@ export class RunStore {
   constructor(
     private readonly db: Db,
     private readonly now: () => number,
+    private readonly totals: Totals,
   ) {}
 
   get(id: string, reads: Reads = this.db): RunRow | undefined {
@@ -89,7 +91,9 @@ export class RunStore {
     const started = to === 'running' && run.started_at === null ? { started_at: this.now() } : {}
     if (run.lease_until !== null && (FINAL_RUN.has(to) || to === 'queued' || to === 'needs_attention'))
       this.leaseEnded(t, run)
-    update(t, 'tasks_run', run.id, { status: to, ...started, ...ended, ...waits, ...held, ...changes })
-    return this.find(run.id, t)
+    const all = { status: to, ...started, ...ended, ...waits, ...held, ...changes }
+    update(t, 'tasks_run', run.id, all)
+    this.totals.moved(t, run.origin_kind, run.status, all.status)
+    return { ...run, ...all }
   }
 }

@@ -34,6 +34,7 @@ export class TaskControl {
         if (FINAL_TASK.has(each.status) && each.status !== 'failed') continue
         const now = this.core.now()
         update(t, 'tasks_task', each.id, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
+        this.core.totals.tasks.moved(t, each.scope, each.status, 'canceled')
         this.core.journal.write(t, who, 'task.canceled', { task: each, payload: { reason: why ?? '' } })
       }
       settle(...tree.map(each => each.id))
@@ -83,6 +84,10 @@ export class TaskControl {
       if (run) throw TaskErrors.task_run_open(`run ${run.id} of task ${id} is ${run.status}`)
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
       const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
+      const { tasks, runs } = this.core.totals
+      for (const [status, origin] of t.rows('SELECT status, origin_kind FROM tasks_run WHERE task_id = ?', [id]))
+        runs.moved(t, String(origin), String(status), undefined)
+      tasks.moved(t, task.scope, task.status, undefined)
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
       settle(...dependents.map(([dependent]) => String(dependent)))

@@ -41,6 +41,7 @@ export class TaskExecution {
       const draft = this.core.tasks.find(id, t)
       if (draft.status !== 'draft') throw TaskErrors.task_conflict(`task ${id} is ${draft.status}, and no draft`)
       update(t, 'tasks_task', id, { status: 'pending' })
+      this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
       this.core.journal.write(t, who, 'task.published', { task: draft })
       return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
     })

@@ -3,6 +3,7 @@ import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { TaskJournal } from '../journal.js'
 import { update } from '../rows.js'
 import { deriveStatus, FINAL_RUN, FINAL_TASK, type TaskFacts } from '../states.js'
+import type { Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import type { TaskRow } from './task-row.js'
 import type { TaskStore } from './task-store.js'
@@ -22,6 +23,7 @@ export class Reconciler {
   constructor(
     private readonly tasks: TaskStore,
     private readonly journal: TaskJournal,
+    private readonly totals: Totals,
     private readonly now: () => number,
   ) {}
 
@@ -40,31 +42,36 @@ export class Reconciler {
   /** Tasks whose status may follow from that of this one. */
   #one(t: Tx, who: Who, before: TaskRow, consequences: Consequences): string[] {
     const blocked = this.tasks.blockedBy(before, t).length > 0
-    const { facts, lastFailed } = this.#facts(t, before, blocked)
-    if (lastFailed !== (before.last_run_failed === 1))
-      update(t, 'tasks_task', before.id, { last_run_failed: Number(lastFailed) })
+    const { facts, lastFailed, queued } = this.#facts(t, before, blocked)
     const status = deriveStatus(facts)
     const claimable = !blocked && before.attention_at === null && status !== 'draft' && !FINAL_TASK.has(status)
-    if (claimable !== (before.claimable === 1)) {
-      update(t, 'tasks_task', before.id, { claimable: Number(claimable) })
-      t.run("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'", [
+    const claimableChanged = claimable !== (before.claimable === 1)
+    const marks = {
+      ...(lastFailed === (before.last_run_failed === 1) ? {} : { last_run_failed: Number(lastFailed) }),
+      ...(claimableChanged ? { claimable: Number(claimable) } : {}),
+    }
+    // The plus keeps SQLite from the index of all queued runs: those of one task are few.
+    if (claimableChanged && queued)
+      t.run("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND +status = 'queued'", [
         Number(claimable),
         before.id,
       ])
-    }
     if (claimable && facts.waiting) consequences.claimable = true
     const unblocked = (before.status === 'blocked' || before.status === 'needs_attention') && status === 'ready'
     if (unblocked && before.auto_enqueue === 1 && !facts.waiting && !facts.working) consequences.enqueue.push(before.id)
-    return status === before.status ? [] : this.#move(t, who, before, status)
+    if (status !== before.status) return this.#move(t, who, before, status, marks)
+    update(t, 'tasks_task', before.id, marks)
+    return []
   }
 
-  #move(t: Tx, who: Who, before: TaskRow, status: TaskStatus): string[] {
+  #move(t: Tx, who: Who, before: TaskRow, status: TaskStatus, marks: Partial<TaskRow> = {}): string[] {
     const now = this.now()
     const over = FINAL_TASK.has(status)
     const closed = over ? (before.closed_at ?? now) : null
     // What was put on it before it was done does not count when it is done anew.
     const recurrences = status === 'completed' ? { recurrences: null } : {}
-    update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences })
+    update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences, ...marks })
+    this.totals.moved(t, before.scope, before.status, status)
     this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
@@ -85,7 +92,11 @@ export class Reconciler {
     return left || open ? [] : this.#move(t, who, parent, 'completed')
   }
 
-  #facts(t: Tx, task: TaskRow, blocked: boolean): { readonly facts: TaskFacts; readonly lastFailed: boolean } {
+  #facts(
+    t: Tx,
+    task: TaskRow,
+    blocked: boolean,
+  ): { readonly facts: TaskFacts; readonly lastFailed: boolean; readonly queued: boolean } {
     const runs = t.rows(
       'SELECT status, attempt FROM tasks_run WHERE task_id = ? ORDER BY attempt DESC, queued_at DESC, id DESC',
       [task.id],
@@ -102,6 +113,6 @@ export class Reconciler {
       needsAttention: task.attention_at !== null,
       blocked,
     }
-    return { facts, lastFailed: runs[0]?.[0] === 'failed' }
+    return { facts, lastFailed: runs[0]?.[0] === 'failed', queued: is('queued') }
   }
 }

@@ -73,11 +73,13 @@ export class TaskStore {
   }
 
   openBlocks(id: string, reads: Reads = this.db): OpenBlock[] {
-    return reads.all<OpenBlock>(
-      `SELECT id, kind, reason FROM tasks_block
-       WHERE task_id = ? AND cleared_at IS NULL AND ifnull(expires_at, 9e15) > ? ORDER BY created_at, id`,
+    const open = reads.all<OpenBlock & { readonly created_at: number }>(
+      `SELECT id, kind, reason, created_at FROM tasks_block
+       WHERE task_id = ? AND cleared_at IS NULL AND ifnull(expires_at, 9e15) > ?`,
       [id, this.now()],
     )
+    // Most tasks have none, and every change of one asks: setting up a sort in SQLite costs more than the rest of it.
+    return open.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))
   }
 
   children(id: string, reads: Reads = this.db): TaskRow[] {

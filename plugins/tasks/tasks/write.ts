@@ -78,6 +78,7 @@ export class TaskWriter {
       last_activity_at: now,
     }
     insert(t, 'tasks_task', row)
+    this.core.totals.tasks.moved(t, row.scope, undefined, row.status)
     journal.write(t, who, 'task.created', { task: row, payload: { title: row.title } })
     if (parent) journal.write(t, who, 'task.child_created', { task: parent, payload: { child_task_id: id } })
     return row
@@ -90,7 +91,7 @@ export class TaskWriter {
       update(t, 'tasks_task', id, { ...changes, updated_at: this.core.now() })
       const after = this.core.tasks.find(id, t)
       const wants = json(this.core.reservations.wants(t, after))
-      t.run("UPDATE tasks_run SET priority = ?, wants = ? WHERE task_id = ? AND status = 'queued'", [
+      t.run("UPDATE tasks_run SET priority = ?, wants = ? WHERE task_id = ? AND +status = 'queued'", [
         after.priority,
         wants === '{}' ? null : wants,
         id,

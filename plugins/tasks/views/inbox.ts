@@ -31,15 +31,16 @@ interface Entry {
   readonly unread: number
 }
 
-/** Tasks that somebody may have to do something about, from the indexes of what can be a reason for it. */
+/** Tasks that somebody may have to do something about, by their numbers in the table, from the indexes of what can be a reason for it. */
 const CANDIDATES = `
-  SELECT id FROM tasks_task WHERE status = 'blocked'
-  UNION SELECT id FROM tasks_task WHERE last_run_failed = 1
-  UNION SELECT id FROM tasks_task WHERE owner_kind = ?1 AND owner_ref = ?2
+  SELECT rowid AS task FROM tasks_task WHERE status = 'blocked'
+  UNION SELECT rowid FROM tasks_task WHERE last_run_failed = 1
+  UNION SELECT rowid FROM tasks_task WHERE owner_kind = ?1 AND owner_ref = ?2
     AND status NOT IN ('draft', 'completed', 'failed', 'canceled')
-  UNION SELECT task_id FROM tasks_run WHERE claimed_by_kind = ?1 AND claimed_by_ref = ?2
-    AND status NOT IN ('completed', 'failed', 'canceled')
-  UNION SELECT task_id FROM tasks_triage WHERE actor_kind = ?1 AND actor_ref = ?2 AND archived = 1`
+  UNION SELECT o.rowid FROM tasks_run r JOIN tasks_task o ON o.id = r.task_id
+    WHERE r.claimed_by_kind = ?1 AND r.claimed_by_ref = ?2 AND r.status NOT IN ('completed', 'failed', 'canceled')
+  UNION SELECT o.rowid FROM tasks_triage m JOIN tasks_task o ON o.id = m.task_id
+    WHERE m.actor_kind = ?1 AND m.actor_ref = ?2 AND m.archived = 1`
 const LANE = `CASE
   WHEN ifnull(g.archived, 0) = 1 THEN 'archived'
   WHEN t.status = 'blocked' AND t.approval_policy = 'manual' AND t.approval_state = 'pending' THEN 'approvals'
@@ -131,7 +132,7 @@ export class TaskInbox {
     return this.core.kernel.db.all<Entry>(
       `SELECT t.id, t.status, t.priority, t.last_activity_at AS activity, ${LANE} AS lane,
          CASE WHEN ifnull(g.archived, 0) = 1 OR (${SEEN} AND g.read = 1) THEN 0 ELSE 1 END AS unread
-       FROM (${CANDIDATES}) c JOIN tasks_task t ON t.id = c.id
+       FROM (${CANDIDATES}) c JOIN tasks_task t ON t.rowid = c.task
        LEFT JOIN tasks_triage g ON g.task_id = t.id AND g.actor_kind = ?1 AND g.actor_ref = ?2
        WHERE NOT (${SEEN} AND ifnull(g.dismissed, 0) = 1 AND ifnull(g.archived, 0) = 0)
          ${numbered.map(sql => `AND ${sql}`).join(' ')}

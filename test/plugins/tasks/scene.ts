@@ -11,8 +11,10 @@ import {
   type SessionsApi,
   type SessionUse,
 } from '../../../plugins/sessions/api.js'
+import { Tasks } from '../../../plugins/tasks/api.js'
 import tasks from '../../../plugins/tasks/index.js'
 import workspaces from '../../../plugins/workspaces/index.js'
+import type { TaskRun } from '../../../schemas/tasks.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { validateReply } from '../../harness/contract.js'
 import { boot, type Reply, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
@@ -49,6 +51,8 @@ export interface Scene extends TestKernel {
   queued(more?: object): Promise<{ readonly task: string; readonly run: string }>
   task(id: string): Promise<Reply>
   run(id: string, task: string): Promise<Reply>
+  /** A run as other plugins see it. */
+  told(id: string): TaskRun | undefined
   post(url: string, body?: object): Promise<Answer>
   /** Lets time pass and the daemon take back what has expired. */
   pass(ms: number): Promise<void>
@@ -119,9 +123,23 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     service: async () => FakeSessions as never,
   }).surface({})
 
+  const needs = { tasks: Tasks }
+  let other: PluginKernel<typeof needs>
+  const observer = definePlugin({
+    name: 'observer',
+    version: '0.0.1',
+    requires: needs,
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel<typeof needs>) {
+          other = kernel
+        }
+      },
+  }).surface({})
+
   const kernel = await boot({
     home,
-    plugins: [daemon, disk, resources, workspaces, fake, tasks, ...(options.plugins ?? [])],
+    plugins: [daemon, disk, resources, workspaces, fake, tasks, observer, ...(options.plugins ?? [])],
     clock: clock as Clock,
   })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
@@ -186,6 +204,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     task: async id => (await kernel.request('GET', `/api/tasks/${id}`)).body.task,
     run: async (id, task) =>
       (await kernel.request('GET', `/api/tasks/${task}/runs`)).body.runs.find((run: Reply) => run.id === id),
+    told: id => other.needs.tasks.run(id),
     post,
     pass: async ms => {
       await clock.advance(ms)

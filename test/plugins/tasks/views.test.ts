@@ -108,6 +108,34 @@ test('a drain pauses claims, and tells whether what is held has ended', async ({
   assert.is((await world.post('/api/scheduler/drain')).body.completed, true)
 })
 
+test('totals follow every change of a task or run, and are those of the table', async ({ world }) => {
+  const totals = async (query = '') =>
+    (await world.request('GET', `/api/observe/tasks/dashboard${query}`)).body.dashboard.totals
+  const same = async () => assert.equal(await totals(), await totals('?scope=global'))
+  const create = async (more: object) =>
+    (await world.post('/api/tasks', { title: 'w', scope: 'global', ...more })).body.task.id
+  await same()
+  const draft = await create({ draft: true })
+  await same()
+  await world.post(`/api/tasks/${draft}/publish`)
+  await same()
+  const agent = world.agent()
+  const { run } = (await agent.claim()).body.claim
+  await agent.act('start', run.id)
+  await same()
+  await agent.act('release', run.id)
+  await world.post(`/api/tasks/${draft}/cancel`)
+  await same()
+  const other = await world.queued()
+  await agent.claim()
+  await agent.act('complete', other.run)
+  await same()
+  assert.is((await totals()).completed_tasks, 1)
+  assert.is((await world.request('DELETE', `/api/tasks/${other.task}`)).status, 204)
+  await same()
+  assert.equal([(await totals()).completed_tasks, (await totals()).runs_total], [0, 1])
+})
+
 test('the dashboard counts tasks and runs, and tells what is stuck', async ({ world }) => {
   const { run } = await world.queued()
   await world.queued()
