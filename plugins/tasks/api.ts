@@ -66,6 +66,9 @@ const NAMES = [
   'task.recovered',
   'task.auto_enqueue.triggered',
   'task.completion.hallucination_blocked',
+  'task.completion.hallucination_suspected',
+  'task.wake.delivered',
+  'task.wake.suppressed',
   'task.run_enqueued',
   'task.run_claimed',
   'task.run_session_bound',
@@ -102,6 +105,8 @@ export const SchedulerPaused = event('scheduler.paused', v.object({ reason: v.op
 export const SchedulerResumed = event('scheduler.resumed', v.object({ reason: v.optional(v.string()) }))
 const drain = v.object({ remaining_claims: v.number() })
 export const SchedulerDrainStarted = event('scheduler.drain_started', drain)
+/** The daemon has found runs to start, again and again, and started none. */
+export const SchedulerStalled = event('scheduler.stalled', v.object({ looks: v.number(), waiting: v.number() }))
 export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 
 const tasks = 'svc task list'

@@ -33,6 +33,7 @@ import { Reviews } from './reviews/reviews.js'
 import { RunControl } from './runs/control.js'
 import { runToWire } from './runs/run-row.js'
 import { drainScheduler } from './scheduler/drain.js'
+import { Stalls } from './scheduler/stalls.js'
 import { SchedulerState } from './scheduler/state.js'
 import { TaskSettings } from './settings.js'
 import { Blocks } from './tasks/blocks.js'
@@ -40,6 +41,7 @@ import { TaskControl } from './tasks/control.js'
 import { TaskExecution } from './tasks/execute.js'
 import { TaskGraph } from './tasks/graph.js'
 import { type Place, TaskWriter } from './tasks/write.js'
+import { TaskBundles } from './views/bundle.js'
 import { TaskCatalog } from './views/catalog.js'
 import { dashboardOf } from './views/dashboard.js'
 import { TaskDetails } from './views/detail.js'
@@ -50,6 +52,7 @@ import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
 import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
+import { Wakes } from './wakes/wakes.js'
 import { Admission } from './workers/admission.js'
 import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
@@ -73,9 +76,12 @@ export class TaskService implements TasksApi {
   readonly claims: Claims
   readonly leases: Leases
   readonly recovery: Recovery
+  readonly wakes: Wakes
+  readonly stalls: Stalls
   readonly scheduler: SchedulerState
   readonly details: TaskDetails
   readonly history: TaskHistory
+  readonly bundles: TaskBundles
   readonly inbox: TaskInbox
   readonly news: TaskNews
   readonly inspection: TaskInspection
@@ -102,6 +108,8 @@ export class TaskService implements TasksApi {
     this.blocks = new Blocks(core, () => kernel.config.get(TaskSettings.blockRecurrenceLimit))
     this.runs = new RunControl(core, tokens, () => kernel.config.get(TaskSettings.agentForce))
     this.reviews = new Reviews(core, () => kernel.config.get(TaskSettings.reviewRounds))
+    this.wakes = new Wakes(core)
+    this.stalls = new Stalls(core)
     this.scheduler = new SchedulerState(core)
     this.recovery = new Recovery(core, tokens)
     this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
@@ -112,8 +120,11 @@ export class TaskService implements TasksApi {
       failures: () => kernel.config.get(TaskSettings.spawnFailureLimit),
     })
     const ladder = new Ladder(core, this.recovery)
+    this.details = new TaskDetails(core)
+    this.history = new TaskHistory(core, this.details)
+    this.bundles = new TaskBundles(core, this.profiles, this.history)
     this.health = new Health(this.recovery, () => kernel.config.get(HealthEscalation))
-    this.workers = new Workers(core, this.profiles, this.scheduler, this.health, ladder, admission, runtimeMs)
+    this.workers = new Workers(core, this.profiles, this.scheduler, this.health, ladder, admission, this.bundles, this.stalls, runtimeMs)
     this.claims = new Claims(
       core,
       tokens,
@@ -124,8 +135,6 @@ export class TaskService implements TasksApi {
       maxHeld,
     )
     this.leases = new Leases(core, tokens)
-    this.details = new TaskDetails(core)
-    this.history = new TaskHistory(core, this.details)
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)
@@ -141,6 +150,7 @@ export class TaskService implements TasksApi {
     const { clock } = this.kernel
     while (!signal.aborted) {
       await this.budgets.sweep()
+      await this.wakes.deliver()
       const swept = [await this.recovery.sweep(), await this.reviews.sweep()]
       const full = swept.includes(LIMITS.sweep.batch)
       if (!full) await clock.sleep(LIMITS.sweep.everyMs, signal).catch(() => {})
@@ -173,7 +183,7 @@ export class TaskService implements TasksApi {
 
   /** What doctor says of tasks: how their scheduler stands, and runs that something is wrong with. */
   check(): DiagnosticItem[] {
-    return [schedulerFinding(this.scheduler.toWire()), ...runFindings(this.#core)]
+    return [schedulerFinding(this.scheduler.toWire(), this.stalls.current), ...runFindings(this.#core)]
   }
 
   drain(who: Who, body: DrainBody, signal: AbortSignal): Promise<DrainReply> {

@@ -23,6 +23,7 @@ export class Reconciler {
     private readonly tasks: TaskStore,
     private readonly journal: TaskJournal,
     private readonly now: () => number,
+    private readonly changed: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void,
   ) {}
 
   /** Of these tasks, and of all whose status follows from theirs. */
@@ -66,6 +67,7 @@ export class Reconciler {
     const recurrences = status === 'completed' ? { recurrences: null } : {}
     update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences })
     this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
+    this.changed(t, who, before, status)
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
     return [...dependents.map(([id]) => String(id)), ...this.#rollUp(t, who, before, status)]
