@@ -1,11 +1,22 @@
 /** What the holder of a run is told of it, of its task, and of what was done before. */
 import * as v from 'valibot'
-import { Integer } from '../kernel/common.js'
+import { Integer, Timestamp } from '../kernel/common.js'
 import { TaskSummary } from './definitions.js'
 import { ExecutionProfile } from './profile.js'
 import { ReviewStatus } from './reviews.js'
 import { ActiveRun, TaskLease } from './run.js'
 import { TimelineEntry } from './views.js'
+
+/** A run with all its times; one that has not come is `0001-01-01T00:00:00Z`. */
+export const DatedRun = v.object({
+  ...ActiveRun.entries,
+  claimed_at: Timestamp,
+  started_at: Timestamp,
+  ended_at: Timestamp,
+  heartbeat_at: Timestamp,
+  lease_until: Timestamp,
+})
+export type DatedRun = v.InferOutput<typeof DatedRun>
 
 /** A review that an earlier run of the task had. */
 const PastReview = v.object({
@@ -35,7 +46,7 @@ export type ReviewContinuation = v.InferOutput<typeof ReviewContinuation>
 /** The run and its task, bounded as the settings of `task.orchestration` say. */
 export const TaskBundle = v.object({
   task: TaskSummary,
-  current_run: v.nullish(ActiveRun),
+  current_run: v.nullish(DatedRun),
   execution_profile: v.nullish(ExecutionProfile),
   /** What the run before it left: its result, else its error. */
   handoff_summary: v.optional(v.string()),
@@ -46,9 +57,9 @@ export const TaskBundle = v.object({
     summary_max_bytes: Integer,
   }),
   /** The newest first. */
-  prior_attempts: v.array(ActiveRun),
+  prior_attempts: v.array(DatedRun),
   /** The oldest first. Payloads that are too large together are left out of the oldest. */
-  recent_events: v.array(TimelineEntry),
+  recent_events: v.array(v.object({ ...TimelineEntry.entries, run: v.nullish(DatedRun) })),
   review_continuation: v.nullish(ReviewContinuation),
   review_history: v.array(PastReview),
 })

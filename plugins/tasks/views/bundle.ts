@@ -1,10 +1,10 @@
 import { iso } from '../../../kernel/plugin.js'
-import type { ReviewContinuation, TaskBundle, TaskLease, TaskSituation } from '../../../schemas/tasks.js'
+import type { ActiveRun, DatedRun, ReviewContinuation, TaskBundle, TaskLease, TaskSituation } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { cutText } from '../../sidecars/api.js'
 import type { TaskCore } from '../core.js'
 import type { Profiles } from '../profiles/profiles.js'
-import type { ReviewRow } from '../reviews/review-row.js'
+import { NEVER, type ReviewRow } from '../reviews/review-row.js'
 import { given } from '../rows.js'
 import { activeToWire, leaseToWire, type RunRow } from '../runs/run-row.js'
 import { TaskSettings } from '../settings.js'
@@ -65,7 +65,7 @@ export class TaskBundles {
     const wanted = continuationOf(run)
     return {
       task: summaryToWire(task),
-      current_run: activeToWire(run, task.max_attempts),
+      current_run: dated(activeToWire(run, task.max_attempts)),
       execution_profile: this.profiles.has(task.id) ? this.profiles.get(task.id) : null,
       ...given('handoff_summary', this.handoff(run, earlier)),
       latest_event_seq: task.latest_event_seq,
@@ -74,7 +74,7 @@ export class TaskBundles {
         max_runtime_seconds: Math.round(config.get(TaskSettings.maxRuntime) / 1000),
         summary_max_bytes: config.get(TaskSettings.summaryBytes),
       },
-      prior_attempts: earlier.map(row => activeToWire(row, task.max_attempts)),
+      prior_attempts: earlier.map(row => dated(activeToWire(row, task.max_attempts))),
       recent_events: this.#events(task.id),
       review_continuation: wanted ?? null,
       review_history: this.#reviews(task.id),
@@ -85,7 +85,8 @@ export class TaskBundles {
     const { config } = this.core.kernel
     const events = this.history.newest(task, config.get(TaskSettings.recentEvents))
     let left = config.get(TaskSettings.bodyBytes)
-    const told = events.reverse().map(({ payload, ...event }) => {
+    const told = events.reverse().map(({ payload, run, ...rest }) => {
+      const event = { ...rest, run: run ? dated(run) : null }
       left -= payload === undefined ? 0 : Buffer.byteLength(JSON.stringify(payload))
       return payload === undefined || left < 0 ? event : { ...event, payload }
     })
@@ -110,6 +111,15 @@ export class TaskBundles {
     }))
   }
 }
+
+const dated = (run: ActiveRun): DatedRun => ({
+  ...run,
+  claimed_at: run.claimed_at ?? NEVER,
+  started_at: run.started_at ?? NEVER,
+  ended_at: run.ended_at ?? NEVER,
+  heartbeat_at: run.heartbeat_at ?? NEVER,
+  lease_until: run.lease_until ?? NEVER,
+})
 
 /** What a reviewer wants of a run that was queued because the one before it was rejected. */
 export function continuationOf({ metadata, previous_run_id: reviewed }: RunRow): ReviewContinuation | undefined {
