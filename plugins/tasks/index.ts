@@ -109,8 +109,10 @@ export default definePlugin({
       Sessions,
       sessions => sessions.points.eventRecorded,
       self =>
-        ({ sessionId, type }) =>
-          type === 'done' || type === 'error' ? self.budgets.turnEnded(sessionId) : undefined,
+        ({ sessionId, type, content }) =>
+          type === 'done' || type === 'error'
+            ? self.budgets.turnEnded(sessionId, content.status === 'canceled')
+            : undefined,
     ),
   ],
   commands,

@@ -51,8 +51,8 @@ import { TaskNews } from './views/news.js'
 import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
-import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Wakes } from './wakes/wakes.js'
+import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
 import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
@@ -124,7 +124,17 @@ export class TaskService implements TasksApi {
     this.history = new TaskHistory(core, this.details)
     this.bundles = new TaskBundles(core, this.profiles, this.history)
     this.health = new Health(this.recovery, () => kernel.config.get(HealthEscalation))
-    this.workers = new Workers(core, this.profiles, this.scheduler, this.health, ladder, admission, this.bundles, this.stalls, runtimeMs)
+    this.workers = new Workers(
+      core,
+      this.profiles,
+      this.scheduler,
+      this.health,
+      ladder,
+      admission,
+      this.bundles,
+      this.stalls,
+      runtimeMs,
+    )
     this.claims = new Claims(
       core,
       tokens,
@@ -142,6 +152,7 @@ export class TaskService implements TasksApi {
   }
 
   start(): Promise<void> {
+    this.kernel.scope.defer('budgets', () => this.budgets.close())
     return this.recovery.boot()
   }
 

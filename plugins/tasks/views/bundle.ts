@@ -1,5 +1,12 @@
 import { iso } from '../../../kernel/plugin.js'
-import type { ActiveRun, DatedRun, ReviewContinuation, TaskBundle, TaskLease, TaskSituation } from '../../../schemas/tasks.js'
+import type {
+  ActiveRun,
+  DatedRun,
+  ReviewContinuation,
+  TaskBundle,
+  TaskLease,
+  TaskSituation,
+} from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { cutText } from '../../sidecars/api.js'
 import type { TaskCore } from '../core.js'
@@ -123,7 +130,8 @@ const dated = (run: ActiveRun): DatedRun => ({
 
 /** What a reviewer wants of a run that was queued because the one before it was rejected. */
 export function continuationOf({ metadata, previous_run_id: reviewed }: RunRow): ReviewContinuation | undefined {
-  const review = metadata === null ? undefined : (JSON.parse(metadata) as { review?: Partial<ReviewContinuation> })?.review
+  const review =
+    metadata === null ? undefined : (JSON.parse(metadata) as { review?: Partial<ReviewContinuation> })?.review
   if (typeof review?.review_id !== 'string' || reviewed === null) return undefined
   const { review_id, review_round = 1, reason = '', next_round_guidance = '', missing_work = [] } = review
   return {

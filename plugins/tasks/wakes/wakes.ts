@@ -130,7 +130,10 @@ export class Wakes {
       const [first] = rows
       if (!first) return []
       if (first.batch !== null) return rows.filter(({ batch }) => batch === first.batch)
-      const batch = `task-wake-${createHash('sha256').update(rows.map(({ id }) => id).join()).digest('hex').slice(0, 32)}`
+      const batch = `task-wake-${createHash('sha256')
+        .update(rows.map(({ id }) => id).join())
+        .digest('hex')
+        .slice(0, 32)}`
       for (const { id } of rows) t.run('UPDATE tasks_wake SET batch = ? WHERE id = ?', [batch, id])
       return rows.map(row => ({ ...row, batch }))
     })

@@ -32,8 +32,7 @@ export class Admission {
   async take(wanted: RunRow): Promise<WorkerRow | undefined> {
     return this.core.write(whoOf(this.core.kernel.actor), (t, settle) => {
       const run = this.core.runs.get(wanted.id, t)
-      if (run?.status !== 'queued' || run.claimable !== 1 || isOwned(run) || !this.#hasRoom(t, run))
-        return undefined
+      if (run?.status !== 'queued' || run.claimable !== 1 || isOwned(run) || !this.#hasRoom(t, run)) return undefined
       const { failures, last, error, open } = this.#history(t, run.id)
       if (open > 0) return undefined
       const most = this.limits.failures()

@@ -38,7 +38,7 @@ export interface Scene extends TestKernel {
   /** The agent of a session tells what it has used so far. */
   use(agent: Agent, use: Partial<SessionUse>): Promise<unknown>
   /** A turn of a session ends. */
-  endTurn(agent: Agent): Promise<unknown>
+  endTurn(agent: Agent, status?: 'completed' | 'canceled'): Promise<unknown>
   /** Sessions whose turns were canceled, in order. */
   readonly interrupted: readonly string[]
   /** Sessions that the daemon wanted to start; none can be. */
@@ -185,7 +185,8 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       return speaker(id)
     },
     use: ({ id }, use) => used(id, { tokens: null, cost: null, ...use }),
-    endTurn: ({ id }) => recorded({ sessionId: id, type: 'done', turnId: 't', content: {} }),
+    endTurn: ({ id }, status = 'completed') =>
+      recorded({ sessionId: id, type: 'done', turnId: 't', content: { status } }),
     interrupted,
     created,
     woken,

@@ -46,7 +46,8 @@ async function speaker(world: World) {
   }
 }
 
-const post = async (world: World, url: string, body: object = {}) => (await world.kernel.request('POST', url, body)).body
+const post = async (world: World, url: string, body: object = {}) =>
+  (await world.kernel.request('POST', url, body)).body
 
 async function newTask(world: World): Promise<{ task: string; run: string }> {
   const body = { title: 'mend it', scope: 'workspace', workspace: world.workspaceId, max_attempts: 10 }
@@ -72,7 +73,10 @@ test('a session without a run has none; with one it has its task, its lease and 
   })
   assert.equal([first.bundle.prior_attempts, first.bundle.handoff_summary], [[], undefined])
   assert.is(first.bundle.latest_event_seq, first.bundle.recent_events.at(-1).sequence)
-  assert.equal((await ada.me()).active_task_leases.map((held: Reply) => held.run_id), [lease.run_id])
+  assert.equal(
+    (await ada.me()).active_task_leases.map((held: Reply) => held.run_id),
+    [lease.run_id],
+  )
   await ada.act('release', run)
   assert.equal((await ada.context()).task, { available: false })
 })

@@ -41,7 +41,8 @@ const told = async (world: Scene, task: string): Promise<Reply[]> =>
 test('each end, block and call for a person wakes the creator once', async ({ world }) => {
   const [boss, worker] = [world.agent(), world.agent()]
   const { task, run } = await created(world, boss, { title: 'paint it' })
-  const { block } = (await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which colour?' })).body
+  const { block } = (await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which colour?' }))
+    .body
   await world.pass(0)
   await world.post(`/api/tasks/${task}/blocks/${block.id}/clear`)
   await worker.claim({ scope: 'workspace' })
@@ -114,13 +115,17 @@ test('what cannot be told now is told later, together, once, also by the next da
   }
 })
 
-test('a result that names tasks and runs which are not there is told as suspected, and completes', async ({ world }) => {
+test('a result that names tasks and runs which are not there is told as suspected, and completes', async ({
+  world,
+}) => {
   const ada = world.agent()
   const other = await world.queued()
   const { task, run } = await world.queued({ priority: 'high' })
   await ada.claim({ run_id: run })
   const made = 'task_0123456789abcdef'
-  const result = { summary: `made ${made}, after ${other.task} and ${other.run}; trun_00000000000000ff is next, ${made}` }
+  const result = {
+    summary: `made ${made}, after ${other.task} and ${other.run}; trun_00000000000000ff is next, ${made}`,
+  }
   assert.is((await ada.act('complete', run, { result })).body.lease.status, 'completed')
   const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline`)).body
   const suspected = timeline.filter((entry: Reply) => entry.event_type === 'task.completion.hallucination_suspected')
