@@ -1,5 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Agent, type Scene, scene } from './scene.js'
 
@@ -239,6 +241,37 @@ test('what was used survives the daemon', async ({ world }) => {
   const { spent, reserved } = await budget(after, `task/${work.task}`)
   assert.equal([spent.tokens, reserved.tokens], [600, 0])
   await after.close()
+})
+
+test('where nothing can be written down the turn ends all the same, and the run when there is room', async () => {
+  let isFull = false
+  const guard = definePlugin({ name: 'full', version: '1.0.0', requires: { events: Events } }).surface({
+    taps: [
+      surfaceOf<object>().tap(
+        Events,
+        events => events.written,
+        () => () => {
+          if (isFull) throw new Error('no room')
+        },
+      ),
+    ],
+  })
+  const world = await scene({ plugins: [guard] })
+  try {
+    const work = await world.queued()
+    await set(world, `task/${work.task}`, { tokens: 1000 })
+    const ada = world.agent()
+    await held(work, ada)
+    isFull = true
+    await world.use(ada, { tokens: 2000 })
+    assert.equal([world.interrupted, (await world.run(work.run, work.task)).status], [[ada.id], 'claimed'])
+    isFull = false
+    await world.pass(16 * SECOND)
+    assert.equal(await stateOf(world, work), STOPPED)
+    assert.is((await budget(world, `task/${work.task}`)).spent.tokens, 2000)
+  } finally {
+    await world.close()
+  }
 })
 
 test('a budget that is not valid is refused', async ({ world }) => {
