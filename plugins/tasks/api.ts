@@ -162,6 +162,11 @@ export const TaskErrors = defineErrors({
     message: 'agents do not force anything here: task.recovery.allow_agent_force is off',
     next: 'svc config get task.recovery.allow_agent_force',
   },
+  task_result_required: {
+    status: 422,
+    message: 'the profile of this task wants a result that says what was done',
+    next: 'svc task complete --help',
+  },
   task_workspace_foreign: { status: 403, message: 'an agent has the tasks of its own workspace only' },
   task_claim_denied: { status: 403, message: 'a hook refused the claim', next: 'svc hooks list' },
   task_worktree_unsupported: { status: 422, message: 'this place to work in is not there' },

@@ -28,7 +28,7 @@ import { TaskCore, type TaskKernel } from './core.js'
 import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
 import { LIMITS } from './limits.js'
-import { Profiles, wantsOf } from './profiles/profiles.js'
+import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
 import { RunControl } from './runs/control.js'
 import { runToWire } from './runs/run-row.js'
@@ -107,7 +107,11 @@ export class TaskService implements TasksApi {
     this.graph = new TaskGraph(core)
     this.blocks = new Blocks(core, () => kernel.config.get(TaskSettings.blockRecurrenceLimit))
     this.runs = new RunControl(core, tokens, () => kernel.config.get(TaskSettings.agentForce))
-    this.reviews = new Reviews(core, () => kernel.config.get(TaskSettings.reviewRounds))
+    this.reviews = new Reviews(
+      core,
+      () => kernel.config.get(TaskSettings.reviewRounds),
+      (t, task, session) => mayReview(this.profiles.partsOf(task, t), session),
+    )
     this.wakes = new Wakes(core)
     this.stalls = new Stalls(core)
     this.scheduler = new SchedulerState(core)
@@ -144,7 +148,7 @@ export class TaskService implements TasksApi {
       (wish, session) => this.preClaim.run(wish, session),
       maxHeld,
     )
-    this.leases = new Leases(core, tokens)
+    this.leases = new Leases(core, tokens, (t, task) => this.profiles.partsOf(task, t).runtime.mode === 'evidence')
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)

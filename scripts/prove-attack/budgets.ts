@@ -36,7 +36,7 @@ const TRICKS: readonly Trick[] = [
 ]
 
 /** Tries one trick on a task of its own; what went wrong. */
-async function attempt(world: TaskWorld, trick: Trick, round: number): Promise<string[]> {
+async function attempt(world: TaskWorld, trick: Trick, round: number, counted: Map<string, number>): Promise<string[]> {
   const agent = `${trick.name}-${round}`
   const ledger = path.join(world.svc.folder, `ledger-${agent}`)
   const command = `${process.execPath} ${SPENDER} ${trick.name} ${ledger} ${CALL}`
@@ -55,6 +55,7 @@ async function attempt(world: TaskWorld, trick: Trick, round: number): Promise<s
   )
   const ends = await Promise.all(made.map(run => endOf(world, run)))
   const calls = existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n').length : 0
+  counted.set(trick.name, Math.max(calls, counted.get(trick.name) ?? 0))
   const most = trick.unknown ?? LIMIT / CALL + runs
   const kind = trick.unknown === undefined ? 'budget_exhausted' : 'budget_unmeasured'
   const wrong = ends.filter(error => !error.startsWith(kind)).map(error => `the run ended as ${error}`)
@@ -85,17 +86,19 @@ async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> 
     task: { orchestration: { spawn_failure_limit: 0 } },
   })
   const wrong: string[] = []
+  /** The most calls that each trick made. */
+  const counted = new Map<string, number>()
   try {
     const random = chance(seed, 'budgets')
     for (let done = 0; done < cases && wrong.length === 0; done += TRICKS.length) {
       const waiting = TRICKS.slice(0, cases - done).sort(() => random() - 0.5)
       const lane = async () => {
         for (let trick = waiting.shift(); trick; trick = waiting.shift())
-          wrong.push(...(await attempt(world, trick, done)))
+          wrong.push(...(await attempt(world, trick, done, counted)))
       }
       await Promise.all([lane(), lane()])
     }
-    say(`${TRICKS.map(({ name }) => name).join(', ')}`)
+    say(`calls: ${[...counted].map(([name, calls]) => `${name} ${calls}`).join(', ')}; ${LIMIT / CALL} reach the limit`)
   } catch (error) {
     wrong.push((error as Error).message)
   } finally {

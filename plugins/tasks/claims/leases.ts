@@ -30,6 +30,8 @@ export class Leases {
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
+    /** Has the profile of a task its runs say what they have done. */
+    private readonly wantsResult: (t: Tx, task: string) => boolean,
   ) {}
 
   /** The lease lasts so much longer from now on. */
@@ -102,6 +104,8 @@ export class Leases {
     const ended = await this.core.write(who, (t, settle) => {
       const run = this.#fence(t, session, id)
       const task = this.core.tasks.find(run.task_id, t)
+      if (move === 'completeByLease' && !changes?.result && this.wantsResult(t, task.id))
+        throw TaskErrors.task_result_required(`run ${id} is completed with a result; the run goes on`)
       const unknown = this.#unknown(t, session, task.workspace_id, created)
       if (unknown.length > 0) {
         this.core.journal.write(t, who, 'task.completion.hallucination_blocked', {

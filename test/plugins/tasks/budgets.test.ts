@@ -252,6 +252,7 @@ test('where nothing can be written down the turn ends all the same, and the run 
         events => events.written,
         () => () => {
           if (isFull) throw new Error('no room')
+          return undefined
         },
       ),
     ],

@@ -124,6 +124,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       if (refusal) throw refusal
       if (!woken.some(({ key }) => key === prompt.key)) woken.push({ id, text: prompt.text, key: prompt.key })
     }
+    agentFor = () => 'general'
     create = async (wanted: unknown) => {
       created.push(wanted)
       throw new Error('no agent is installed')
