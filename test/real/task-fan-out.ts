@@ -1,6 +1,6 @@
 // A task fanned out to real agents: `node --import tsx test/real/task-fan-out.ts [agent …]`; default: two of them. Run by
 // scripts/test-real.ts, which installs the agents and says in SVC_REAL_AGENTS where. Each run is worked on in a worktree of its
-// own; one half of the agents claim, extend and complete by the tools of the daemon, the other by the commands of `svc`.
+// own, in a sandbox; they claim, extend and complete once by the tools of the daemon and once by the commands of `svc`.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
@@ -25,8 +25,9 @@ test.before(async () => {
   const [line] = await once(model.stdout!, 'data')
   const base = /http:\/\/\S+/.exec(String(line))?.[0] ?? ''
   world = await TaskWorld.open()
+  // That of the daemon's user: in a sandbox an agent has its own settings of it, and nothing else.
+  const home = world.svc.env.HOME ?? ''
   for (const name of names) {
-    const home = path.join(world.svc.folder, `user-${name}`)
     const command = commandOf(realAgents[name] as RealAgent, { root: installed, home, base })
     const head = `name: ${name}\npermissions: approve-all\ncommand: '${command}'`
     world.svc.writeHome(path.join('agents', name, 'AGENT.md'), `---\n${head}\n---\nYou do what you are told.\n`)
@@ -55,7 +56,7 @@ function brief(agent: RealAgent, file: string, byTools: boolean): string {
     return script(
       shell(`${svc} next --lease-seconds 300 && ${svc} begin RUN_ID`),
       work,
-      shell(`${svc} heartbeat RUN_ID && ${svc} complete RUN_ID --result '{\\"summary\\":\\"by commands\\" }'`),
+      shell(`${svc} heartbeat RUN_ID && ${svc} complete RUN_ID --result '{"summary":"by commands" }'`),
     )
   }
   const result = '{"run_id":"RUN_ID","result":{"summary":"by tools" } }'
@@ -69,44 +70,37 @@ function brief(agent: RealAgent, file: string, byTools: boolean): string {
   )
 }
 
-test(`${names.join(', ')} claim, extend and complete the runs of one task, each in a worktree of its own`, async () => {
-  const task = await world.task('parts', {
-    worker: { mode: 'inherit', allowed_agent_names: names },
-    sandbox: { mode: 'none' },
-    worktree: { mode: 'per_run' },
-  })
-  const parts = names.flatMap(name => [true, false].map(byTools => ({ name, byTools })))
-  const designations = parts.map(({ name, byTools }, n) => ({
-    brief: brief(realAgents[name] as RealAgent, `part-${n}.txt`, byTools),
-    idempotency_key: `part-${n}`,
-  }))
-  // As many at once as one fan-out may have; the agents take turns, so that each gets both ways.
-  const order = [...designations.keys()].sort((a, b) => Number(parts[b]?.byTools) - Number(parts[a]?.byTools))
-  const { runs } = await world.post(`/api/tasks/${task}/runs/fan-out`, {
-    designations: order.map(n => designations[n]),
-  })
-  const ended = await Promise.all(
-    runs.map(({ id }: Reply) => world.untilRun(id, ({ worker }: Reply) => worker?.ended_at, 'has ended')),
-  )
-  for (const [at, n] of order.entries()) {
-    const { run, session, worktree } = ended[at] as Reply
-    const part = parts[n]
-    const said = JSON.stringify({ run, session, worktree })
-    assert.equal(
-      [session.agent_name, run.status, run.result?.summary],
-      [part?.name, 'completed', part?.byTools ? 'by tools' : 'by commands'],
-      said,
+for (const byTools of [true, false]) {
+  const way = byTools ? 'by tools' : 'by commands'
+  test(`${names.join(', ')} claim, extend and complete the runs of one task ${way}, each in a worktree`, async () => {
+    const task = await world.task('parts', {
+      worker: { mode: 'inherit', allowed_agent_names: names },
+      worktree: { mode: 'per_run' },
+    })
+    const file = (name: string) => `${name}-${way.replace(' ', '-')}.txt`
+    const designations = names.map(name => ({
+      brief: brief(realAgents[name] as RealAgent, file(name), byTools),
+      idempotency_key: `${name}-${way}`,
+    }))
+    const { runs } = await world.post(`/api/tasks/${task}/runs/fan-out`, { designations })
+    const ended: Reply[] = await Promise.all(
+      runs.map(({ id }: Reply) => world.untilRun(id, ({ worker }: Reply) => worker?.ended_at, 'has ended')),
     )
-    assert.is(world.git('show', `${worktree.branch}:part-${n}.txt`), 'work')
-  }
-  assert.is(new Set(ended.map(({ worktree }: Reply) => worktree.folder)).size, parts.length)
-  const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline?limit=1000`)).body
-  for (const event of ['task.run_claimed', 'task.run_started', 'task.run_lease_extended', 'task.run_completed'])
-    for (const { id } of runs as Reply[]) {
-      const seen = timeline.filter((entry: Reply) => entry.event_type === event && entry.run?.id === id)
-      assert.is(seen.length, 1, `${event} of ${id}`)
+    for (const [at, name] of names.entries()) {
+      const { run, session, worktree, worker } = ended[at]
+      const seen = [session?.agent_name, session?.sandbox?.backend, run.status, run.result?.summary]
+      assert.equal(seen, [name, 'bubblewrap', 'completed', way], JSON.stringify({ run, session, worker }))
+      assert.is(world.git('show', `${worktree.branch}:${file(name)}`), 'work')
     }
-  assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
-})
+    assert.is(new Set(ended.map(({ worktree }) => worktree.folder)).size, names.length)
+    const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline?limit=1000`)).body
+    for (const event of ['task.run_claimed', 'task.run_started', 'task.run_lease_extended', 'task.run_completed'])
+      for (const { id } of runs as Reply[]) {
+        const seen = timeline.filter((entry: Reply) => entry.event_type === event && entry.run?.id === id)
+        assert.is(seen.length, 1, `${event} of ${id}`)
+      }
+    assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
+  })
+}
 
 test.run()
