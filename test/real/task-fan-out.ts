@@ -87,7 +87,8 @@ for (const byTools of [true, false]) {
       runs.map(({ id }: Reply) => world.untilRun(id, ({ worker }: Reply) => worker?.ended_at, 'has ended')),
     )
     for (const [at, name] of names.entries()) {
-      const { run, session, worktree, worker } = ended[at]
+      const { run, worktree, worker } = ended[at]
+      const session = (await world.request('GET', `/api/sessions/${run.session_id}`)).body?.session
       const seen = [session?.agent_name, session?.sandbox?.backend, run.status, run.result?.summary]
       assert.equal(seen, [name, 'bubblewrap', 'completed', way], JSON.stringify({ run, session, worker }))
       assert.is(world.git('show', `${worktree.branch}:${file(name)}`), 'work')
