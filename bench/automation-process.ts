@@ -74,6 +74,7 @@ class NoSessions implements SessionsApi {
   }
 
   run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
+  queue = async () => {}
   begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
   stop = async () => {}
 }

@@ -358,6 +358,14 @@ export interface CoordinationChannel {
 }
 
 export interface Coordinator {
+  readonly mode: "inherit" | "guided"
+  readonly agent_name?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly guidance?: string | undefined
+}
+
+export interface Coordinator2 {
   readonly agent_name: string
   readonly default_ttl_seconds: number
   readonly enabled: boolean
@@ -367,14 +375,6 @@ export interface Coordinator {
   readonly provider?: string | undefined
   readonly source: "workspace" | "global" | "default"
   readonly workspace_id?: string | undefined
-}
-
-export interface Coordinator2 {
-  readonly mode: "inherit" | "guided"
-  readonly agent_name?: string | undefined
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-  readonly guidance?: string | undefined
 }
 
 export interface Cost {
@@ -391,6 +391,34 @@ export interface CreatedBy {
 }
 
 export interface CurrentRun {
+  readonly id: string
+  readonly task_id: string
+  readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+  readonly attempt: number
+  readonly recovery_count: number
+  readonly previous_run_id?: string | undefined
+  readonly session_id?: string | undefined
+  readonly claimed_by?: CreatedBy | null | undefined
+  readonly queued_at: string
+  readonly claimed_at: string
+  readonly started_at: string
+  readonly ended_at: string
+  readonly heartbeat_at: string
+  readonly lease_until: string
+  readonly error?: string | undefined
+  readonly failure_kind?: string | undefined
+  readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+  readonly claim_token_hash?: string | undefined
+  readonly coordination_channel?: CoordinationChannel | null | undefined
+  readonly designation?: {
+    readonly brief?: string | undefined
+    readonly index: number
+  } | null | undefined
+  readonly designation_group_id?: string | undefined
+  readonly max_attempts: number
+}
+
+export interface CurrentRun2 {
   readonly run_id: string
   readonly task_id: string
   readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
@@ -673,6 +701,43 @@ export interface Event {
   readonly workspace_path?: string | undefined
 }
 
+export interface ExecutionProfile {
+  readonly worker: {
+    readonly mode: "inherit" | "select"
+    readonly agent_name?: string | undefined
+    readonly provider?: string | undefined
+    readonly model?: string | undefined
+    readonly allowed_agent_names?: readonly string[] | undefined
+    readonly preferred_agent_names?: readonly string[] | undefined
+    readonly required_capabilities?: readonly string[] | undefined
+    readonly preferred_capabilities?: readonly string[] | undefined
+  }
+  readonly worktree: Worktree
+  readonly sandbox: {
+    readonly mode: "inherit" | "none" | "ref"
+    readonly sandbox_ref?: string | undefined
+  }
+  readonly participants: {
+    readonly allowed_agent_names?: readonly string[] | undefined
+    readonly preferred_agent_names?: readonly string[] | undefined
+    readonly required_capabilities?: readonly string[] | undefined
+    readonly preferred_capabilities?: readonly string[] | undefined
+    readonly allowed_channel_ids?: readonly string[] | undefined
+    readonly preferred_channel_ids?: readonly string[] | undefined
+    readonly allowed_peer_ids?: readonly string[] | undefined
+    readonly preferred_peer_ids?: readonly string[] | undefined
+  }
+  readonly review: Review
+  readonly coordinator: Coordinator
+  readonly runtime: Runtime
+  readonly network_participation?: {
+    readonly mode?: "local" | undefined
+  } | NetworkParticipation | NetworkParticipation2 | null | undefined
+  readonly task_id: string
+  readonly created_at: string
+  readonly updated_at: string
+}
+
 export interface Extension {
   readonly actions?: readonly string[] | undefined
   readonly bundles?: readonly {
@@ -801,8 +866,8 @@ export interface GetRunsByIdInspect {
     readonly as_of: string
     readonly next_action: string
     readonly task: Summary
-    readonly current_run?: CurrentRun | null | undefined
-    readonly recent_runs?: readonly CurrentRun[] | undefined
+    readonly current_run?: CurrentRun2 | null | undefined
+    readonly recent_runs?: readonly CurrentRun2[] | undefined
     readonly bound_session?: {
       readonly session_id: string
       readonly agent_name?: string | undefined
@@ -857,54 +922,19 @@ export interface GetSettingsCmdPalette {
   readonly workspace_id?: string | undefined
   readonly fallback_agent_enabled: boolean
   readonly personalization: boolean
-  readonly runtime: Runtime
+  readonly runtime: Runtime2
 }
 
 export interface GetTaskReviewsById {
-  readonly review: Review
+  readonly review: Review2
 }
 
 export interface GetTaskRunsByIdReviews {
-  readonly reviews: readonly Review[]
+  readonly reviews: readonly Review2[]
 }
 
 export interface GetTasksByIdExecutionProfile {
-  readonly profile: {
-    readonly worker: {
-      readonly mode: "inherit" | "select"
-      readonly agent_name?: string | undefined
-      readonly provider?: string | undefined
-      readonly model?: string | undefined
-      readonly allowed_agent_names?: readonly string[] | undefined
-      readonly preferred_agent_names?: readonly string[] | undefined
-      readonly required_capabilities?: readonly string[] | undefined
-      readonly preferred_capabilities?: readonly string[] | undefined
-    }
-    readonly worktree: Worktree
-    readonly sandbox: {
-      readonly mode: "inherit" | "none" | "ref"
-      readonly sandbox_ref?: string | undefined
-    }
-    readonly participants: {
-      readonly allowed_agent_names?: readonly string[] | undefined
-      readonly preferred_agent_names?: readonly string[] | undefined
-      readonly required_capabilities?: readonly string[] | undefined
-      readonly preferred_capabilities?: readonly string[] | undefined
-      readonly allowed_channel_ids?: readonly string[] | undefined
-      readonly preferred_channel_ids?: readonly string[] | undefined
-      readonly allowed_peer_ids?: readonly string[] | undefined
-      readonly preferred_peer_ids?: readonly string[] | undefined
-    }
-    readonly review: Review2
-    readonly coordinator: Coordinator2
-    readonly runtime: Runtime2
-    readonly network_participation?: {
-      readonly mode?: "local" | undefined
-    } | NetworkParticipation | NetworkParticipation2 | null | undefined
-    readonly task_id: string
-    readonly created_at: string
-    readonly updated_at: string
-  }
+  readonly profile: ExecutionProfile
 }
 
 export interface GetTools {
@@ -1655,7 +1685,7 @@ export interface PostRunsByIdRetry {
 }
 
 export interface PostTaskRunsByIdReviews {
-  readonly review: Review
+  readonly review: Review2
   readonly created: boolean
 }
 
@@ -1936,6 +1966,20 @@ export interface Retry2 {
 }
 
 export interface Review {
+  readonly allowed_agent_names?: readonly string[] | undefined
+  readonly preferred_agent_names?: readonly string[] | undefined
+  readonly required_capabilities?: readonly string[] | undefined
+  readonly preferred_capabilities?: readonly string[] | undefined
+  readonly allowed_channel_ids?: readonly string[] | undefined
+  readonly preferred_channel_ids?: readonly string[] | undefined
+  readonly allowed_peer_ids?: readonly string[] | undefined
+  readonly preferred_peer_ids?: readonly string[] | undefined
+  readonly agent_name?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+}
+
+export interface Review2 {
   readonly review_id: string
   readonly task_id: string
   readonly run_id: string
@@ -1963,20 +2007,6 @@ export interface Review {
   readonly reviewed_at: string
   readonly deadline_at: string
   readonly updated_at: string
-}
-
-export interface Review2 {
-  readonly allowed_agent_names?: readonly string[] | undefined
-  readonly preferred_agent_names?: readonly string[] | undefined
-  readonly required_capabilities?: readonly string[] | undefined
-  readonly preferred_capabilities?: readonly string[] | undefined
-  readonly allowed_channel_ids?: readonly string[] | undefined
-  readonly preferred_channel_ids?: readonly string[] | undefined
-  readonly allowed_peer_ids?: readonly string[] | undefined
-  readonly preferred_peer_ids?: readonly string[] | undefined
-  readonly agent_name?: string | undefined
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
 }
 
 export interface Revision {
@@ -2092,13 +2122,13 @@ export interface Run3 {
 }
 
 export interface Runtime {
-  readonly available: false
-  readonly status: "unavailable"
-  readonly reason: string
+  readonly mode: "default" | "evidence"
 }
 
 export interface Runtime2 {
-  readonly mode: "default" | "evidence"
+  readonly available: false
+  readonly status: "unavailable"
+  readonly reason: string
 }
 
 export interface Sandbox {
@@ -3378,7 +3408,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Show the situation of the calling session: itself, its persona, its limits: GET /api/agent/context */
+  /** Show the situation of the calling session: itself, its task, its persona, its limits: GET /api/agent/context */
   getAgentContext: {
     input: {
       readonly headers?: {
@@ -3444,6 +3474,52 @@ export interface Operations {
           }
           readonly task: {
             readonly available: boolean
+            readonly bundle?: {
+              readonly task: DependsOn
+              readonly current_run?: CurrentRun | null | undefined
+              readonly execution_profile?: ExecutionProfile | null | undefined
+              readonly handoff_summary?: string | undefined
+              readonly latest_event_seq: number
+              readonly limits: {
+                readonly context_body_max_bytes: number
+                readonly max_runtime_seconds: number
+                readonly summary_max_bytes: number
+              }
+              readonly prior_attempts: readonly CurrentRun[]
+              readonly recent_events: readonly {
+                readonly sequence: number
+                readonly event_id: string
+                readonly event_type: string
+                readonly actor: CreatedBy
+                readonly origin: Origin
+                readonly payload?: unknown | undefined
+                readonly run?: CurrentRun | null | undefined
+                readonly task: DependsOn
+                readonly timestamp: string
+              }[]
+              readonly review_continuation?: {
+                readonly review_id: string
+                readonly review_round: number
+                readonly reviewed_run_id: string
+                readonly outcome: string
+                readonly reason: string
+                readonly next_round_guidance: string
+                readonly missing_work: readonly string[]
+              } | null | undefined
+              readonly review_history: readonly {
+                readonly review_id: string
+                readonly run_id: string
+                readonly attempt: number
+                readonly review_round: number
+                readonly status: "requested" | "routed" | "in_review" | "recorded" | "circuit_opened" | "canceled"
+                readonly outcome?: string | undefined
+                readonly reason?: string | undefined
+                readonly reviewed_at?: string | undefined
+                readonly reviewer_label?: string | undefined
+              }[]
+            } | null | undefined
+            readonly lease?: Lease | null | undefined
+            readonly task?: DependsOn | null | undefined
           }
           readonly workspace: Workspace
         }
@@ -3463,7 +3539,7 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly coordinator: Coordinator
+        readonly coordinator: Coordinator2
       }
     }
   }
@@ -3478,10 +3554,10 @@ export interface Operations {
     replies: {
       200: {
         readonly me: {
-          readonly active_task_leases: readonly unknown[]
+          readonly active_task_leases: readonly Lease[]
           readonly capabilities: readonly Capabilitie[]
           readonly channels: readonly unknown[]
-          readonly coordinator: Coordinator
+          readonly coordinator: Coordinator2
           readonly limits: Limits2
           readonly self: Self
           readonly session: Session2
@@ -5029,7 +5105,7 @@ export interface Operations {
           readonly system: boolean
           readonly toasts: boolean
         }
-        readonly runtime: Runtime
+        readonly runtime: Runtime2
       }
     }
   }
@@ -5425,7 +5501,7 @@ export interface Operations {
           readonly file_count: number
           readonly last_consolidated_at?: string | null | undefined
         }
-        readonly runtime: Runtime
+        readonly runtime: Runtime2
       }
     }
   }
@@ -5531,7 +5607,7 @@ export interface Operations {
           }
           readonly memory_extractor: AutoTitle
         }
-        readonly runtime: Runtime
+        readonly runtime: Runtime2
       }
     }
   }
@@ -5575,7 +5651,7 @@ export interface Operations {
             readonly sort: "last_activity" | "attention"
           }
         }
-        readonly runtime: Runtime
+        readonly runtime: Runtime2
       }
     }
   }
@@ -8868,7 +8944,7 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly review: Review
+        readonly review: Review2
         readonly circuit_opened?: boolean | undefined
         readonly continuation_run?: Run | null | undefined
       }
@@ -10236,9 +10312,9 @@ export interface Operations {
           readonly allowed_peer_ids?: readonly string[] | undefined
           readonly preferred_peer_ids?: readonly string[] | undefined
         } | undefined
-        readonly review?: Review2 | undefined
-        readonly coordinator?: Coordinator2 | undefined
-        readonly runtime?: Runtime2 | undefined
+        readonly review?: Review | undefined
+        readonly coordinator?: Coordinator | undefined
+        readonly runtime?: Runtime | undefined
         readonly network_participation?: {
           readonly mode?: "local" | undefined
         } | NetworkParticipation | NetworkParticipation2 | null | undefined

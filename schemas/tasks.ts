@@ -1,5 +1,6 @@
 /** Tasks, their runs, and the leases under which agents hold runs. */
 export * from './tasks/budgets.js'
+export * from './tasks/bundle.js'
 export * from './tasks/definitions.js'
 export * from './tasks/inspection.js'
 export * from './tasks/profile.js'

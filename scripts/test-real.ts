@@ -1,7 +1,7 @@
-// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] …`; without names those
+// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] …`; without names those
 // of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
 // $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
-// test/real/ai-sdk.ts. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2
+// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2
 // when an agent cannot be installed.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,12 +17,14 @@ const AT_ONCE = 3
 
 /** What reads the answer to a prompt in the form of the AI SDK. */
 const READER: Tried = { package: 'ai', version: '7.0.173' }
+/** Agents of each change on the runs of one task; it needs a built daemon. */
+const TOGETHER = 'tasks'
 const tried: Readonly<Record<string, Tried>> = { ...realAgents, ai: READER }
 
 /** Runs the tests of one agent; true when all passed. */
 async function tryAgent(name: string): Promise<boolean> {
   const begun = performance.now()
-  const file = tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts'
+  const file = name === TOGETHER ? 'task-fan-out.ts' : tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts'
   const script = fileURLToPath(new URL(`../test/real/${file}`, import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, name], {
     detached: true,
@@ -70,11 +72,13 @@ const seconds = (since: number) => `${((performance.now() - since) / 1000).toFix
 
 async function main(args: readonly string[]): Promise<number> {
   const named = args.filter(arg => arg !== '--all')
-  const each = [...AT_EACH_CHANGE, 'ai']
-  const names = args.includes('--all') ? Object.keys(tried) : named.length > 0 ? named : each
-  const unknown = names.find(name => !tried[name])
-  if (unknown) throw new NotInstalled(`nothing called ${unknown}; there are ${Object.keys(tried).join(', ')}`)
-  for (const name of names) await install(name, tried[name]!)
+  const each = [...AT_EACH_CHANGE, 'ai', TOGETHER]
+  const names = args.includes('--all') ? [...Object.keys(tried), TOGETHER] : named.length > 0 ? named : each
+  const unknown = names.find(name => !tried[name] && name !== TOGETHER)
+  if (unknown)
+    throw new NotInstalled(`nothing called ${unknown}; there are ${[...Object.keys(tried), TOGETHER].join(', ')}`)
+  const needed = new Set(names.flatMap(name => (name === TOGETHER ? AT_EACH_CHANGE : [name])))
+  for (const name of needed) await install(name, tried[name]!)
   const waiting = [...names]
   let failed = 0
   const lane = async () => {

@@ -1,6 +1,7 @@
 /** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
-import { defineErrors, type Hook, token } from '../../kernel/plugin.js'
+import { defineErrors, type Hook, registry, token } from '../../kernel/plugin.js'
 import type { PermissionPolicy } from '../../schemas/sessions.js'
+import type { TaskLease, TaskSituation } from '../../schemas/tasks.js'
 import type { Deniable, SessionInfo } from '../sessions/api.js'
 
 const next = 'svc whoami'
@@ -38,5 +39,15 @@ export interface SpawnPoints {
   /** `spawn.reaped`: a child whose time was over has stopped. */
   readonly reaped: Hook<(child: string) => unknown>
 }
+
+/** Contributes what a session works on, for the picture that its agent gets of itself. */
+export interface HeldWorkSource {
+  /** Leases that one session may have at once. */
+  readonly mostLeases: number
+  readonly leases: (session: SessionInfo) => readonly TaskLease[]
+  readonly situation: (session: SessionInfo) => TaskSituation
+}
+
+export const HeldWork = registry<HeldWorkSource>('self-service.held-work@1')
 
 export const Spawning = token<{ readonly points: SpawnPoints }>('self-service@1')

@@ -16,7 +16,7 @@ import { Sessions } from '../sessions/api.js'
 import { Sidecars } from '../sidecars/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { SpawnErrors, Spawning } from './api.js'
+import { HeldWork, SpawnErrors, Spawning } from './api.js'
 import { nativeTools } from './native-tools.js'
 import type { SelfService } from './service.js'
 import { SPAWN_TABLES } from './spawn-table.js'
@@ -53,6 +53,7 @@ export default definePlugin({
   provides: Spawning,
   service: () => import('./service.js').then(module => module.SelfService),
 }).surface({
+  declares: [HeldWork],
   registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   errors: [SpawnErrors],
   tables: SPAWN_TABLES,
@@ -111,7 +112,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agent/context',
       area,
-      summary: 'Show the situation of the calling session: itself, its persona, its limits',
+      summary: 'Show the situation of the calling session: itself, its task, its persona, its limits',
       headers,
       origins,
       replies: { 200: AgentContextReply },
@@ -123,6 +124,9 @@ export default definePlugin({
           fields: [
             ...within('context'),
             { header: 'Persona', path: 'context.soul.role' },
+            { header: 'Task', path: 'context.task.task.title' },
+            { header: 'Run', path: 'context.task.lease.run_id' },
+            { header: 'Lease until', path: 'context.task.lease.lease_until', as: 'time' },
             { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
           ],
         },

@@ -13,7 +13,7 @@ import { AGENT_SESSION } from '../identity/api.js'
 import { SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
-import { SpawnErrors } from './api.js'
+import { HeldWork, SpawnErrors } from './api.js'
 import { SpawnHooks } from './hooks.js'
 import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
 
@@ -66,7 +66,7 @@ export class SelfService {
     const workspace = this.#workspace(caller)
     return {
       me: {
-        active_task_leases: [],
+        active_task_leases: [...(this.#work?.leases(caller) ?? [])],
         capabilities: [],
         channels: [],
         coordinator: this.coordinator(workspace),
@@ -88,7 +88,7 @@ export class SelfService {
         inbox_summary: { items: [], section: empty, unread_count: 0 },
         peer_roster: { peers: [], section: empty },
         provenance: { generated_at: iso(this.kernel.clock.now()), source: 'daemon' },
-        task: { available: false },
+        task: this.#work?.situation(caller) ?? { available: false },
         soul: {
           active,
           enabled,
@@ -154,6 +154,11 @@ export class SelfService {
     }
   }
 
+  /** The plugin that gives sessions work; none where there is none. */
+  get #work() {
+    return this.kernel.collect(HeldWork)[0]?.entry
+  }
+
   #workspace({ workspaceId }: SessionInfo): Workspace {
     return this.kernel.needs.workspaces.get(workspaceId) ?? gone(workspaceId)
   }
@@ -164,7 +169,7 @@ export class SelfService {
     return {
       limits: {
         context_section_limit: SECTION_LIMIT,
-        max_active_task_leases: 0,
+        max_active_task_leases: this.#work?.mostLeases ?? 0,
         max_children: isChild ? 0 : MAX_CHILDREN - this.spawner.living(caller.id).length,
         max_spawn_depth: isChild ? 0 : MAX_DEPTH,
       },

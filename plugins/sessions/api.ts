@@ -151,6 +151,8 @@ export interface SessionsApi {
   run(id: string, prompt: SessionPrompt): Promise<TurnOutcome>
   /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
+  /** Queues a prompt of another plugin behind what runs and waits, once for each key. Throws what a prompt of a person does. */
+  queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<void>
   /** Does something while no turn runs and none can begin. Throws 404, 409 `session_busy`, and `session_stopped` for good. */
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T>
   /** Writes into the journal of a session, if it goes on, that a hook was run; `content` has a `text` for people. */

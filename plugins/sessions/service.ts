@@ -127,6 +127,11 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     return this.prompting.begin(id, prompt)
   }
 
+  async queue(id: string, { text, source, key, cause }: SessionPrompt & { readonly key: string }): Promise<void> {
+    const actor = cause === undefined ? this.kernel.actor : { ...this.kernel.actor, cause }
+    await this.prompting.submit(this.find(id).id, { text, idempotency_key: key }, actor, source)
+  }
+
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
     const { briefings } = this.context
     const brief: IdleSession['brief'] = (t, name, text) => briefings.change(t, id, { name, text })

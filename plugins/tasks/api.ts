@@ -66,6 +66,9 @@ const NAMES = [
   'task.recovered',
   'task.auto_enqueue.triggered',
   'task.completion.hallucination_blocked',
+  'task.completion.hallucination_suspected',
+  'task.wake.delivered',
+  'task.wake.suppressed',
   'task.run_enqueued',
   'task.run_claimed',
   'task.run_session_bound',
@@ -102,6 +105,8 @@ export const SchedulerPaused = event('scheduler.paused', v.object({ reason: v.op
 export const SchedulerResumed = event('scheduler.resumed', v.object({ reason: v.optional(v.string()) }))
 const drain = v.object({ remaining_claims: v.number() })
 export const SchedulerDrainStarted = event('scheduler.drain_started', drain)
+/** The daemon has found runs to start, again and again, and started none. */
+export const SchedulerStalled = event('scheduler.stalled', v.object({ looks: v.number(), waiting: v.number() }))
 export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 
 const tasks = 'svc task list'
@@ -156,6 +161,11 @@ export const TaskErrors = defineErrors({
     status: 403,
     message: 'agents do not force anything here: task.recovery.allow_agent_force is off',
     next: 'svc config get task.recovery.allow_agent_force',
+  },
+  task_result_required: {
+    status: 422,
+    message: 'the profile of this task wants a result that says what was done',
+    next: 'svc task complete --help',
   },
   task_workspace_foreign: { status: 403, message: 'an agent has the tasks of its own workspace only' },
   task_claim_denied: { status: 403, message: 'a hook refused the claim', next: 'svc hooks list' },

@@ -1,4 +1,5 @@
 import type { DiskSpace, PluginKernel, Tx } from '../../kernel/plugin.js'
+import type { TaskStatus } from '../../schemas/tasks.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Sessions } from '../sessions/api.js'
@@ -41,6 +42,8 @@ export class TaskCore {
   autoEnqueue: (task: string) => void = () => {}
   /** Cancels the reviews of a task that nobody has given a verdict on. */
   cancelReviews: (t: Tx, who: Who, task: string) => void = () => {}
+  /** Told of each change of a status, in its transaction, with the task as it was. */
+  statusChanged: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void = () => {}
   /** Ends blocks whose time is over. */
   expireBlocks: (t: Tx, settle: Settle) => void = () => {}
 
@@ -56,7 +59,9 @@ export class TaskCore {
     this.tasks = new TaskStore(kernel.db, now)
     this.runs = new RunStore(kernel.db, now, this.totals.runs)
     this.journal = new TaskJournal(kernel)
-    this.#reconciler = new Reconciler(this.tasks, this.journal, this.totals.tasks, now)
+    this.#reconciler = new Reconciler(this.tasks, this.journal, this.totals.tasks, now, (...change) =>
+      this.statusChanged(...change),
+    )
     this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, this.totals.runs, wantsOf)
   }
 

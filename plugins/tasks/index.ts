@@ -2,6 +2,7 @@ import { DiskSpace, definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { WakeContexts } from '../heartbeats/api.js'
+import { HeldWork } from '../self-service/api.js'
 import { InboxSources, Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
@@ -10,6 +11,7 @@ import {
   SchedulerDrainStarted,
   SchedulerPaused,
   SchedulerResumed,
+  SchedulerStalled,
   TaskErrors,
   TaskEvents,
   Tasks,
@@ -53,6 +55,7 @@ export default definePlugin({
     SchedulerResumed,
     SchedulerDrainStarted,
     SchedulerDrainCompleted,
+    SchedulerStalled,
   ],
   errors: [TaskErrors, ProfileErrors, ReviewErrors, BudgetErrors],
   settings: Object.values(TaskSettings),
@@ -65,6 +68,13 @@ export default definePlugin({
     contribute(StatusMembers, self => [{ path: 'tasks', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'tasks', category: 'tasks', run: async () => self.check() }]),
     contribute(NativeTools, () => nativeTools),
+    contribute(HeldWork, self => [
+      {
+        mostLeases: 1,
+        leases: session => self.bundles.leases(session),
+        situation: session => self.bundles.situation(session),
+      },
+    ]),
     contribute(InboxSources, self => [{ read: () => self.waiting() }]),
     contribute(WakeContexts, self => [
       { name: 'task', read: session => self.news.task(session) },
@@ -99,8 +109,10 @@ export default definePlugin({
       Sessions,
       sessions => sessions.points.eventRecorded,
       self =>
-        ({ sessionId, type }) =>
-          type === 'done' || type === 'error' ? self.budgets.turnEnded(sessionId) : undefined,
+        ({ sessionId, type, content }) =>
+          type === 'done' || type === 'error'
+            ? self.budgets.turnEnded(sessionId, content.status === 'canceled')
+            : undefined,
     ),
   ],
   commands,

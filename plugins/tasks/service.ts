@@ -28,11 +28,12 @@ import { TaskCore, type TaskKernel } from './core.js'
 import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
 import { LIMITS } from './limits.js'
-import { Profiles, wantsOf } from './profiles/profiles.js'
+import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
 import { RunControl } from './runs/control.js'
 import { runToWire } from './runs/run-row.js'
 import { drainScheduler } from './scheduler/drain.js'
+import { Stalls } from './scheduler/stalls.js'
 import { SchedulerState } from './scheduler/state.js'
 import { TaskSettings } from './settings.js'
 import { Blocks } from './tasks/blocks.js'
@@ -40,6 +41,7 @@ import { TaskControl } from './tasks/control.js'
 import { TaskExecution } from './tasks/execute.js'
 import { TaskGraph } from './tasks/graph.js'
 import { type Place, TaskWriter } from './tasks/write.js'
+import { TaskBundles } from './views/bundle.js'
 import { TaskCatalog } from './views/catalog.js'
 import { dashboardOf } from './views/dashboard.js'
 import { TaskDetails } from './views/detail.js'
@@ -49,6 +51,7 @@ import { TaskNews } from './views/news.js'
 import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
+import { Wakes } from './wakes/wakes.js'
 import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
 import { Ladder } from './workers/ladder.js'
@@ -73,9 +76,12 @@ export class TaskService implements TasksApi {
   readonly claims: Claims
   readonly leases: Leases
   readonly recovery: Recovery
+  readonly wakes: Wakes
+  readonly stalls: Stalls
   readonly scheduler: SchedulerState
   readonly details: TaskDetails
   readonly history: TaskHistory
+  readonly bundles: TaskBundles
   readonly inbox: TaskInbox
   readonly news: TaskNews
   readonly inspection: TaskInspection
@@ -101,7 +107,13 @@ export class TaskService implements TasksApi {
     this.graph = new TaskGraph(core)
     this.blocks = new Blocks(core, () => kernel.config.get(TaskSettings.blockRecurrenceLimit))
     this.runs = new RunControl(core, tokens, () => kernel.config.get(TaskSettings.agentForce))
-    this.reviews = new Reviews(core, () => kernel.config.get(TaskSettings.reviewRounds))
+    this.reviews = new Reviews(
+      core,
+      () => kernel.config.get(TaskSettings.reviewRounds),
+      (t, task, session) => mayReview(this.profiles.partsOf(task, t), session),
+    )
+    this.wakes = new Wakes(core)
+    this.stalls = new Stalls(core)
     this.scheduler = new SchedulerState(core)
     this.recovery = new Recovery(core, tokens)
     this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
@@ -112,8 +124,21 @@ export class TaskService implements TasksApi {
       failures: () => kernel.config.get(TaskSettings.spawnFailureLimit),
     })
     const ladder = new Ladder(core, this.recovery)
+    this.details = new TaskDetails(core)
+    this.history = new TaskHistory(core, this.details)
+    this.bundles = new TaskBundles(core, this.profiles, this.history)
     this.health = new Health(this.recovery, () => kernel.config.get(HealthEscalation))
-    this.workers = new Workers(core, this.profiles, this.scheduler, this.health, ladder, admission, runtimeMs)
+    this.workers = new Workers(
+      core,
+      this.profiles,
+      this.scheduler,
+      this.health,
+      ladder,
+      admission,
+      this.bundles,
+      this.stalls,
+      runtimeMs,
+    )
     this.claims = new Claims(
       core,
       tokens,
@@ -123,9 +148,7 @@ export class TaskService implements TasksApi {
       (wish, session) => this.preClaim.run(wish, session),
       maxHeld,
     )
-    this.leases = new Leases(core, tokens)
-    this.details = new TaskDetails(core)
-    this.history = new TaskHistory(core, this.details)
+    this.leases = new Leases(core, tokens, (t, task) => this.profiles.partsOf(task, t).runtime.mode === 'evidence')
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)
@@ -133,6 +156,7 @@ export class TaskService implements TasksApi {
   }
 
   start(): Promise<void> {
+    this.kernel.scope.defer('budgets', () => this.budgets.close())
     return this.recovery.boot()
   }
 
@@ -141,6 +165,7 @@ export class TaskService implements TasksApi {
     const { clock } = this.kernel
     while (!signal.aborted) {
       await this.budgets.sweep()
+      await this.wakes.deliver()
       const swept = [await this.recovery.sweep(), await this.reviews.sweep()]
       const full = swept.includes(LIMITS.sweep.batch)
       if (!full) await clock.sleep(LIMITS.sweep.everyMs, signal).catch(() => {})
@@ -173,7 +198,7 @@ export class TaskService implements TasksApi {
 
   /** What doctor says of tasks: how their scheduler stands, and runs that something is wrong with. */
   check(): DiagnosticItem[] {
-    return [schedulerFinding(this.scheduler.toWire()), ...runFindings(this.#core)]
+    return [schedulerFinding(this.scheduler.toWire(), this.stalls.current), ...runFindings(this.#core)]
   }
 
   drain(who: Who, body: DrainBody, signal: AbortSignal): Promise<DrainReply> {

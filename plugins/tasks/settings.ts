@@ -20,6 +20,18 @@ export const TaskSettings = {
     v.pipe(count(LIMITS.designations), v.minValue(1)),
     LIMITS.designations,
   ),
+  /** Bytes of what one run leaves to the next that its holder is told. */
+  summaryBytes: orchestration('summary_max_bytes', v.pipe(count(LIMITS.result), v.minValue(256)), 4096),
+  /** Bytes of a description, and of the payloads of events, that the holder of a run is told. */
+  bodyBytes: orchestration('context_body_max_bytes', v.pipe(count(LIMITS.text), v.minValue(1024)), 8192),
+  /** Earlier runs, and reviews, that the holder of a run is told of. */
+  priorAttempts: orchestration('context_prior_attempts', count(50), 5),
+  /** Events that the holder of a run is told of, the newest. */
+  recentEvents: orchestration('context_recent_events', count(500), 50),
+  /** Looks in a row that found runs to start and started none, after which that is said; 0: never. */
+  badTicks: orchestration('scheduler_bad_tick_threshold', count(1000), 6),
+  /** Milliseconds after which it is said again. */
+  badTickCooldown: orchestration('scheduler_bad_tick_cooldown', Duration, 5 * 60_000),
   /** Milliseconds for which a session that the daemon starts may work on a run; 0: no limit. */
   maxRuntime: orchestration('default_max_runtime', Duration, 0),
   /** Whether agents may release, fail, retry and recover runs of their workspace that others hold. */

@@ -1,5 +1,6 @@
 import { BUDGET_TABLES } from './budgets/tables.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
+import { WAKE_TABLE } from './wakes/wakes.js'
 import { workerTable } from './workers/worker-row.js'
 
 /** Tables of the plugin; one only ever adds to the list. Times in epoch milliseconds. */
@@ -104,4 +105,5 @@ CREATE INDEX tasks_run_channel ON tasks_run (channel, task_id) WHERE channel IS 
   },
   { id: '011-reviews', sql: REVIEW_TABLE },
   { id: '012-budgets', sql: BUDGET_TABLES },
+  { id: '013-wakes', sql: WAKE_TABLE },
 ] as const

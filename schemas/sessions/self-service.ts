@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
+import { TaskLease, TaskSituation } from '../tasks.js'
 import { PermissionPolicy, Session, SessionLineage, SessionState, SessionType, Speed } from './session.js'
 
 const Self = v.object({
@@ -77,10 +78,10 @@ export type CoordinatorConfigQuery = v.InferOutput<typeof CoordinatorConfigQuery
 export const CoordinatorConfigReply = v.object({ coordinator: CoordinatorConfig })
 export type CoordinatorConfigReply = v.InferOutput<typeof CoordinatorConfigReply>
 
-/** GET /api/agent/me. There are no tasks, channels and capabilities yet that a session could have. */
+/** GET /api/agent/me. There are no channels and capabilities yet that a session could have. */
 export const AgentMeReply = v.object({
   me: v.object({
-    active_task_leases: none,
+    active_task_leases: v.array(TaskLease),
     capabilities,
     channels: none,
     coordinator: CoordinatorConfig,
@@ -120,7 +121,7 @@ export const AgentContextReply = v.object({
       valid: v.boolean(),
       validation_status: v.optional(v.picklist(['missing', 'inactive', 'valid', 'invalid'])),
     }),
-    task: v.object({ available: v.boolean() }),
+    task: TaskSituation,
     workspace: OwnWorkspace,
   }),
 })

@@ -100,6 +100,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     create = () => Promise.reject(new Error('not used here'))
     worktrees = {} as never
     whileIdle = () => Promise.reject(new Error('not used here'))
+    queue = () => Promise.reject(new Error('not used here'))
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome
     begin = async (id: string, { text, source }: SessionPrompt) => {
       const outcome = world.onBegin(id)

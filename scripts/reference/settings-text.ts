@@ -104,6 +104,14 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.swap_modifier': 'Key that swaps two windows',
   'autonomy.block_recurrence_limit':
     'How often a kind of block of a task may come back before a person has to look; 0: no limit',
+  'task.orchestration.summary_max_bytes': 'Bytes of what one run leaves to the next that its holder is told',
+  'task.orchestration.context_body_max_bytes':
+    'Bytes of a description, and of the payloads of events, that the holder of a run is told',
+  'task.orchestration.context_prior_attempts': 'Earlier runs, and reviews, that the holder of a run is told of',
+  'task.orchestration.context_recent_events': 'Events of its task that the holder of a run is told of, the newest',
+  'task.orchestration.scheduler_bad_tick_threshold':
+    'Looks in a row that found runs to start and started none, after which a warning says so; 0: never',
+  'task.orchestration.scheduler_bad_tick_cooldown': 'How long until that is said again',
   'task.orchestration.default_max_runtime':
     'How long a session that the daemon starts for a run may work on it; 0: no limit.',
   'task.orchestration.designated_run_max': 'How many runs one fan-out may have.',

@@ -54,6 +54,23 @@ test('a task of three agents goes on when one is killed, one stands still and th
     assert.is((await world.run(c)).run.status, 'claimed')
     for (const run of [a, b])
       assert.match(await world.svc.svc('task', 'run', 'inspect', run), `svc task run recover ${run}`)
+    // What a person sees who only asks what is going on: the two that are stuck and why, and the one that is not.
+    const board = await world.svc.svc('task', 'board')
+    for (const [run, why] of [
+      [a, 'ended unexpectedly'],
+      [b, 'stands still'],
+    ] as const) {
+      const [, about = ''] = board.split(run)
+      assert.match(about.split('trun_')[0] ?? '', new RegExp(`^\\s+needs_attention[^]*${why}`), board)
+    }
+    assert.match(board, new RegExp(`${c}\\s+claimed`))
+    const { dashboard } = await world.svc.json<{ dashboard: Reply }>('task', 'board')
+    const items = new Map<string, Reply>(dashboard.active_runs.items.map((item: Reply) => [item.run_id, item]))
+    assert.equal(
+      [a, b, c].map(run => items.get(run)?.health_status === 'needs_attention'),
+      [true, true, false],
+      JSON.stringify(dashboard.active_runs),
+    )
     const { scheduler } = await world.svc.json<{ scheduler: Reply }>('scheduler', 'status')
     assert.equal([scheduler.needs_attention_run_count, scheduler.active_claim_count], [2, 1])
 

@@ -3,6 +3,8 @@
 //   [[say:TEXT]]  reply with TEXT      [[tool:NAME {json}]]  call a tool the agent offered, then reply once its result comes
 //   [[sleep:MS]]  delay first byte     [[drip:MS]]           delay between text pieces (for cancel tests)
 //   [[forget]]    what stands before it in the same text does not count: an agent may send an unanswered prompt again
+//   [[do:NAME {json}]] … several in a row: one call after the result of the one before, then the words; RUN_ID in the
+//                 JSON stands for the first id of a run that the request has
 //   [[http:STATUS]] answer with an HTTP error            [[drop]] cut the socket mid-stream
 // NAME may be a regexp alternation ("^(Bash|shell|run_shell_command|bash|exec_command)$"); first offered tool that matches is used.
 // usage: node fake-model.mjs [port=18080] [logfile]      GET /__log gives what came in, GET /__bodies the newest requests whole
@@ -33,7 +35,13 @@ function directives(text) {
   const d = {}
   const current = text.slice(text.lastIndexOf('[[forget]]') + 1)
   for (const m of current.matchAll(/\[\[(say|tool|sleep|drip|http|drop)(?::([\s\S]*?))?\]\]/g)) d[m[1]] = m[2] ?? true
+  d.steps = [...current.matchAll(/\[\[do:([\s\S]*?)\]\]/g)].map(m => m[1])
   return d
+}
+// Results of tools that stand behind the newest text with directives, where entries are told apart by two questions.
+function resultsSince(entries, textOf, countOf) {
+  const last = entries.findLastIndex(one => textOf(one).includes('[['))
+  return entries.slice(last + 1).reduce((sum, one) => sum + countOf(one), 0)
 }
 // Each adapter: pull out {lastUserText, toolResultLast, tools[]} from the request body.
 const users = {
@@ -46,12 +54,22 @@ const users = {
     return {
       text: [...ms].filter(m => m.role === 'user').map(own),
       after: isRes(last) && !own(last).includes('[['),
+      done: resultsSince(
+        ms,
+        m => (m.role === 'user' ? own(m) : ''),
+        m => (Array.isArray(m.content) ? m.content.filter(c => c.type === 'tool_result').length : 0),
+      ),
       tools: (b.tools ?? []).map(t => t.name),
     }
   },
   chat: b => ({
     text: (b.messages ?? []).filter(m => m.role === 'user').map(m => flat(m.content)),
     after: (b.messages ?? []).at(-1)?.role === 'tool',
+    done: resultsSince(
+      b.messages ?? [],
+      m => (m.role === 'user' ? flat(m.content) : ''),
+      m => Number(m.role === 'tool'),
+    ),
     tools: (b.tools ?? []).map(t => t.function?.name),
   }),
   responses: b => {
@@ -59,6 +77,11 @@ const users = {
     return {
       text: it.filter(m => m.role === 'user').map(m => flat(m.content)),
       after: /_output$/.test(it.at(-1)?.type ?? ''),
+      done: resultsSince(
+        it,
+        m => (m.role === 'user' ? flat(m.content) : ''),
+        m => Number(/_output$/.test(m.type ?? '')),
+      ),
       // A group of tools has a name of its own, which a call of one of them gives beside the tool's.
       tools: (b.tools ?? []).flatMap(t => (t.tools ? t.tools.map(one => one.name) : [t.name ?? t.type])),
       groups: Object.fromEntries((b.tools ?? []).flatMap(t => (t.tools ?? []).map(one => [one.name, t.name]))),
@@ -69,6 +92,11 @@ const users = {
     return {
       text: cs.filter(c => c.role === 'user' && !c.parts?.some(p => p.functionResponse)).map(c => flat(c.parts)),
       after: !!cs.at(-1)?.parts?.some(p => p.functionResponse),
+      done: resultsSince(
+        cs,
+        c => (c.role === 'user' && !c.parts?.some(p => p.functionResponse) ? flat(c.parts) : ''),
+        c => c.parts?.filter(p => p.functionResponse).length ?? 0,
+      ),
       tools: (b.tools ?? []).flatMap(t => t.functionDeclarations ?? []).map(f => f.name),
     }
   },
@@ -78,8 +106,10 @@ function plan(kind, b) {
   const src = u.text.findLast(t => t.includes('[[')) ?? ''
   const d = directives(src)
   const p = { d, text: d.say ?? 'Hello from the fake model.', call: null, u }
-  if (d.tool && !u.after) {
-    const m = /^(\S+)\s*([\s\S]*)$/.exec(d.tool)
+  const wanted = d.steps.length > 0 ? d.steps[u.done] : u.after ? undefined : d.tool
+  if (wanted) {
+    const run = /trun_[0-9a-f]{16}/.exec(JSON.stringify(b))?.[0] ?? ''
+    const m = /^(\S+)\s*([\s\S]*)$/.exec(wanted.replaceAll('RUN_ID', run))
     let name
     try {
       name = u.tools.find(t => new RegExp(m[1]).test(t))

@@ -50,6 +50,24 @@ test('calls a tool that was offered, and speaks once its result is there', async
   assert.is(after.stop_reason, 'end_turn')
 })
 
+test('makes one call after the other, with the run that the prompt names', async () => {
+  const run = 'trun_0123456789abcdef'
+  const text = `run ${run} [[do:^claim$ {}]][[do:^end$ {"run_id":"RUN_ID"}]][[say:over]]`
+  const tools = ['claim', 'end'].map(name => ({ type: 'function', name, function: { name } }))
+  const messages: object[] = user(text)
+  for (const [name, args] of [
+    ['claim', '{}'],
+    ['end', JSON.stringify({ run_id: run })],
+  ]) {
+    const { choices } = await json(post('/v1/chat/completions', { model: 'm', messages, tools }))
+    const [call] = choices[0].message.tool_calls
+    assert.equal([call.function.name, call.function.arguments], [name, args])
+    messages.push(choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'done' })
+  }
+  const last = await json(post('/v1/chat/completions', { model: 'm', messages, tools }))
+  assert.is(last.choices[0].message.content, 'over')
+})
+
 test('fails as scripted and keeps a log', async () => {
   assert.is((await post('/v1/messages', { model: 'm', messages: user('[[http:500]]') })).status, 500)
   const log = (await (await fetch(`${base}/__log`)).json()) as { directives?: { http?: string } }[]

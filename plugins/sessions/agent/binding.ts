@@ -263,6 +263,7 @@ export class AgentBinding implements Watched {
       this.updates.take(params, target)
       return
     }
+    this.updates.count(params)
     target.touched('left_out', 'the journal is full')
     if (this.#toldFull) return
     this.#toldFull = true

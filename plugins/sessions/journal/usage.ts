@@ -19,7 +19,7 @@ export const useOf = ({ tokens, cost }: Omit<Usage, 'turns'>): SessionUse => ({
   cost: cost?.currency === 'USD' ? cost.amount : null,
 })
 
-/** Counts one event in. */
+/** Counts one event in. What is no number of tokens or money was not told. */
 export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {
   if (event.type === 'user_message') return { ...usage, turns: usage.turns + 1 }
   if (event.type !== 'usage') return usage
@@ -27,9 +27,11 @@ export function withEvent(usage: Usage, event: { readonly type: string; readonly
   const { amount, currency } = told.cost ?? {}
   return {
     ...usage,
-    tokens: Number.isSafeInteger(told.used) ? (told.used as number) : usage.tokens,
+    tokens: Number.isSafeInteger(told.used) && Number(told.used) >= 0 ? Number(told.used) : usage.tokens,
     cost:
-      typeof amount === 'number' ? { amount, currency: typeof currency === 'string' ? currency : 'USD' } : usage.cost,
+      Number.isFinite(amount) && Number(amount) >= 0
+        ? { amount: Number(amount), currency: typeof currency === 'string' ? currency : 'USD' }
+        : usage.cost,
   }
 }
 

@@ -52,7 +52,7 @@ export class Prompting {
   }
 
   /** A prompt over the API. Without text it only restarts a session that was interrupted. */
-  async submit(id: string, body: PromptBody, actor: Actor): Promise<PromptAnswer> {
+  async submit(id: string, body: PromptBody, actor: Actor, source = 'user'): Promise<PromptAnswer> {
     const text = textOf(body)
     if (text === undefined) return this.#resume(id)
     const { prompts, kernel } = this.context
@@ -78,6 +78,7 @@ export class Prompting {
         idempotency_key: body.idempotency_key ?? null,
         digest,
         mode,
+        source,
         cause: actor.cause ?? null,
         attachments: body.attachments?.length ? JSON.stringify(body.attachments) : null,
         runtime: body.runtime ? JSON.stringify(body.runtime) : null,

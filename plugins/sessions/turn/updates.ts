@@ -62,6 +62,12 @@ export class Updates {
     else target.touched('unknown', 'an update that cannot be read')
   }
 
+  /** Tells of use alone, where nothing more can be written down: whoever holds the session to a limit has to know. */
+  count(params: unknown): void {
+    const parsed = v.safeParse(UpdateParams, params)
+    if (parsed.success && parsed.output.update.sessionUpdate === 'usage_update') this.#tellUse(parsed.output.update)
+  }
+
   #dispatch(update: SessionUpdate, target: UpdateTarget): void {
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
@@ -102,6 +108,7 @@ export class Updates {
 
   /** What an agent remembers only gets less when it is shortened: the protocol has no word for that. */
   #used({ used, size, cost }: SessionUpdate, { turnId }: UpdateTarget): void {
+    this.#tellUse({ used, size, cost })
     const before = this.#context
     if (typeof used === 'number') this.#context = used
     if (typeof used === 'number' && before !== undefined && used < before * COMPACTED) {
@@ -115,8 +122,11 @@ export class Updates {
       this.owner.log.append({ type: 'session.compaction_fired', turnId, content: this.#content(content) })
     }
     this.#usage = boundValue({ used, size, cost })
-    const told = withEvent(NO_USAGE, { type: 'usage', content: { usage: this.#usage } })
-    void this.context.points.used.call(this.owner.id, useOf(told))
+  }
+
+  #tellUse({ used, size, cost }: Readonly<Record<string, unknown>>): void {
+    const usage = boundValue({ used, size, cost })
+    void this.context.points.used.call(this.owner.id, useOf(withEvent(NO_USAGE, { type: 'usage', content: { usage } })))
   }
 
   #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {

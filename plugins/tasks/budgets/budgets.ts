@@ -6,11 +6,13 @@ import { LIMITS } from '../limits.js'
 import { json, update } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
-import { type Dimension, inWords, type Limits, NOTHING, shareOf, usedUp } from './amounts.js'
+import { Alarm } from './alarm.js'
+import { type Limits, NOTHING, plus, shareOf, usedUp } from './amounts.js'
 import { checked, invalid } from './checked.js'
 import { BudgetErrors } from './errors.js'
 import { type Caps, type Hold, Ledger, limitsOf, toldOf } from './ledger.js'
-import type { BudgetRow } from './tables.js'
+import { exhausted, judgeMeasured, wordsOf } from './refusals.js'
+import { AgentUses, type Told } from './uses.js'
 
 /** Of an agent so many runs are thought to share what is left, at most. */
 const SHARERS = 16
@@ -25,8 +27,8 @@ export type Escalate = (t: Tx, who: Who, run: RunRow, error: string, settle: Set
  */
 export class Budgets {
   readonly #ledger: Ledger
-  /** What agents told last; a session of which nothing is known here is asked for when it claims. */
-  readonly #told = new Map<string, SessionUse>()
+  readonly #uses: AgentUses
+  readonly #alarm: Alarm
   #count: number | undefined
 
   constructor(
@@ -34,6 +36,12 @@ export class Budgets {
     private readonly escalate: Escalate,
   ) {
     this.#ledger = new Ledger(core.kernel.db, () => core.now())
+    this.#uses = new AgentUses(() => core.kernel.needs.sessions.uses)
+    this.#alarm = new Alarm(
+      core,
+      () => (this.#isUnused() ? undefined : this.#ledger.nextEnd()),
+      () => this.sweep(),
+    )
     core.runs.leaseEnded = (t, run) => this.#release(t, run)
   }
 
@@ -63,6 +71,7 @@ export class Budgets {
       )
       this.#count = undefined
       this.#changed(t, kind, ref)
+      this.core.kernel.db.onDurable(t, () => this.#alarm.set())
     })
     return this.show(kind, ref)
   }
@@ -90,16 +99,14 @@ export class Budgets {
 
   /** What an agent has told so far, before it is asked for within a transaction. */
   async learn(session: string): Promise<void> {
-    if (this.#isUnused() || this.#told.has(session)) return
-    const use = await this.core.kernel.needs.sessions.uses.of(session)
-    if (!this.#told.has(session)) this.#told.set(session, use)
+    if (!this.#isUnused()) await this.#uses.learn(session)
   }
 
   /** Throws where a budget of the agent itself keeps it from claiming: `AUTONOMY_BUDGET_…` (409). */
   judgeAgent(t: Tx, session: SessionInfo): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('agent', session.agentName, t)
     if (!budget) return
-    this.#judgeMeasured(limitsOf(budget), session)
+    judgeMeasured(limitsOf(budget), session, this.tells(session))
     const name = usedUp(this.#ledger.left(budget, '', t), NOTHING)
     if (name !== undefined) throw exhausted(budget, name)
   }
@@ -107,7 +114,7 @@ export class Budgets {
   /** Throws where the budget of a task keeps an agent from having one of its runs, which it names. */
   judgeTask(t: Tx, session: SessionInfo, task: string): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('task', task, t)
-    if (budget) this.#judgeMeasured(limitsOf(budget), session)
+    if (budget) judgeMeasured(limitsOf(budget), session, this.tells(session))
   }
 
   /** Reserves what the run may use; in words why it may not, where nothing is left for its task. */
@@ -123,39 +130,51 @@ export class Budgets {
       caps[kind] = shareOf(left, NOTHING, 1 + this.#waiting(t, kind, run))
     }
     if (Object.keys(caps).length > 0) this.#hold(t, session, run, caps)
+    this.core.kernel.db.onDurable(t, () => this.#alarm.set())
     return undefined
   }
 
   /** An agent told of its use. */
   async told(session: string, use: SessionUse): Promise<void> {
-    this.#told.set(session, use)
-    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session, false)
+    this.#uses.note(session, use)
+    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session)
   }
 
-  /** A turn of a session has ended: who is held to what it does not tell is stopped. */
-  async turnEnded(session: string): Promise<void> {
-    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session, true)
+  /**
+   * A turn of a session has ended: who is held to what it does not tell is stopped.
+   * @param canceled it may have ended before there was anything to tell
+   */
+  async turnEnded(session: string, canceled: boolean): Promise<void> {
+    const fresh = this.#uses.turnEnded(session)
+    if (!this.#isUnused() && this.#ledger.hold('session_id', session))
+      await this.#measure(session, canceled ? { tokens: true, cost: true } : fresh)
   }
 
   /** Counts the time of all that are held. */
   async sweep(): Promise<void> {
     if (this.#isUnused()) return
-    for (const { sessionId } of this.#ledger.holds()) await this.#measure(sessionId, false)
+    for (const { sessionId } of this.#ledger.holds()) await this.#measure(sessionId)
+    this.#alarm.set()
   }
 
   forget(session: string): void {
-    this.#told.delete(session)
+    this.#uses.forget(session)
+  }
+
+  close(): void {
+    this.#alarm.stop()
   }
 
   /** Counts what was used, and stops the run where that is more than it may. */
-  async #measure(session: string, turnOver: boolean): Promise<void> {
+  async #measure(session: string, fresh?: Told): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
-    const stopped = await this.core.write(who, (t, settle) => {
+    const { sessions } = this.core.kernel.needs
+    const written = this.core.write(who, (t, settle) => {
       const hold = this.#ledger.hold('session_id', session, t)
       const run = hold && this.core.runs.get(hold.runId, t)
       if (!hold || !run || run.lease_until === null) return false
       const after = this.#counted(t, hold)
-      const why = this.#overrun(t, after, run) ?? (turnOver ? this.#untold(after) : undefined)
+      const why = this.#overrun(t, after, run) ?? (fresh ? this.#untold(after, fresh) : undefined)
       if (why === undefined) return false
       this.escalate(t, who, run, why, settle)
       update(t, 'tasks_run', run.id, { failure_kind: 'budget_exceeded' })
@@ -163,7 +182,12 @@ export class Budgets {
       this.core.journal.write(t, who, 'task.budget_exceeded', { task, run: run.id, payload: { reason: why } })
       return true
     })
-    if (stopped) await this.core.kernel.needs.sessions.interrupt(session).catch(() => {})
+    // Where nothing can be written down the turn ends all the same, and the run when there is room again.
+    const stopped = await written.catch(async error => {
+      if (this.#isOver(session)) await sessions.interrupt(session).catch(() => {})
+      throw error
+    })
+    if (stopped) await sessions.interrupt(session).catch(() => {})
   }
 
   /** In words what is used up, after everything that is left was given to it. */
@@ -184,20 +208,27 @@ export class Budgets {
     return undefined
   }
 
-  #untold({ caps, told, agentName }: Hold): string | undefined {
+  #untold({ caps, told, agentName }: Hold, fresh: Told): string | undefined {
     const names = KINDS.flatMap(kind => toldOf(caps[kind] ?? { tokens: null, cost: null, wall_ms: null }))
-    const missing = names.find(name => told[name] === null)
+    const missing = names.find(name => told[name] === null || !fresh[name])
     return missing && `budget_unmeasured: agent ${agentName} had a turn and told of no ${missing}`
   }
 
   #counted(t: Tx, hold: Hold): Hold {
-    const use = this.#told.get(hold.sessionId) ?? hold.told
-    const more = {
-      tokens: grown(hold.told.tokens, use.tokens),
-      cost: grown(hold.told.cost, use.cost),
-      wall_ms: Math.max(0, this.core.now() - hold.countedAt),
-    }
-    return this.#ledger.add(t, hold, more, use)
+    return this.#ledger.add(
+      t,
+      hold,
+      this.#uses.since(hold, this.core.now()),
+      this.#uses.get(hold.sessionId) ?? hold.told,
+    )
+  }
+
+  /** Has the holder of a run used its part of some budget. */
+  #isOver(session: string): boolean {
+    const hold = this.#ledger.hold('session_id', session)
+    if (!hold) return false
+    const used = plus(hold.used, this.#uses.since(hold, this.core.now()))
+    return KINDS.some(kind => hold.caps[kind] !== undefined && usedUp(hold.caps[kind], used) !== undefined)
   }
 
   /** The lease has ended, in whatever way: what was reserved and not used is there for others. */
@@ -210,7 +241,7 @@ export class Budgets {
   }
 
   #hold(t: Tx, session: SessionInfo, run: RunRow, caps: Caps): void {
-    const told = this.#told.get(session.id) ?? { tokens: null, cost: null }
+    const told = this.#uses.get(session.id) ?? { tokens: null, cost: null }
     this.#ledger.put(t, {
       runId: run.id,
       sessionId: session.id,
@@ -258,31 +289,9 @@ export class Budgets {
     return Number(row?.[0] ?? 0)
   }
 
-  #judgeMeasured(limits: Limits, session: SessionInfo): void {
-    const { agentName } = session
-    const tells = this.tells(session)
-    const missing = tells && toldOf(limits).find(name => !tells[name])
-    if (missing === undefined) return
-    const text = `agent ${agentName} does not tell of its ${missing}; a budget of time alone can hold it`
-    throw BudgetErrors.AUTONOMY_BUDGET_UNMEASURED(text)
-  }
-
   /** There are no budgets at all: claims cost nothing more. */
   #isUnused(): boolean {
     this.#count ??= Number(this.core.kernel.db.row('SELECT count(*) FROM tasks_budget')?.[0] ?? 0)
     return this.#count === 0
   }
 }
-
-/** What was added to what an agent told; a count that became smaller began anew. */
-const grown = (before: number | null, now: number | null): number =>
-  now === null ? 0 : before === null || now < before ? now : now - before
-
-const wordsOf = (budget: BudgetRow, name: Dimension, used: number): string =>
-  `${inWords(name, used, budget[name] ?? 0)}, the budget of ${budget.kind} ${budget.ref}${budget.kind === 'agent' ? ' for today' : ''}`
-
-const exhausted = (budget: BudgetRow, name: Dimension) =>
-  BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(
-    `the ${name === 'wall_ms' ? 'time' : name} in the budget of ${budget.kind} ${budget.ref} is used up or reserved`,
-    { next: `svc budget show ${budget.kind} ${budget.ref}` },
-  )

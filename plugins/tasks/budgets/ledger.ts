@@ -81,6 +81,16 @@ export class Ledger {
     return this.reads.all<HoldRow>('SELECT * FROM tasks_hold').map(holdOf)
   }
 
+  /** When the first hold will have used up its time, in epoch milliseconds; undefined where none is held to time. */
+  nextEnd(): number | undefined {
+    const ends = this.holds().flatMap(({ caps, used, countedAt }) =>
+      [caps.task, caps.agent].flatMap(cap =>
+        typeof cap?.wall_ms === 'number' ? [countedAt + cap.wall_ms - used.wall_ms] : [],
+      ),
+    )
+    return ends.length === 0 ? undefined : Math.min(...ends)
+  }
+
   /** Counts what a hold has used since it was counted last, and what its agent has told by now. */
   add(t: Tx, hold: Hold, more: Amounts, told: Hold['told']): Hold {
     const used = plus(hold.used, more)

@@ -14,6 +14,9 @@ import { latestWorker, resolvedWorktree } from '../workers/worker-row.js'
 import { leaseOf } from './claims.js'
 import type { ClaimTokens } from './tokens.js'
 
+/** Ids as the daemon makes them. */
+const NAMED = /\b(?:task|trun)_[0-9a-f]{16}\b/g
+
 /** How a lease ends. */
 interface End {
   readonly move: RunMove
@@ -27,6 +30,8 @@ export class Leases {
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
+    /** Has the profile of a task its runs say what they have done. */
+    private readonly wantsResult: (t: Tx, task: string) => boolean,
   ) {}
 
   /** The lease lasts so much longer from now on. */
@@ -100,6 +105,8 @@ export class Leases {
     const ended = await this.core.write(who, (t, settle) => {
       const run = this.#fence(t, session, id)
       const task = this.core.tasks.find(run.task_id, t)
+      if (move === 'completeByLease' && !changes?.result && this.wantsResult(t, task.id))
+        throw TaskErrors.task_result_required(`run ${id} is completed with a result; the run goes on`)
       const unknown = this.#unknown(t, session, task.workspace_id, created)
       if (unknown.length > 0) {
         this.core.journal.write(t, who, 'task.completion.hallucination_blocked', {
@@ -110,6 +117,11 @@ export class Leases {
         return unknown
       }
       const after = this.core.runs.move(t, run, move, changes)
+      const suspected = this.#suspected(t, session, task.workspace_id, changes?.result)
+      if (suspected.length > 0) {
+        const told = { task, run: id, payload: { unknown: suspected } }
+        this.core.journal.write(t, who, 'task.completion.hallucination_suspected', told)
+      }
       this.core.journal.write(t, who, event, { task, run: id, ...(payload ? { payload } : {}) })
       settle(run.task_id)
       return leaseToWire(after)
@@ -130,6 +142,15 @@ export class Leases {
       const task = this.core.tasks.get(id, t)
       const isOwn = task?.created_by_kind === 'agent_session' && task.created_by_ref === session.id
       return !isOwn || task.workspace_id !== workspace
+    })
+  }
+
+  /** Ids in a result that look like those of tasks and runs, and are of none that the session can have seen. */
+  #suspected(t: Tx, session: SessionInfo, workspace: string | null, result: string | null | undefined): string[] {
+    const named = new Set(result?.match(NAMED) ?? [])
+    return [...named].slice(0, LIMITS.children).filter(id => {
+      const task = this.core.tasks.get(id.startsWith('trun_') ? (this.core.runs.get(id, t)?.task_id ?? '') : id, t)
+      return !task || (task.workspace_id !== null && task.workspace_id !== (workspace ?? session.workspaceId))
     })
   }
 

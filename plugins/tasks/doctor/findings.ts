@@ -6,6 +6,7 @@ import { finding } from '../../daemon/api.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck } from '../runs/run-state.js'
+import type { Stall } from '../scheduler/stalls.js'
 import type { TaskRow } from '../tasks/task-row.js'
 
 /** What can be wrong with a run; the code of the finding is `task_run_` and this. */
@@ -87,10 +88,21 @@ function commandOf(run: RunRow, trouble: Trouble): string {
 }
 
 /** How the scheduler of tasks stands. */
-export function schedulerFinding({ paused, paused_by, paused_reason, ...counts }: TaskScheduler): DiagnosticItem {
+export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefined): DiagnosticItem {
+  const { paused, paused_by, paused_reason, ...counts } = scheduler
   const { queued_run_count: queued, active_claim_count: held } = counts
   const because = [paused_by && `by ${paused_by}`, paused_reason].filter(text => text).join(': ')
   const base = { id: 'task_scheduler', category: 'tasks', evidence: { queued, held } }
+  if (!paused && stall) {
+    return finding({
+      ...base,
+      code: 'scheduler_stalled',
+      severity: 'warning',
+      title: 'no session is started for runs that wait',
+      message: `${stall.looks} looks in a row found ${stall.waiting} runs to start and started none; each run says why`,
+      suggested_command: 'svc scheduler backlog',
+    })
+  }
   if (!paused) {
     const message = `${queued} runs wait, ${held} are held`
     return finding({ ...base, code: 'scheduler_ready', severity: 'info', title: 'runs of tasks are claimed', message })

@@ -1,5 +1,6 @@
 import { iso, type Reads, type Tx } from '../../../kernel/plugin.js'
 import type { ExecutionProfile, ExecutionProfileBody, WorktreePolicy } from '../../../schemas/tasks.js'
+import type { SessionInfo } from '../../sessions/api.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
@@ -131,6 +132,33 @@ export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): 
   }
 }
 
+/**
+ * The agent whose session is started for a run: the one that is selected, else one of those that are preferred or allowed, in
+ * turn over the runs of a fan-out and over what failed to start; undefined: whichever the workspace has.
+ * @param turn of the run
+ * @param byDefault the agent of the workspace
+ */
+export function agentFor(parts: ProfileParts, turn: number, byDefault: string): string | undefined {
+  const { worker, participants } = parts
+  if (worker.mode === 'select') return worker.agent_name
+  const allowed = both(worker.allowed_agent_names ?? [], participants.allowed_agent_names ?? [])
+  const preferred = union(worker.preferred_agent_names, participants.preferred_agent_names)
+  const fit = preferred.filter(name => allowed.length === 0 || allowed.includes(name))
+  if (fit.length > 0) return fit[turn % fit.length]
+  if (allowed.length === 0) return undefined
+  return turn === 0 && allowed.includes(byDefault) ? byDefault : allowed[turn % allowed.length]
+}
+
+/** May a session of that agent review the runs of the task. */
+export function mayReview({ review }: ProfileParts, { agentName, provider }: SessionInfo): boolean {
+  const named = review.agent_name === undefined ? [] : [review.agent_name]
+  const agents = [...named, ...(review.allowed_agent_names ?? [])]
+  return (
+    (agents.length === 0 || agents.includes(agentName)) &&
+    (review.provider === undefined || review.provider === provider)
+  )
+}
+
 const union = (a: readonly string[] = [], b: readonly string[] = []) => [...new Set([...a, ...b])]
 /** What both lists allow; an empty list allows everything. */
 const both = (a: readonly string[], b: readonly string[]) =>
@@ -141,11 +169,15 @@ const fault = (path: string, text: string) => ProfileErrors.task_profile_invalid
 /** Throws `task_profile_invalid` (400) with the path of the first fault. */
 function judge(parts: ProfileParts): void {
   for (const [name, part] of Object.entries(parts)) judgePart(name, part)
-  const { worker, participants, sandbox, worktree } = parts
+  const { worker, participants, sandbox, worktree, coordinator } = parts
   if (worker.mode === 'select' && !worker.agent_name) throw fault('worker.agent_name', 'required for mode select')
   if (worker.mode === 'inherit' && (worker.agent_name || worker.model))
     throw fault(worker.agent_name ? 'worker.agent_name' : 'worker.model', 'for mode select alone')
-  for (const [name, part] of [['worker', worker] as const, ['participants', participants] as const]) {
+  for (const [name, part] of [
+    ['worker', worker] as const,
+    ['participants', participants] as const,
+    ['review', parts.review] as const,
+  ]) {
     const allowed = part.allowed_agent_names ?? []
     const at = (part.preferred_agent_names ?? []).findIndex(one => allowed.length > 0 && !allowed.includes(one))
     if (at >= 0) throw fault(`${name}.preferred_agent_names.${at}`, 'is not among allowed_agent_names')
@@ -153,6 +185,11 @@ function judge(parts: ProfileParts): void {
   const mayWork = participants.allowed_agent_names ?? []
   if (worker.agent_name && mayWork.length > 0 && !mayWork.includes(worker.agent_name))
     throw fault('worker.agent_name', 'is not among participants.allowed_agent_names')
+  if (coordinator.mode === 'guided') throw fault('coordinator.mode', 'no coordinator is started here; only inherit')
+  const guided = (['agent_name', 'provider', 'model', 'guidance'] as const).find(
+    name => coordinator[name] !== undefined,
+  )
+  if (guided !== undefined) throw fault(`coordinator.${guided}`, 'for mode guided alone')
   paired('sandbox.sandbox_ref', sandbox.mode === 'ref', sandbox.sandbox_ref)
   paired('worktree.worktree_ref', worktree.mode === 'ref', worktree.worktree_ref)
 }

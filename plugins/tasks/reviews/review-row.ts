@@ -78,8 +78,8 @@ export function newReview(id: string, now: number, run: RunRow, wish: ReviewWish
   }
 }
 
-/** The contract has no absent times. */
-const NEVER = '0001-01-01T00:00:00Z'
+/** A time that has not come, where the contract has no absent ones. */
+export const NEVER = '0001-01-01T00:00:00Z'
 const time = (at: number | null) => (at === null ? NEVER : iso(at))
 
 export function reviewToWire(row: ReviewRow): TaskReview {

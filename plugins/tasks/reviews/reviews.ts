@@ -32,6 +32,8 @@ export class Reviews {
     private readonly core: TaskCore,
     /** Rounds after which a rejection is for a person; 0 for no limit. */
     private readonly mostRounds: () => number,
+    /** May the session review the runs of that task, as its profile has it. */
+    private readonly mayReview: (t: Tx, task: string, session: SessionInfo) => boolean,
   ) {
     core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)
   }
@@ -97,7 +99,7 @@ export class Reviews {
       const session = this.core.kernel.needs.sessions.get(sessionId)
       if (!session || session.state === 'stopped')
         throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${shown(sessionId)}`)
-      this.#refuseOwnWork(t, review, session)
+      this.#refuseUnfit(t, review, session)
       return this.#move(t, who, review, 'route', 'task.run_review_routed', {
         session_id: session.id,
         agent_name: session.agentName,
@@ -267,12 +269,17 @@ export class Reviews {
   }
 
   #refuseForeign(t: Tx, review: ReviewRow, session: SessionInfo): void {
-    this.#refuseOwnWork(t, review, session)
+    this.#refuseUnfit(t, review, session)
     if (review.session_id !== null && review.session_id !== session.id)
       throw ReviewErrors.task_review_foreign(`session ${review.session_id} has review ${review.id}`)
   }
 
-  #refuseOwnWork(t: Tx, review: ReviewRow, session: SessionInfo): void {
+  #refuseUnfit(t: Tx, review: ReviewRow, session: SessionInfo): void {
+    if (!this.mayReview(t, review.task_id, session))
+      throw ReviewErrors.task_review_foreign(
+        `the profile of task ${review.task_id} has others review than the agent ${session.agentName}`,
+        { next: `svc task profile show ${review.task_id}` },
+      )
     const worked = this.core.runs.find(review.run_id, t).session_id
     if (worked === session.id)
       throw ReviewErrors.task_review_own_work(`session ${session.id} worked on run ${review.run_id} itself`)

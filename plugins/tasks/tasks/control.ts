@@ -36,6 +36,7 @@ export class TaskControl {
         update(t, 'tasks_task', each.id, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
         this.core.totals.tasks.moved(t, each.scope, each.status, 'canceled')
         this.core.journal.write(t, who, 'task.canceled', { task: each, payload: { reason: why ?? '' } })
+        this.core.statusChanged(t, who, each, 'canceled')
       }
       settle(...tree.map(each => each.id))
     })
@@ -128,5 +129,6 @@ const BELONGINGS = [
   ['tasks_triage', 'task_id'],
   ['tasks_profile', 'task_id'],
   ['tasks_worker', 'task_id'],
+  ['tasks_wake', 'task_id'],
   ['tasks_task', 'id'],
 ] as const

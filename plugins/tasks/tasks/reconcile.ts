@@ -25,6 +25,7 @@ export class Reconciler {
     private readonly journal: TaskJournal,
     private readonly totals: Totals,
     private readonly now: () => number,
+    private readonly changed: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void,
   ) {}
 
   /** Of these tasks, and of all whose status follows from theirs. */
@@ -73,6 +74,7 @@ export class Reconciler {
     update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences, ...marks })
     this.totals.moved(t, before.scope, before.status, status)
     this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
+    this.changed(t, who, before, status)
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
     return [...dependents.map(([id]) => String(id)), ...this.#rollUp(t, who, before, status)]

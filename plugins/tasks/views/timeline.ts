@@ -49,6 +49,15 @@ export class TaskHistory {
     })
   }
 
+  /** The newest of it, the oldest of those first. */
+  newest(id: string, count: number): TimelineEntry[] {
+    const row = this.core.kernel.db.row(
+      'SELECT seq FROM tasks_event WHERE task_id = ? ORDER BY seq DESC LIMIT 1 OFFSET +?',
+      [id, count],
+    )
+    return this.timeline(id, Number(row?.[0] ?? 0), count)
+  }
+
   /** The same for as long as somebody reads, each event once; it ends when the task is deleted. */
   async *stream(id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
     let at = after

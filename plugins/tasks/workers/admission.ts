@@ -17,6 +17,9 @@ export interface WorkerLimits {
   readonly failures: () => number
 }
 
+/** Is it for somebody who comes for it himself. */
+export const isOwned = ({ wants }: RunRow): boolean => wants !== null && JSON.parse(wants).owner !== undefined
+
 /** Decides for which runs a session may be started now. */
 export class Admission {
   constructor(
@@ -29,8 +32,7 @@ export class Admission {
   async take(wanted: RunRow): Promise<WorkerRow | undefined> {
     return this.core.write(whoOf(this.core.kernel.actor), (t, settle) => {
       const run = this.core.runs.get(wanted.id, t)
-      if (run?.status !== 'queued' || run.claimable !== 1 || this.#isOwned(run) || !this.#hasRoom(t, run))
-        return undefined
+      if (run?.status !== 'queued' || run.claimable !== 1 || isOwned(run) || !this.#hasRoom(t, run)) return undefined
       const { failures, last, error, open } = this.#history(t, run.id)
       if (open > 0) return undefined
       const most = this.limits.failures()
@@ -57,10 +59,6 @@ export class Admission {
       insert(t, 'tasks_worker', row)
       return row
     })
-  }
-
-  #isOwned({ wants }: RunRow): boolean {
-    return wants !== null && JSON.parse(wants).owner !== undefined
   }
 
   /** Runs that are held count, and sessions that are about to claim theirs. */

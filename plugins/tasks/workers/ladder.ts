@@ -9,7 +9,7 @@ const STARVED_MS = 2 * 60_000
 const STEP_MS = 60_000
 const BATCH = 100
 /** What happens at which step. */
-const STEPS = { spawn: 4, tell: 6, escalate: 10 }
+const STEPS = { fanOut: 2, spawn: 4, tell: 6, escalate: 10 }
 
 interface Rung {
   readonly step: number
@@ -17,8 +17,8 @@ interface Rung {
 }
 
 /**
- * What becomes of runs of a workspace that nobody claims and of which no profile says who works on them: they wait, then a
- * session is started, then it is told that they starve, and in the end they need attention. Sessions that hold other runs
+ * What becomes of runs of a workspace that nobody claims and of which no profile says who works on them: they wait, then all
+ * who wait for work are told of them once more, then a session is started, then it is told that they starve, and in the end they need attention. Sessions that hold other runs
  * there may come for them: as long as there is one, nothing happens.
  */
 export class Ladder {
@@ -46,6 +46,8 @@ export class Ladder {
       const step = (before?.step ?? 0) + Number(isDue)
       if (isDue) {
         this.#rungs.set(run.id, { step, at: now })
+        // Each new run is offered to all who wait, so that this is for one whose word was lost.
+        if (step === STEPS.fanOut) this.core.tellClaimable()
         await this.#take(run, step)
       }
       if (step >= STEPS.spawn && step < STEPS.escalate) wanted.push(run)

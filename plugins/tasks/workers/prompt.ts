@@ -1,24 +1,39 @@
+import type { ReviewContinuation } from '../../../schemas/tasks.js'
+import { cutText } from '../../sidecars/api.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { TaskRow } from '../tasks/task-row.js'
+import { continuationOf } from '../views/bundle.js'
 
-/** Characters of a description that stand in a prompt; the whole is read by a command. */
-const SHOWN = 8192
-/** Earlier attempts that are told of, and characters of each error. */
-export const EARLIER = { runs: 5, chars: 500 }
+/** Characters of an error that are told, or kept with a session that ended. */
+export const ERROR_CHARS = 500
+
+/** What is known of a run besides itself. */
+export interface Before {
+  /** Runs that are over, the newest first. */
+  readonly earlier: readonly RunRow[]
+  /** What the last of them left. */
+  readonly handoff: string | undefined
+  /** Of its worktree. */
+  readonly branch: string | undefined
+  /** Bytes of the description that are told; the whole is read by a command. */
+  readonly bodyBytes: number
+}
 
 /** What an agent is told that was started for a run. */
-export function promptOf(task: TaskRow, run: RunRow, earlier: readonly RunRow[], branch: string | undefined): string {
-  const description = task.description ?? ''
-  const cut =
-    description.length > SHOWN ? `${description.slice(0, SHOWN)}\n(the whole: svc task get ${task.id})` : description
+export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch, bodyBytes }: Before): string {
+  const { text, truncated } = cutText(task.description ?? '', bodyBytes)
+  const cut = truncated ? `${text}\n(the whole: svc task get ${task.id})` : text
+  const wanted = continuationOf(run)
   const failed = earlier.flatMap(({ attempt, status, error }) =>
-    error === null ? [] : [`- attempt ${attempt} is ${status}: ${error.slice(0, EARLIER.chars)}`],
+    error === null ? [] : [`- attempt ${attempt} is ${status}: ${error.slice(0, ERROR_CHARS)}`],
   )
   return [
     `Work on this task: ${task.title}`,
     ...(run.designation_brief === null ? [] : [`Your part of it: ${run.designation_brief}`]),
     ...(cut === '' ? [] : [cut]),
     ...(failed.length === 0 ? [] : [`What was tried before:\n${failed.join('\n')}`]),
+    ...(handoff === undefined ? [] : [`What the run before this one left:\n${handoff}`]),
+    ...(wanted === undefined ? [] : [wishOf(wanted)]),
     ...(branch ? [`You are in a git worktree of your own, on the branch ${branch}. Commit what you do there.`] : []),
     `You work on run ${run.id} of task ${task.id} under a lease. Run these commands in a shell:
 1. svc task next --lease-seconds 900   (claims the run; do it first)
@@ -30,6 +45,14 @@ export function promptOf(task: TaskRow, run: RunRow, earlier: readonly RunRow[],
 A command that is refused with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN says that the run is no longer yours: stop then.`,
   ].join('\n\n')
 }
+
+/** What a reviewer wants of the run. */
+const wishOf = ({ reason, next_round_guidance: guidance, missing_work: missing }: ReviewContinuation) =>
+  [
+    `What was done before was reviewed and rejected: ${reason}`,
+    ...(guidance === '' ? [] : [guidance]),
+    ...missing.map(item => `- missing: ${item}`),
+  ].join('\n')
 
 /** What it is told when its turn ended and the run has not. */
 export const reminderOf = (run: RunRow): string =>

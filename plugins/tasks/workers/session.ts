@@ -1,6 +1,6 @@
 import type { SessionInfo, WorktreeInUse } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
-import type { Profiles } from '../profiles/profiles.js'
+import { agentFor, type Profiles } from '../profiles/profiles.js'
 import { update } from '../rows.js'
 import { whoOf } from '../who.js'
 import type { WorkerRow } from './worker-row.js'
@@ -19,7 +19,7 @@ export async function startSession(
   try {
     const session = await needs.sessions.create({
       workspaceId: worker.place,
-      agentName: profile.worker.agent_name,
+      agentName: agentFor(profile, turnOf(core, worker), needs.sessions.agentFor(worker.place)),
       name: task.title.slice(0, 200),
       model: profile.worker.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
@@ -41,6 +41,12 @@ export async function startSession(
     await worktree?.undo()
     throw error
   }
+}
+
+/** Which of several agents a run is for: its place in the fan-out, and one further with each session that ended in vain. */
+function turnOf(core: TaskCore, { run_id: run }: WorkerRow): number {
+  const [failed] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND failed = 1', [run]) ?? [0]
+  return (core.runs.get(run)?.designation_index ?? 0) + Number(failed)
 }
 
 async function worktreeFor(

@@ -5,12 +5,15 @@ import type { Health } from '../health/health.js'
 import type { Profiles } from '../profiles/profiles.js'
 import { update } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
+import type { Stalls } from '../scheduler/stalls.js'
 import type { SchedulerState } from '../scheduler/state.js'
+import { TaskSettings } from '../settings.js'
 import { FINAL_RUN } from '../states.js'
+import type { TaskBundles } from '../views/bundle.js'
 import { whoOf } from '../who.js'
-import type { Admission } from './admission.js'
+import { type Admission, isOwned } from './admission.js'
 import type { Ladder } from './ladder.js'
-import { EARLIER, promptOf, reminderOf } from './prompt.js'
+import { ERROR_CHARS, promptOf, reminderOf } from './prompt.js'
 import { startSession } from './session.js'
 import { type WorkerRow, worktreeOf } from './worker-row.js'
 
@@ -44,6 +47,8 @@ export class Workers {
     private readonly health: Health,
     private readonly ladder: Ladder,
     private readonly admission: Admission,
+    private readonly bundles: TaskBundles,
+    private readonly stalls: Stalls,
     /** Milliseconds that a session may work on a run; 0 for no limit. */
     private readonly runtimeMs: () => number,
   ) {}
@@ -71,8 +76,11 @@ export class Workers {
     for (const worker of db.all<WorkerRow>('SELECT * FROM tasks_worker WHERE ended_at IS NULL'))
       if (!this.#active.has(worker.id)) await this.#retire(worker)
       else if (worker.session_id !== null && this.#isOverdue(worker)) this.#stop(worker.session_id, worker.run_id)
-    if (this.scheduler.pausedIn(db)) return
-    for (const run of [...this.#wanted(), ...(await this.ladder.starved())]) await this.#start(run)
+    if (this.scheduler.pausedIn(db)) return this.stalls.note('fine', 0)
+    const wanted = [...this.#wanted(), ...(await this.ladder.starved())].filter(run => !isOwned(run))
+    for (const run of wanted) await this.#start(run)
+    const isIdle = wanted.length === 0 || this.scheduler.activeClaims() > 0
+    await this.stalls.note(isIdle ? 'fine' : this.#active.size > 0 ? 'starting' : 'vain', wanted.length)
   }
 
   /** Runs of tasks with a profile that nobody works on. */
@@ -111,9 +119,12 @@ export class Workers {
       return
     }
     const { session, branch } = started
+    this.stalls.started()
     const run = this.core.runs.find(worker.run_id)
     const task = this.core.tasks.find(run.task_id)
-    const earlier = this.core.runs.list(task.id, { limit: EARLIER.runs + 1 }).filter(({ id }) => id !== run.id)
+    const earlier = this.bundles.earlier(run)
+    const handoff = this.bundles.handoff(run, earlier)
+    const bodyBytes = this.core.kernel.config.get(TaskSettings.bodyBytes)
     const ms = this.runtimeMs()
     const stop = () => {
       const detail = `it worked longer than task.orchestration.default_max_runtime, ${ms / 1000} s`
@@ -122,7 +133,7 @@ export class Workers {
     }
     const overdue = ms === 0 ? undefined : this.core.kernel.clock.timeout(ms, stop, { unref: true })
     try {
-      await this.#turns(worker, session.id, promptOf(task, run, earlier, branch))
+      await this.#turns(worker, session.id, promptOf(task, run, { earlier, handoff, branch, bodyBytes }))
     } finally {
       overdue?.cancel()
       this.#late.delete(session.id)
@@ -219,7 +230,7 @@ export class Workers {
     const changes = {
       ended_at: this.core.now(),
       failed: Number(error !== undefined),
-      error: error?.slice(0, EARLIER.chars) ?? null,
+      error: error?.slice(0, ERROR_CHARS) ?? null,
     }
     await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
   }

@@ -151,6 +151,8 @@ export function fakeSessions() {
       return undefined
     }
 
+    queue = () => Promise.reject(new Error('not used here'))
+
     async begin(id: string, prompt: Prompt) {
       return { turnId: 'trn_1', outcome: this.run(id, prompt) }
     }

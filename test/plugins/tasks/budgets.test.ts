@@ -1,5 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { Events } from '../../../plugins/events/api.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Agent, type Scene, scene } from './scene.js'
 
@@ -103,10 +105,56 @@ test('a run is held for so long as its task may take', async ({ world }) => {
   await held(work, ada)
   await world.pass(30 * SECOND)
   assert.is((await world.run(work.run, work.task)).status, 'claimed')
-  await world.pass(45 * SECOND)
-  await world.pass(15 * SECOND)
+  await world.pass(29 * SECOND)
+  assert.is((await world.run(work.run, work.task)).status, 'claimed')
+  // Long before the next sweep, and without a word of the agent.
+  await world.pass(2 * SECOND)
   assert.equal(await stateOf(world, work), STOPPED)
   assert.equal(world.interrupted, [ada.id])
+})
+
+test('the time of several runs ends for each by itself, also when it was made longer', async ({ world }) => {
+  const [short, long] = [await world.queued(), await world.queued()]
+  await set(world, `task/${short.task}`, { wall_seconds: 20 })
+  await set(world, `task/${long.task}`, { wall_seconds: 40 })
+  const [ada, eve] = [world.agent(), world.agent({ agentName: 'eve' })]
+  await held(short, ada)
+  await held(long, eve)
+  await world.pass(18 * SECOND)
+  await set(world, `task/${long.task}`, { wall_seconds: 80 })
+  await world.pass(3 * SECOND)
+  assert.equal([await stateOf(world, short), world.interrupted], [STOPPED, [ada.id]])
+  await world.pass(50 * SECOND)
+  assert.is((await world.run(long.run, long.task)).status, 'claimed')
+  await world.pass(10 * SECOND)
+  assert.equal([await stateOf(world, long), world.interrupted], [STOPPED, [ada.id, eve.id]])
+})
+
+test('an agent that told of its use and stops telling is stopped at the end of that turn', async ({ world }) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { tokens: 1000 })
+  const ada = world.agent()
+  await held(work, ada)
+  await world.use(ada, { tokens: 10 })
+  await world.use(ada, { cost: 0.1 })
+  await world.endTurn(ada)
+  assert.is((await world.run(work.run, work.task)).status, 'claimed')
+  await world.endTurn(ada, 'canceled')
+  assert.is((await world.run(work.run, work.task)).status, 'claimed', 'it may have had nothing to tell')
+  await world.use(ada, { cost: 0.2 })
+  await world.endTurn(ada)
+  assert.equal(await stateOf(world, work), ['needs_attention', 'budget_exceeded', 'budget_unmeasured'])
+})
+
+test('what one word of an agent leaves out is not counted anew with the next', async ({ world }) => {
+  const work = await world.queued()
+  await set(world, `task/${work.task}`, { tokens: 1000, cost_usd: 5 })
+  const ada = world.agent()
+  await held(work, ada)
+  for (const use of [{ tokens: 100, cost: 1 }, { tokens: 150 }, { tokens: 200, cost: 1.5 }, { cost: 2 }])
+    await world.use(ada, use)
+  const { spent } = await budget(world, `task/${work.task}`)
+  assert.equal([spent.tokens, spent.cost_usd], [200, 2])
 })
 
 test('an agent has a budget for each day', async ({ world }) => {
@@ -193,6 +241,38 @@ test('what was used survives the daemon', async ({ world }) => {
   const { spent, reserved } = await budget(after, `task/${work.task}`)
   assert.equal([spent.tokens, reserved.tokens], [600, 0])
   await after.close()
+})
+
+test('where nothing can be written down the turn ends all the same, and the run when there is room', async () => {
+  let isFull = false
+  const guard = definePlugin({ name: 'full', version: '1.0.0', requires: { events: Events } }).surface({
+    taps: [
+      surfaceOf<object>().tap(
+        Events,
+        events => events.written,
+        () => () => {
+          if (isFull) throw new Error('no room')
+          return undefined
+        },
+      ),
+    ],
+  })
+  const world = await scene({ plugins: [guard] })
+  try {
+    const work = await world.queued()
+    await set(world, `task/${work.task}`, { tokens: 1000 })
+    const ada = world.agent()
+    await held(work, ada)
+    isFull = true
+    await world.use(ada, { tokens: 2000 })
+    assert.equal([world.interrupted, (await world.run(work.run, work.task)).status], [[ada.id], 'claimed'])
+    isFull = false
+    await world.pass(16 * SECOND)
+    assert.equal(await stateOf(world, work), STOPPED)
+    assert.is((await budget(world, `task/${work.task}`)).spent.tokens, 2000)
+  } finally {
+    await world.close()
+  }
 })
 
 test('a budget that is not valid is refused', async ({ world }) => {

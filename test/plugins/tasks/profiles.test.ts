@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Reply } from '../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const test = suite<{ world: Scene }>('execution profiles of tasks')
@@ -56,6 +57,9 @@ const faults: readonly (readonly [string, object])[] = [
   ['sandbox.sandbox_ref', { sandbox: { mode: 'none', sandbox_ref: 'x' } }],
   ['worktree.worktree_ref', { worktree: { mode: 'ref' } }],
   ['worktree.worktree_ref', { worktree: { mode: 'per_run', worktree_ref: 'x' } }],
+  ['coordinator.mode', { coordinator: { mode: 'guided', agent_name: 'boss' } }],
+  ['coordinator.guidance', { coordinator: { mode: 'inherit', guidance: 'go on' } }],
+  ['review.preferred_agent_names.0', { review: { allowed_agent_names: ['a'], preferred_agent_names: ['b'] } }],
   ['task_id', { task_id: 'another' }],
 ]
 
@@ -90,6 +94,62 @@ test('runs that wait are given only to whom the profile allows, also after it wa
   await eve.act('release', run)
   await world.request('DELETE', at(task))
   assert.is((await world.agent({ agentName: 'ada' }).claim()).body.claim.run.id, run)
+})
+
+test('a run goes to the agents that a profile allows or prefers, in turn', async () => {
+  const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
+  try {
+    const { task } = (
+      await world.post('/api/tasks', { title: 'parts', scope: 'workspace', workspace: world.workspace })
+    ).body
+    const worker = { mode: 'inherit', allowed_agent_names: ['ada', 'eve', 'bob'] }
+    await world.request('PUT', at(task.id), { worker, participants: { preferred_agent_names: ['eve', 'bob', 'ida'] } })
+    const designations = ['a', 'b', 'c'].map(brief => ({ brief, idempotency_key: brief }))
+    await world.post(`/api/tasks/${task.id}/runs/fan-out`, { designations })
+    const started = () => world.created.map(wanted => (wanted as Reply).agentName)
+    for (let looks = 0; looks < 20 && started().length < 3; looks++) await world.pass(5250)
+    assert.equal(started().slice(0, 3), ['eve', 'bob', 'eve'])
+    // Whoever could not be started is not tried first again.
+    for (let looks = 0; looks < 20 && started().length < 6; looks++) await world.pass(5250)
+    assert.equal(started().slice(3, 6), ['bob', 'eve', 'bob'])
+    await world.request('PUT', at(task.id), { worker })
+    const before = started().length
+    for (let looks = 0; looks < 60 && started().length < before + 3; looks++) await world.pass(5250)
+    assert.ok(
+      started()
+        .slice(before)
+        .every((name: string) => ['ada', 'eve', 'bob'].includes(name)),
+    )
+  } finally {
+    await world.close()
+  }
+})
+
+test('a run is completed with a result where its profile wants evidence', async ({ world }) => {
+  const { task, run } = await world.queued()
+  await world.request('PUT', at(task), { runtime: { mode: 'evidence' } })
+  const ada = world.agent()
+  await ada.claim()
+  const refused = await ada.act('complete', run)
+  assert.equal([refused.status, refused.body.code], [422, 'task_result_required'])
+  assert.is((await world.run(run, task)).status, 'claimed')
+  assert.is((await ada.act('complete', run, { result: 'done' })).status, 200)
+})
+
+test('only those review whom the profile has review', async ({ world }) => {
+  const { task, run } = await world.queued()
+  await world.request('PUT', at(task), { review: { agent_name: 'eve', provider: 'local' } })
+  const ada = world.agent()
+  await ada.claim()
+  await ada.act('complete', run)
+  const body = { run_id: run, task_id: task, deadline_at: '2099-01-01T00:00:00Z' }
+  const { review } = (await world.post(`/api/task-runs/${run}/reviews`, body)).body
+  const route = (session: string) => world.post(`/api/task-reviews/${review.review_id}/route`, { session_id: session })
+  for (const wrong of [world.agent({ agentName: 'bob' }), world.agent({ agentName: 'eve', provider: 'far' })]) {
+    const { status, body: said } = await route(wrong.id)
+    assert.equal([status, said.code], [409, 'task_review_foreign'], JSON.stringify(said))
+  }
+  assert.is((await route(world.agent({ agentName: 'eve' }).id)).status, 200)
 })
 
 test.run()

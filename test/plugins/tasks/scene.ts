@@ -40,11 +40,13 @@ export interface Scene extends TestKernel {
   /** The agent of a session tells what it has used so far. */
   use(agent: Agent, use: Partial<SessionUse>): Promise<unknown>
   /** A turn of a session ends. */
-  endTurn(agent: Agent): Promise<unknown>
+  endTurn(agent: Agent, status?: 'completed' | 'canceled'): Promise<unknown>
   /** Sessions whose turns were canceled, in order. */
   readonly interrupted: readonly string[]
   /** Sessions that the daemon wanted to start; none can be. */
   readonly created: readonly unknown[]
+  /** Turns that were queued for sessions by the daemon, in order. */
+  readonly woken: readonly Woken[]
   /** Ends a session; `crashed`: its process ended by itself. */
   stop(agent: Agent, how?: 'stopped' | 'crashed'): Promise<void>
   /** A published task with a queued run; ids of both. */
@@ -62,7 +64,17 @@ export interface Scene extends TestKernel {
 
 export const START = Date.UTC(2030, 0, 1)
 
+/** A turn that the daemon queued for a session. */
+export interface Woken {
+  readonly id: string
+  readonly text: string
+  readonly key: string
+}
+
 export interface SceneOptions {
+  readonly woken?: Woken[]
+  /** Why no turn can be queued now. */
+  readonly refuses?: () => Error | undefined
   readonly home?: string
   readonly clock?: VirtualClock
   readonly sessions?: Map<string, SessionInfo>
@@ -88,6 +100,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
   let recorded: (told: Recorded) => Promise<unknown> = async () => {}
   const interrupted: string[] = []
   const created: unknown[] = []
+  const woken = options.woken ?? []
 
   class FakeSessions implements Pick<SessionsApi, 'get' | 'unstopped' | 'stopped' | 'uses' | 'interrupt'> {
     readonly stopped
@@ -110,6 +123,12 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     }
     get = (id: string) => sessions.get(id)
     interrupt = async (id: string) => void interrupted.push(id)
+    queue = async (id: string, prompt: { readonly text: string; readonly key: string }) => {
+      const refusal = options.refuses?.()
+      if (refusal) throw refusal
+      if (!woken.some(({ key }) => key === prompt.key)) woken.push({ id, text: prompt.text, key: prompt.key })
+    }
+    agentFor = () => 'general'
     create = async (wanted: unknown) => {
       created.push(wanted)
       throw new Error('no agent is installed')
@@ -185,9 +204,11 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       return speaker(id)
     },
     use: ({ id }, use) => used(id, { tokens: null, cost: null, ...use }),
-    endTurn: ({ id }) => recorded({ sessionId: id, type: 'done', turnId: 't', content: {} }),
+    endTurn: ({ id }, status = 'completed') =>
+      recorded({ sessionId: id, type: 'done', turnId: 't', content: { status } }),
     interrupted,
     created,
+    woken,
     stop: async ({ id }, how = 'stopped') => {
       const session = sessions.get(id) as SessionInfo
       const stopReason = how === 'crashed' ? 'agent_crashed' : 'user_canceled'
@@ -218,7 +239,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       const alive = new Set(keep.map(({ id }) => id))
       for (const [id, session] of sessions)
         if (!alive.has(id)) sessions.set(id, { ...session, state: 'stopped', stopReason: 'agent_crashed' })
-      return scene({ home: copy, clock, sessions })
+      return scene({ ...options, home: copy, clock, sessions, woken })
     },
     close: async () => {
       await kernel.close()

@@ -115,6 +115,42 @@ test('nothing is started while the scheduler or the task is paused', async ({ wo
   await world.untilRun(second, ({ run }) => run.status === 'completed', 'is completed')
 })
 
+test('a drain lets a session end its run, and starts none for what waits', async ({ world }) => {
+  const go = world.signalFile('drained')
+  const first = await world.start(await world.task(`wait ${go}; complete`, by('coder')))
+  await world.untilRun(first, ({ run }) => run.status === 'claimed', 'is claimed')
+  const drain = world.svc.json<{ completed: boolean; remaining_claims: number }>('scheduler', 'drain')
+  await until(
+    async () => (await world.request('GET', '/api/scheduler')).body.scheduler.paused || undefined,
+    60_000,
+    () => 'the pause',
+  )
+  const second = await world.start(await world.task('complete', by('coder')))
+  world.signal('drained')
+  const { completed, remaining_claims: left } = await drain
+  assert.equal([completed, left, (await world.run(first)).run.status], [true, 0, 'completed'])
+  assert.equal([(await world.run(second)).run.status, (await world.run(second)).worker], ['queued', undefined])
+  await world.post('/api/scheduler/resume')
+  await world.untilRun(second, ({ run }) => run.status === 'completed', 'is completed')
+})
+
+test('an agent is told of a long task so much as the settings say, and of what was left before', async ({ world }) => {
+  await world.svc.svc('config', 'set', 'task.orchestration.context_body_max_bytes', '1024')
+  const task = await world.task('fail it broke', by('coder'), { description: `${'é'.repeat(600)} the end` })
+  const first = await world.start(task)
+  await world.untilRun(first, ({ run, worker }) => run.status === 'failed' && worker.ended_at, 'has failed')
+  const { run } = await world.post(`/api/runs/${first}/retry`)
+  const prompt = await world.untilNoted(
+    ({ step, out }) => step === 'prompt' && String(out).includes(run.id),
+    'the prompt of the next run',
+  )
+  const [, told = ''] = /Work on this task: .*\n\n(é+)\n\(the whole/.exec(String(prompt.out)) ?? []
+  assert.is(Buffer.byteLength(told), 1024)
+  assert.match(String(prompt.out), 'What the run before this one left:\nit broke')
+  await world.untilRun(run.id, ({ worker }) => worker?.ended_at, 'has ended')
+  await world.svc.svc('config', 'unset', 'task.orchestration.context_body_max_bytes')
+})
+
 test('no more sessions are started than may hold runs of a workspace', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.max_active_runs_per_workspace', '1')
   const go = world.signalFile('go')
