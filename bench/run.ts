@@ -28,6 +28,7 @@ import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
 import { benchStore } from './store.js'
+import { benchTriggers } from './triggers.js'
 import { benchVault } from './vault.js'
 
 const SECTIONS: Sections = {
@@ -43,6 +44,7 @@ const SECTIONS: Sections = {
   kernel: [benchKernel],
   agents: [benchAgents],
   automation: [benchAutomation],
+  triggers: [benchTriggers],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],

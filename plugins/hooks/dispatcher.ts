@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Clock, messageOf, within } from '../../kernel/plugin.js'
+import { type Awaitable, type Clock, messageOf, within } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Dispatched, HookPayload, Whom } from './api.js'
 import { AsyncQueue } from './async-queue.js'
@@ -17,8 +17,8 @@ export interface DispatchHost {
   readonly clock: Clock
   /** The enabled hooks of an event, in their order. */
   hooksOf(event: HookEvent, whom: Whom): readonly DeclaredHook[]
-  /** The answer of a hook. Rejects with what is wrong with its program; the time is bounded by the caller. */
-  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown>
+  /** The answer of a hook. Fails with what is wrong with its program; the time is bounded by the caller. */
+  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown>
   record(run: HookRun): void
   warn(text: string, fields: Readonly<Record<string, unknown>>): void
 }
@@ -89,7 +89,9 @@ export class Dispatcher {
   ): Promise<{ readonly next: HookPayload; readonly deny?: string }> {
     const { clock } = this.host
     const began = clock.monotonic()
-    const over = new AbortController()
+    const isNative = hook.executor.kind === 'native'
+    // A function of this process cannot be told to end, and a controller costs more than most of them.
+    const over = isNative ? undefined : new AbortController()
     this.#running.set(hook.name, this.running(hook.name) + 1)
     const tell = (outcome: HookOutcome, more: { error?: string; patch?: HookPayload } = {}) =>
       this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
@@ -98,10 +100,11 @@ export class Dispatcher {
       return { next: payload, ...(hook.required && { deny: `the required hook ${hook.name} failed: ${error}` }) }
     }
     try {
-      const execute = () => this.host.execute(hook, payload, over.signal)
+      const execute = () => this.host.execute(hook, payload, over?.signal ?? NEVER)
       // Only what runs in this process can dispatch from within, and following it slows every promise of the daemon down.
-      const answer = hook.executor.kind === 'native' ? this.#depth.run(depth, execute) : execute()
-      const judged = judge(hook.event, payload, await within(clock, hook.timeoutMs, answer))
+      const given = isNative ? this.#depth.run(depth, execute) : execute()
+      const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
+      const judged = judge(hook.event, payload, answer)
       if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
       const { patch } = judged
       if (hook.mode === 'async' && patch)
@@ -112,7 +115,7 @@ export class Dispatcher {
     } catch (error) {
       return failed('failed', messageOf(error))
     } finally {
-      over.abort()
+      over?.abort()
       const left = this.running(hook.name) - 1
       if (left > 0) this.#running.set(hook.name, left)
       else this.#running.delete(hook.name)
@@ -138,3 +141,8 @@ export class Dispatcher {
     this.host.warn(`a hook ended as ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })
   }
 }
+
+const NEVER = new AbortController().signal
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

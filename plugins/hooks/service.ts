@@ -1,4 +1,12 @@
-import { type Guard, type Identified, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import {
+  type Awaitable,
+  type Guard,
+  type Identified,
+  messageOf,
+  type PluginKernel,
+  type Timer,
+  within,
+} from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
@@ -267,7 +275,7 @@ export class HooksService implements HooksApi {
     }
   }
 
-  async #execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+  #execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown> {
     const { executor } = hook
     if (executor.kind === 'native') return executor.run(payload)
     if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
