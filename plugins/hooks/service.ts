@@ -1,33 +1,18 @@
-import {
-  type Awaitable,
-  type Guard,
-  type Identified,
-  messageOf,
-  type PluginKernel,
-  type Timer,
-  within,
-} from '../../kernel/plugin.js'
+import { type Guard, type Identified, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
-import type { Processes } from '../processes/api.js'
 import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
 import { Dispatcher, MAX_DEPTH } from './dispatcher.js'
-import { runSpawned } from './executors/spawned.js'
-import { WarmPrograms } from './executors/warm-programs.js'
+import { Executors, type ExecutorsKernel } from './executors/executors.js'
 import { HookRuns, journalNote } from './runs.js'
 import { entryToWire } from './wire.js'
 
-export type HooksKernel = PluginKernel<{
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-  agents: typeof Agents
-  processes: typeof Processes
-}>
+export type HooksKernel = ExecutorsKernel & PluginKernel<{ sessions: typeof Sessions; agents: typeof Agents }>
 
 /** How deep in hooks the program is that makes a request. */
 const DEPTH_HEADER = 'x-svc-hook-depth'
@@ -50,17 +35,17 @@ export class HooksService implements HooksApi {
   readonly #ofSessions = new Map<string, ByEvent>()
   /** When they are forgotten, by the id of a session that has stopped. */
   readonly #leaving = new Map<string, Timer>()
-  readonly #programs: WarmPrograms
+  readonly #executors: Executors
   #isReady = false
 
   constructor(private readonly kernel: HooksKernel) {
     this.completed = kernel.hooks.guard('completed')
     this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
-    this.#programs = new WarmPrograms(kernel)
+    this.#executors = new Executors(kernel)
     this.#dispatcher = new Dispatcher({
       clock: kernel.clock,
       hooksOf: (event, whom) => this.#hooksOf(event, whom),
-      execute: (hook, payload, signal) => this.#execute(hook, payload, signal),
+      execute: (hook, payload, signal) => this.#executors.execute(hook, payload, signal),
       record: run => this.#record(run),
       warn: (text, fields) => kernel.log.warn(text, fields),
     })
@@ -70,7 +55,7 @@ export class HooksService implements HooksApi {
   async start(): Promise<void> {
     const { scope } = this.kernel
     scope.defer('runs of hooks', () => this.#runs.written())
-    scope.defer('programs of hooks', () => this.#programs.close())
+    scope.defer('programs of hooks', () => this.#executors.close())
     scope.defer('hooks of stopped sessions', () => {
       for (const id of [...this.#leaving.keys()]) this.#stay(id)
     })
@@ -275,17 +260,10 @@ export class HooksService implements HooksApi {
     }
   }
 
-  #execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown> {
-    const { executor } = hook
-    if (executor.kind === 'native') return executor.run(payload)
-    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
-    return this.#programs.ask(hook, executor, payload, signal)
-  }
-
   /** Ends programs whose hook nobody declares any more. */
   #dropPrograms(): void {
     const of = (events: ByEvent) => [...events.values()].flat()
-    this.#programs.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
+    this.#executors.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
   }
 }
 
