@@ -59,6 +59,13 @@ export class Dispatcher {
     return { payload }
   }
 
+  /** Runs the async hooks of an event one after the other, outside of the queue: whoever waits for them holds nothing up. */
+  async deliver(event: HookEvent, whom: Whom, given: HookPayload): Promise<void> {
+    const payload: HookPayload = { ...given, event, dispatch_depth: 1 }
+    for (const hook of this.host.hooksOf(event, whom))
+      if (hook.mode === 'async' && hook.matches(payload)) await this.#run(hook, whom, 1, payload)
+  }
+
   /** Runs of hooks of that name that are under way. */
   running(name: string): number {
     return this.#running.get(name) ?? 0

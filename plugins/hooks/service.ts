@@ -7,21 +7,22 @@ import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
+import { Deltas } from './deltas.js'
 import { Dispatcher, MAX_DEPTH } from './dispatcher.js'
-import { Executors, type ExecutorsKernel } from './executors/executors.js'
+import { type ExecutorNeeds, Executors } from './executors/executors.js'
 import { HookRuns, journalNote } from './runs.js'
 import { entryToWire } from './wire.js'
 
-export type HooksKernel = ExecutorsKernel & PluginKernel<{ sessions: typeof Sessions; agents: typeof Agents }>
+export type HooksKernel = PluginKernel<
+  ExecutorNeeds & { readonly sessions: typeof Sessions; readonly agents: typeof Agents }
+>
 
 /** How deep in hooks the program is that makes a request. */
 const DEPTH_HEADER = 'x-svc-hook-depth'
 /** Milliseconds that async runs have at the end. */
 const DRAIN_MS = 10_000
-
 /** Milliseconds that hooks of an agent outlive its session. */
 const LINGER_MS = 5000
-
 type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 
 /** The one runtime of hooks: which there are, running them, and what came of it. */
@@ -36,12 +37,20 @@ export class HooksService implements HooksApi {
   /** When they are forgotten, by the id of a session that has stopped. */
   readonly #leaving = new Map<string, Timer>()
   readonly #executors: Executors
+  readonly deltas: Deltas
   #isReady = false
 
   constructor(private readonly kernel: HooksKernel) {
     this.completed = kernel.hooks.guard('completed')
     this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
     this.#executors = new Executors(kernel)
+    this.deltas = new Deltas(kernel, {
+      wanted: (event, id) => this.has(event, id),
+      deliver: async (event, piece) => {
+        const told = this.#told(event, { ...piece, type: 'agent_message' })
+        if (told) await this.#dispatcher.deliver(event, whomOf(told.session), told.payload)
+      },
+    })
     this.#dispatcher = new Dispatcher({
       clock: kernel.clock,
       hooksOf: (event, whom) => this.#hooksOf(event, whom),
@@ -129,12 +138,18 @@ export class HooksService implements HooksApi {
   }
 
   /** Tells of what is in the journal of a session. */
-  recorded(event: HookEvent, { sessionId, type, turnId, content }: Recorded): void {
-    if (!this.has(event, sessionId)) return
-    const session = this.kernel.needs.sessions.get(sessionId)
-    if (!session) return
+  recorded(event: HookEvent, record: Recorded): void {
+    const told = this.#told(event, record)
+    if (told) void this.dispatch(event, whomOf(told.session), told.payload)
+  }
+
+  #told(event: HookEvent, { sessionId, type, turnId, content }: Recorded) {
+    const session = this.has(event, sessionId) ? this.kernel.needs.sessions.get(sessionId) : undefined
+    if (!session) return undefined
     const kind = typeof content.kind === 'string' ? { tool_name: content.kind } : {}
-    this.tell(event, session, { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), content })
+    const piece = event === 'message.delta' ? { message_delta_type: 'text' } : {}
+    const told = { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), ...piece, content }
+    return { session, payload: { ...this.about(session), ...told } }
   }
 
   /**
@@ -196,7 +211,8 @@ export class HooksService implements HooksApi {
   }
 
   async quiesce(): Promise<void> {
-    await within(this.kernel.clock, DRAIN_MS, this.#dispatcher.drain()).catch(() => {
+    const drained = Promise.all([this.#dispatcher.drain(), this.deltas.drain()])
+    await within(this.kernel.clock, DRAIN_MS, drained).catch(() => {
       this.kernel.log.warn('async hooks were still running at the end', { ms: DRAIN_MS })
     })
     await this.#runs.written()

@@ -1,18 +1,24 @@
-import type { Awaitable } from '../../../kernel/plugin.js'
+import type { Awaitable, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { ExtensionsApi } from '../../extensions/api.js'
+import type { Processes } from '../../processes/api.js'
+import type { Workspaces } from '../../workspaces/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
-import { askExtension, type ExtensionKernel } from './extension.js'
-import type { LaunchKernel } from './launch.js'
+import { askExtension } from './extension.js'
 import { runSpawned } from './spawned.js'
 import { WarmPrograms } from './warm-programs.js'
 
-export type ExecutorsKernel = LaunchKernel & ExtensionKernel
+export type ExecutorNeeds = {
+  readonly processes: typeof Processes
+  readonly workspaces: typeof Workspaces
+  readonly extensions: MaybeToken<ExtensionsApi>
+}
 
 /** Runs hooks by whatever their declarations name. */
 export class Executors {
   readonly #programs: WarmPrograms
 
-  constructor(private readonly kernel: ExecutorsKernel) {
+  constructor(private readonly kernel: PluginKernel<ExecutorNeeds>) {
     this.#programs = new WarmPrograms(kernel)
   }
 

@@ -3,7 +3,7 @@ import { type ExtensionsApi, HOOK_METHOD } from '../../extensions/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 
-export type ExtensionKernel = PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>
+type ExtensionKernel = PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>
 
 /**
  * Asks the process of an extension, which stays like a warm program: `hooks/execute` with `{ hook, event, payload }`, answered by
