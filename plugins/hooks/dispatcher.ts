@@ -28,7 +28,9 @@ export class Dispatcher {
   /** How deep what runs now is nested in hooks, those of other processes that asked for it included. */
   readonly #depth = new AsyncLocalStorage<number>()
   readonly #queue = new AsyncQueue(WORKERS, WAITING)
-  readonly #running = new Map<string, number>()
+  /** Runs that are under way, and how deep each is. */
+  readonly #running = new Set<{ readonly hook: DeclaredHook; readonly depth: number }>()
+  #hasLeft = false
 
   constructor(private readonly host: DispatchHost) {}
 
@@ -68,7 +70,17 @@ export class Dispatcher {
 
   /** Runs of hooks of that name that are under way. */
   running(name: string): number {
-    return this.#running.get(name) ?? 0
+    return [...this.#running].filter(({ hook }) => hook.name === name).length
+  }
+
+  /** How deep the deepest run is that is under way, of such hooks; 0 without one. */
+  depthOf(wanted: (hook: DeclaredHook) => boolean): number {
+    return Math.max(0, ...[...this.#running].map(({ hook, depth }) => (wanted(hook) ? depth : 0)))
+  }
+
+  /** A hook has run that is not a function of this process. */
+  get hasLeft(): boolean {
+    return this.#hasLeft
   }
 
   /** Takes no more async runs; resolves when those that were taken have ended. */
@@ -99,7 +111,9 @@ export class Dispatcher {
     const isNative = hook.executor.kind === 'native'
     // A function of this process cannot be told to end, and a controller costs more than most of them.
     const over = isNative ? undefined : new AbortController()
-    this.#running.set(hook.name, this.running(hook.name) + 1)
+    const run = { hook, depth }
+    this.#running.add(run)
+    if (!isNative) this.#hasLeft = true
     const tell = (outcome: HookOutcome, more: { error?: string; patch?: HookPayload } = {}) =>
       this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
     const failed = (outcome: 'failed' | 'rejected', error: string, patch?: HookPayload) => {
@@ -123,9 +137,7 @@ export class Dispatcher {
       return failed('failed', messageOf(error))
     } finally {
       over?.abort()
-      const left = this.running(hook.name) - 1
-      if (left > 0) this.#running.set(hook.name, left)
-      else this.#running.delete(hook.name)
+      this.#running.delete(run)
     }
   }
 

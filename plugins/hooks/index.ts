@@ -67,5 +67,5 @@ export default definePlugin({
   ],
   quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
   // Plugins that come later may bring hooks of their own.
-  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nest(incoming) },
+  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nesting.nest(incoming) },
 })

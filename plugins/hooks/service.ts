@@ -8,8 +8,9 @@ import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
 import { Deltas } from './deltas.js'
-import { Dispatcher, MAX_DEPTH } from './dispatcher.js'
+import { Dispatcher } from './dispatcher.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
+import { Nesting } from './nesting.js'
 import { HookRuns, journalNote } from './runs.js'
 import { entryToWire } from './wire.js'
 
@@ -17,8 +18,6 @@ export type HooksKernel = PluginKernel<
   ExecutorNeeds & { readonly sessions: typeof Sessions; readonly agents: typeof Agents }
 >
 
-/** How deep in hooks the program is that makes a request. */
-const DEPTH_HEADER = 'x-svc-hook-depth'
 /** Milliseconds that async runs have at the end. */
 const DRAIN_MS = 10_000
 /** Milliseconds that hooks of an agent outlive its session. */
@@ -38,6 +37,7 @@ export class HooksService implements HooksApi {
   readonly #leaving = new Map<string, Timer>()
   readonly #executors: Executors
   readonly deltas: Deltas
+  readonly nesting: Nesting
   #isReady = false
 
   constructor(private readonly kernel: HooksKernel) {
@@ -58,6 +58,7 @@ export class HooksService implements HooksApi {
       record: run => this.#record(run),
       warn: (text, fields) => kernel.log.warn(text, fields),
     })
+    this.nesting = new Nesting(kernel, this.#dispatcher)
   }
 
   /** What goes with the plugin, in reverse. */
@@ -78,14 +79,6 @@ export class HooksService implements HooksApi {
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
     return this.#dispatcher.dispatch(event, whom, payload)
-  }
-
-  /** A request of the program of a hook, as its header says; nobody gains by saying so without being one. */
-  nest(incoming: Identified): undefined {
-    const said = incoming.headers[DEPTH_HEADER]
-    if (said === undefined) return
-    const depth = /^[1-9]$/.test(String(said)) ? Number(said) : MAX_DEPTH
-    incoming.callBy(handle => this.#dispatcher.within(depth, handle))
   }
 
   running(name: string): number {
