@@ -1,4 +1,4 @@
-import { type Guard, type Identified, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import { type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
