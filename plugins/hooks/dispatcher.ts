@@ -143,7 +143,7 @@ export class Dispatcher {
 
   #record(
     { name, event, source, mode, required }: DeclaredHook,
-    { sessionId = '', workspaceId = '' }: Whom,
+    { sessionId = '', workspaceId = '', cause }: Whom,
     depth: number,
     { outcome, ms = 0, error, patch }: { outcome: HookOutcome; ms?: number; error?: string; patch?: HookPayload },
   ): void {
@@ -155,6 +155,7 @@ export class Dispatcher {
       micros: Math.round(ms * 1000),
       error: error?.slice(0, 2000),
       patch,
+      cause,
     })
     if (outcome === 'applied' || outcome === 'denied') return
     this.host.warn(`a hook ended as ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })

@@ -118,10 +118,11 @@ export class HooksService implements HooksApi {
     if (this.has(event, session.id)) void this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
   }
 
-  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload): void {
+  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void {
     if (!this.has(event)) return
     const place = workspaceId === undefined ? {} : this.place(workspaceId)
-    void this.dispatch(event, workspaceId === undefined ? {} : { workspaceId }, { ...place, ...payload })
+    const whom = { ...(workspaceId !== undefined && { workspaceId }), cause }
+    void this.dispatch(event, whom, { ...place, ...payload })
   }
 
   /** Asks them; undefined when there is none. */
@@ -165,6 +166,7 @@ export class HooksService implements HooksApi {
     agent: string,
     workspaceId: string,
     payload: HookPayload,
+    cause?: string,
   ): Promise<Dispatched | undefined> {
     const hooks = await this.#agentHooks(agent, this.kernel.needs.workspaces.get(workspaceId))
     if (typeof hooks === 'string') return { payload, deny: hooks }
@@ -172,7 +174,7 @@ export class HooksService implements HooksApi {
     if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
     try {
       if (!this.has(event, unmade)) return undefined
-      return await this.dispatch(event, { sessionId: unmade, workspaceId }, payload)
+      return await this.dispatch(event, { sessionId: unmade, workspaceId, cause }, payload)
     } finally {
       this.forget(unmade)
     }

@@ -15,6 +15,8 @@ export interface SessionWish extends Deniable {
   readonly sessionType: SessionInfo['type']
   /** Cannot be changed. */
   readonly workspaceId: string
+  /** Id of the event or request that led to it. */
+  readonly cause?: string | undefined
 }
 
 /** The text of a prompt as it was sent. */

@@ -55,14 +55,14 @@ const decided: readonly Tap<HooksService>[] = [
     Sessions,
     sessions => sessions.points.preCreate,
     self => async wish => {
-      const { sessionName, agentName, sessionType, workspaceId } = wish
+      const { sessionName, agentName, sessionType, workspaceId, cause } = wish
       const given = {
         session_name: sessionName,
         agent_name: agentName,
         session_type: sessionType,
         ...self.place(workspaceId),
       }
-      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given)
+      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, cause)
       if (!done) return undefined
       const { payload, deny } = done
       return {
