@@ -7,11 +7,10 @@ import { JobKind, RunCreated } from '../plugins/automation/api.js'
 import { Events } from '../plugins/events/api.js'
 import { automation, base, daemon, resources, workspaces } from '../plugins/index.js'
 import { Reconcile } from '../plugins/reconcile/api.js'
-import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
-import type { SessionHealth } from '../schemas/sessions.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { median, pause } from './measure.js'
+import { sessions } from './no-sessions.js'
 
 /** Lateness of fires in milliseconds, from their instant until the run is durable; the longest gap of the event loop. */
 export interface Lateness {
@@ -24,67 +23,6 @@ const [home = ''] = process.argv.slice(2)
 const BATCH = 500
 /** Ahead of the instant, so that all jobs are written and planned when it comes. */
 const AHEAD_MS = 4000
-
-/** Sessions that keep nothing and end at once. */
-class NoSessions implements SessionsApi {
-  declare readonly points: SessionsApi['points']
-  noteHookRun(): void {}
-  declare readonly uses: SessionsApi['uses']
-  interrupt = async () => {}
-  agentFor = () => 'general'
-  readonly stopped
-  readonly permission
-  readonly prepare
-  readonly creating
-  readonly launching
-  readonly healthUpdated
-  #made = 0
-
-  constructor(private readonly kernel: PluginKernel) {
-    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
-    this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-    this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
-    this.creating = kernel.hooks.gate<never>('creating') as never
-    this.launching = kernel.hooks.gate<never>('launching') as never
-    this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
-  }
-
-  get = () => undefined
-  unstopped = () => []
-  ask = () => undefined
-  resumable = () => []
-  worktrees = {} as never
-  whileIdle = () => Promise.reject(new Error('not used here'))
-  healthOf = () => undefined
-
-  async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
-    const at = this.kernel.clock.now()
-    const id = `ses_${this.#made++}`
-    return {
-      id,
-      name,
-      type: 'user',
-      agentName,
-      workspaceId,
-      state: 'active',
-      provider: 'local',
-      createdAt: at,
-      updatedAt: at,
-    }
-  }
-
-  run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
-  queue = async () => {}
-  begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
-  stop = async () => {}
-}
-
-const sessions = definePlugin({
-  name: 'sessions',
-  version: '1.0.0',
-  provides: Sessions,
-  service: async () => NoSessions,
-}).surface({})
 
 const needs = { automation: { id: 'automation@1' }, events: Events, reconcile: Reconcile }
 const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_job: string) => {} }

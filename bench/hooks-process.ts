@@ -64,7 +64,8 @@ function dispatcherFor(way: Exclude<Way, 'bare'>): Dispatcher {
   return new Dispatcher({
     clock,
     hooksOf: () => (way === 'none' ? [] : [hook]),
-    execute: async (_, told, signal) => {
+    // As the service does it: only a program is a promise.
+    execute: (_, told, signal) => {
       if (way === 'warm') return warm.ask(told, signal)
       return way === 'spawned' ? runSpawned(kernel, hook, EXECUTORS.spawned as Program, told, signal) : undefined
     },

@@ -1,7 +1,7 @@
 import { Child } from './child.js'
 import type { Context } from './context.js'
 import type { HooksProcess, Way } from './hooks-process.js'
-import { inTurn } from './measure.js'
+import { inTurn, median } from './measure.js'
 import type { Row } from './report.js'
 
 /** Microseconds of the slowest of a hundred that each way may take; a start of a program has no target but the bare one. */
@@ -22,10 +22,13 @@ export async function benchHooks({ program, report, quick }: Context): Promise<v
       () =>
         child.call('run', way, times),
   )
-  for (const one of measure) await one()
-  const all = (await inTurn(rounds, measure)).map(runs => runs.flat().sort((a, b) => a - b))
+  for (const one of measure) for (let warmUp = 0; warmUp < 3; warmUp++) await one()
+  const all = await inTurn(rounds, measure)
   await child.kill()
-  const at = (figures: readonly number[], part: number) => figures[Math.floor(figures.length * part)] ?? 0
+  const of = (figures: readonly number[], part: number) =>
+    figures.toSorted((a, b) => a - b)[Math.floor(figures.length * part)] ?? 0
+  /** The median of the rounds: what else the machine does falls upon some of them. */
+  const at = (runs: readonly (readonly number[])[], part: number) => median(runs.map(figures => of(figures, part)))
   const baseline = all.at(-1) ?? []
   const us = (value: number) => `${value < 10 ? value.toFixed(2) : Math.round(value)} µs`
   report.section(

@@ -31,6 +31,7 @@ import { benchStore } from './store.js'
 import { benchTasks } from './tasks.js'
 import { benchManyTasks } from './tasks-views.js'
 import { benchTools } from './tools.js'
+import { benchTriggers } from './triggers.js'
 import { benchVault } from './vault.js'
 
 const SECTIONS: Sections = {
@@ -47,6 +48,7 @@ const SECTIONS: Sections = {
   agents: [benchAgents],
   automation: [benchAutomation],
   tasks: [benchTasks, benchManyTasks],
+  triggers: [benchTriggers],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   processes: [benchProcesses],

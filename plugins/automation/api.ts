@@ -20,6 +20,8 @@ export interface Fire {
   readonly attempt: number
   /** Epoch milliseconds of the occurrence; absent for one that was triggered by hand. */
   readonly scheduledAt?: number | undefined
+  /** Id of the newest event about the run. */
+  readonly cause?: string | undefined
 }
 
 /** Something of its own that an extension tells triggers of. */
@@ -49,6 +51,8 @@ export interface HookCompletion {
   /** Epoch milliseconds. */
   readonly at: number
   readonly error: string | undefined
+  /** Id of the event that the hook was run for, where that is known. */
+  readonly cause?: string | undefined
 }
 
 /** The prompt of a run that is about to be dispatched; with `deny`, the reason in words, it becomes `canceled`. */

@@ -141,6 +141,7 @@ export class Dispatcher {
       agentName,
       attempt: run.attempt,
       scheduledAt: run.scheduled_at ?? undefined,
+      cause: run.event,
     }
     const veto = await this.points.preFire.ask(fire)
     if (veto) return { status: 'canceled', error: describe(veto) }

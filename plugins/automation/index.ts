@@ -39,6 +39,9 @@ import { deliveryTable } from './webhooks/webhooks.js'
 
 const { contribute, reconciler, tap } = surfaceOf<AutomationService>()
 
+/** Events whose runs share a commit: one after the other, each would wait for the disk by itself. */
+const EVENTS_AT_ONCE = 32
+
 export default definePlugin({
   name: 'automation',
   version: '0.1.0',
@@ -80,7 +83,12 @@ export default definePlugin({
     tap(
       Events,
       // Each has a cursor of its own: one of all events would be written down with every event that there is.
-      events => events.of<unknown>({ cursor: `triggers.${type.name}`, type: type as EventType<unknown> }),
+      events =>
+        events.of<unknown>({
+          cursor: `triggers.${type.name}`,
+          type: type as EventType<unknown>,
+          atOnce: EVENTS_AT_ONCE,
+        }),
       self => event => self.fires.observe(event),
     ),
   ),

@@ -47,6 +47,11 @@ export interface EmitOptions {
 export interface DurableCursor<P = unknown> {
   readonly cursor: string
   readonly type: EventType<P> | '*'
+  /**
+   * So many events may be handed over before the first of them is done with, in their order; default 1. The cursor stays in
+   * front of the first that is not: after a crash those behind it come again.
+   */
+  readonly atOnce?: number
 }
 
 /**

@@ -12,15 +12,22 @@ export class Consumer {
   #saved: number
   #saving: Promise<unknown> | undefined
 
+  readonly cursor: string | undefined
+  readonly type: string
+  readonly #atOnce: number
+
   /** Of a durable one `cursor` is the name; `type` is the name of an event, or `*`. */
   constructor(
     private readonly log: EventLog,
     readonly scope: Scope,
-    readonly cursor: string | undefined,
-    readonly type: string,
+    what: { readonly cursor: string | undefined; readonly type: string; readonly atOnce?: number | undefined },
     readonly fn: (event: StoredEvent) => Awaitable<void>,
     private position: number,
   ) {
+    const { cursor, type, atOnce = 1 } = what
+    this.cursor = cursor
+    this.type = type
+    this.#atOnce = atOnce
     this.#filter = type === '*' ? {} : { name: type }
     this.#saved = position
   }
@@ -67,13 +74,26 @@ export class Consumer {
     if (gap) {
       const { from, to } = gap.payload
       this.#report(`cursor ${this.cursor}`, `over 7 days behind; events ${from} to ${to} are skipped`)
-      await this.#hand(gap)
+      await this.#handAll([gap])
       return
     }
     const page = await this.log.list({ ...this.#filter, after: this.position, limit: PAGE })
-    for (const event of page) if (!(await this.#hand(event))) return
+    for (let n = 0; n < page.length; n += this.#atOnce)
+      if (!(await this.#handAll(page.slice(n, n + this.#atOnce)))) return
     if (page.length < PAGE) this.position = Math.max(this.position, upTo)
     else await turn()
+  }
+
+  /** Begins with them in their order, and goes on behind those that are done before any that is not. False: it is over. */
+  async #handAll(events: readonly StoredEvent[]): Promise<boolean> {
+    const done = await Promise.all(events.map(event => this.#hand(event)))
+    const left = done.indexOf(false)
+    const newest = left < 0 ? events.at(-1) : events[left - 1]
+    if (newest) {
+      this.position = newest.seq
+      void this.save()
+    }
+    return left < 0
   }
 
   /** False when it is over, or the event got too old to be tried again. */
@@ -92,8 +112,6 @@ export class Consumer {
           continue
         }
       }
-      this.position = event.seq
-      void this.save()
       return true
     }
     return false

@@ -271,7 +271,8 @@ export class EventLog {
       if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
       start = Number(row?.[0] ?? start)
     }
-    const consumer = new Consumer(this, scope, cursor, type, fn, start)
+    const atOnce = isCursor(what) ? what.atOnce : 1
+    const consumer = new Consumer(this, scope, { cursor, type, atOnce }, fn, start)
     this.#consumers.add(consumer)
     scope.defer(`events ${cursor ?? type}`, () => {
       this.#consumers.delete(consumer)

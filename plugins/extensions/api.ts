@@ -104,6 +104,9 @@ export interface ResourceFamily {
 
 export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1')
 
+/** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
+export const HOOK_METHOD = 'hooks/execute'
+
 export interface ExtensionsApi {
   /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
@@ -115,10 +118,10 @@ export interface ExtensionsApi {
   /** Waits until all extensions have been loaded once since the daemon started, 5 s at most. */
   settled(): Promise<void>
   /**
-   * Calls a service method of the process of the extension of that key, `tools/call` say.
+   * Calls a service method of the process of the extension of that key, `tools/call` say, or {@link HOOK_METHOD}.
    * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
    */
-  call(key: string, method: string, params: unknown): Promise<unknown>
+  call(key: string, method: string, params: unknown, options?: { readonly timeoutMs?: number }): Promise<unknown>
   /** The set of loaded extensions, or one of them, changed, or all have been loaded since the daemon started; the names. */
   readonly changed: Hook<(names: readonly string[]) => unknown>
   /** May the installed extension be disabled or removed; a refusal is a 409 that names what depends on it. */

@@ -184,11 +184,16 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  async call(key: string, method: string, params: unknown): Promise<unknown> {
+  async call(
+    key: string,
+    method: string,
+    params: unknown,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<unknown> {
     await this.#expected.none(key)
     const runtime = this.get(key).generation?.runtime
     if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)
-    return runtime.call(method, params)
+    return runtime.call(method, params, options)
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */

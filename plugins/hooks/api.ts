@@ -47,6 +47,8 @@ export interface Dispatched {
 export interface Whom {
   readonly sessionId?: string
   readonly workspaceId?: string
+  /** Id of the event that led to it, for who follows causes. */
+  readonly cause?: string | undefined
 }
 
 export interface HooksApi {
@@ -57,7 +59,7 @@ export interface HooksApi {
   /** Tells hooks of something about a session; nobody waits for them. */
   tell(event: HookEvent, session: SessionInfo, more?: HookPayload): void
   /** The same of something about a workspace, or about none. */
-  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload): void
+  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void
   /** Asks hooks about a session; undefined when there is none. */
   ask(event: HookEvent, session: SessionInfo, more?: HookPayload): Promise<Dispatched | undefined>
   /** Collects the declarations anew: a source has others by now. */

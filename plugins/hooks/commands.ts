@@ -13,6 +13,7 @@ const fields: readonly CliColumn[] = [
   { header: 'ORDER', path: 'order' },
   { header: 'PRIORITY', path: 'priority' },
   { header: 'COMMAND', path: 'command', below: true },
+  { header: 'PROCESS OF', path: 'extension' },
   { header: 'STAYS', path: 'warm' },
   { header: 'TIMEOUT', path: 'timeout_ms', as: 'duration' },
   { header: 'MATCHER', path: 'matcher', below: true },

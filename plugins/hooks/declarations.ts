@@ -81,13 +81,13 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
   for (const [name, entry] of Object.entries(kernel.config.get(ConfiguredHooks)))
     attempt(`${name} of config.json`, () => hookOf({ ...entry, name }, { source: 'config', owner: '' }))
   for (const { spec, source, scope } of kernel.records.list({ kind: HookKind }))
-    attempt(`${spec.name} of ${source.id}`, () =>
-      declared(spec, {
-        source: source.kind === 'extension' ? 'extension' : 'config',
-        owner: source.id,
-        workspaceId: scope.kind === 'workspace' ? scope.id : undefined,
-      }),
-    )
+    attempt(`${spec.name} of ${source.id}`, () => {
+      const isExtension = source.kind === 'extension'
+      if (spec.process && !isExtension) throw new Error('process: only an extension has one')
+      const workspaceId = scope.kind === 'workspace' ? scope.id : undefined
+      const place: Place = { source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId }
+      return declared(spec, place, spec.process ? { kind: 'extension', key: source.id } : undefined)
+    })
   for (const { owner, entry } of kernel.collect(HookDeclarers))
     for (const written of entry.read())
       attempt(`${written.name} of ${owner}`, () => hookOf(written, { source: entry.source, owner }))

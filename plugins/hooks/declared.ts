@@ -6,6 +6,8 @@ import type { HookSpec } from './hook-kind.js'
 /** How a hook is run. */
 export type Executor =
   | { readonly kind: 'native'; readonly run: NativeHook['run'] }
+  /** The process of an extension is asked, by the key of that. */
+  | { readonly kind: 'extension'; readonly key: string }
   | {
       readonly kind: 'subprocess'
       /** It stays, and is asked line by line. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Clock, messageOf, within } from '../../kernel/plugin.js'
+import { type Awaitable, type Clock, messageOf, within } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Dispatched, HookPayload, Whom } from './api.js'
 import { AsyncQueue } from './async-queue.js'
@@ -17,8 +17,8 @@ export interface DispatchHost {
   readonly clock: Clock
   /** The enabled hooks of an event, in their order. */
   hooksOf(event: HookEvent, whom: Whom): readonly DeclaredHook[]
-  /** The answer of a hook. Rejects with what is wrong with its program; the time is bounded by the caller. */
-  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown>
+  /** The answer of a hook. Fails with what is wrong with its program; the time is bounded by the caller. */
+  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown>
   record(run: HookRun): void
   warn(text: string, fields: Readonly<Record<string, unknown>>): void
 }
@@ -28,7 +28,9 @@ export class Dispatcher {
   /** How deep what runs now is nested in hooks, those of other processes that asked for it included. */
   readonly #depth = new AsyncLocalStorage<number>()
   readonly #queue = new AsyncQueue(WORKERS, WAITING)
-  readonly #running = new Map<string, number>()
+  /** Runs that are under way, and how deep each is. */
+  readonly #running = new Set<{ readonly hook: DeclaredHook; readonly depth: number }>()
+  #hasLeft = false
 
   constructor(private readonly host: DispatchHost) {}
 
@@ -59,9 +61,26 @@ export class Dispatcher {
     return { payload }
   }
 
+  /** Runs the async hooks of an event one after the other, outside of the queue: whoever waits for them holds nothing up. */
+  async deliver(event: HookEvent, whom: Whom, given: HookPayload): Promise<void> {
+    const payload: HookPayload = { ...given, event, dispatch_depth: 1 }
+    for (const hook of this.host.hooksOf(event, whom))
+      if (hook.mode === 'async' && hook.matches(payload)) await this.#run(hook, whom, 1, payload)
+  }
+
   /** Runs of hooks of that name that are under way. */
   running(name: string): number {
-    return this.#running.get(name) ?? 0
+    return [...this.#running].filter(({ hook }) => hook.name === name).length
+  }
+
+  /** How deep the deepest run is that is under way, of such hooks; 0 without one. */
+  depthOf(wanted: (hook: DeclaredHook) => boolean): number {
+    return Math.max(0, ...[...this.#running].map(({ hook, depth }) => (wanted(hook) ? depth : 0)))
+  }
+
+  /** A hook has run that is not a function of this process. */
+  get hasLeft(): boolean {
+    return this.#hasLeft
   }
 
   /** Takes no more async runs; resolves when those that were taken have ended. */
@@ -89,8 +108,12 @@ export class Dispatcher {
   ): Promise<{ readonly next: HookPayload; readonly deny?: string }> {
     const { clock } = this.host
     const began = clock.monotonic()
-    const over = new AbortController()
-    this.#running.set(hook.name, this.running(hook.name) + 1)
+    const isNative = hook.executor.kind === 'native'
+    // A function of this process cannot be told to end, and a controller costs more than most of them.
+    const over = isNative ? undefined : new AbortController()
+    const run = { hook, depth }
+    this.#running.add(run)
+    if (!isNative) this.#hasLeft = true
     const tell = (outcome: HookOutcome, more: { error?: string; patch?: HookPayload } = {}) =>
       this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
     const failed = (outcome: 'failed' | 'rejected', error: string, patch?: HookPayload) => {
@@ -98,10 +121,11 @@ export class Dispatcher {
       return { next: payload, ...(hook.required && { deny: `the required hook ${hook.name} failed: ${error}` }) }
     }
     try {
-      const execute = () => this.host.execute(hook, payload, over.signal)
+      const execute = () => this.host.execute(hook, payload, over?.signal ?? NEVER)
       // Only what runs in this process can dispatch from within, and following it slows every promise of the daemon down.
-      const answer = hook.executor.kind === 'native' ? this.#depth.run(depth, execute) : execute()
-      const judged = judge(hook.event, payload, await within(clock, hook.timeoutMs, answer))
+      const given = isNative ? this.#depth.run(depth, execute) : execute()
+      const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
+      const judged = judge(hook.event, payload, answer)
       if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
       const { patch } = judged
       if (hook.mode === 'async' && patch)
@@ -112,16 +136,14 @@ export class Dispatcher {
     } catch (error) {
       return failed('failed', messageOf(error))
     } finally {
-      over.abort()
-      const left = this.running(hook.name) - 1
-      if (left > 0) this.#running.set(hook.name, left)
-      else this.#running.delete(hook.name)
+      over?.abort()
+      this.#running.delete(run)
     }
   }
 
   #record(
     { name, event, source, mode, required }: DeclaredHook,
-    { sessionId = '', workspaceId = '' }: Whom,
+    { sessionId = '', workspaceId = '', cause }: Whom,
     depth: number,
     { outcome, ms = 0, error, patch }: { outcome: HookOutcome; ms?: number; error?: string; patch?: HookPayload },
   ): void {
@@ -133,8 +155,14 @@ export class Dispatcher {
       micros: Math.round(ms * 1000),
       error: error?.slice(0, 2000),
       patch,
+      cause,
     })
     if (outcome === 'applied' || outcome === 'denied') return
     this.host.warn(`a hook ended as ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })
   }
 }
+
+const NEVER = new AbortController().signal
+
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -40,33 +40,52 @@ export const Written = v.object({
   metadata: v.optional(StringMap),
 })
 
+/** The same, where the process of an extension may answer: of one with a process, in the place of a command. */
+const Recorded = v.object({ ...Written.entries, process: v.optional(v.boolean()) })
+
 /** Members that say how a hook is run. */
 const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm'] as const
+
+type Given = v.InferOutput<typeof Recorded>
+
+function canonical(value: Given, refuse: (message: string) => never) {
+  const { executor: nested, enabled, ...flat } = value
+  const mixed = nested && [...running, 'executor_kind' as const].find(member => flat[member] !== undefined)
+  if (mixed) return refuse(`${mixed}: write the executor at the top level or in executor, not both`)
+  const { kind: nestedKind, ...inner } = nested ?? {}
+  const mode = flat.mode ?? (flat.required ? ('sync' as const) : ('async' as const))
+  const executor_kind = nestedKind ?? flat.executor_kind ?? ('subprocess' as const)
+  return { timeout: SUBPROCESS_TIMEOUT, ...flat, ...inner, mode, executor_kind, enabled: enabled ?? true }
+}
 
 /** The canonical form: the executor at the top level, and everything that follows from something else written down. */
 export const HookSpec = v.pipe(
   Written,
-  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
-    const { executor: nested, enabled, ...flat } = value
-    const mixed = nested && [...running, 'executor_kind' as const].find(member => flat[member] !== undefined)
-    if (mixed) {
-      addIssue({ message: `${mixed}: write the executor at the top level or in executor, not both` })
+  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) =>
+    canonical(value, message => {
+      addIssue({ message })
       return NEVER
-    }
-    const { kind: nestedKind, ...inner } = nested ?? {}
-    const mode = flat.mode ?? (flat.required ? ('sync' as const) : ('async' as const))
-    const executor_kind = nestedKind ?? flat.executor_kind ?? ('subprocess' as const)
-    return { timeout: SUBPROCESS_TIMEOUT, ...flat, ...inner, mode, executor_kind, enabled: enabled ?? true }
-  }),
+    }),
+  ),
 )
-export type HookSpec = v.InferOutput<typeof HookSpec>
+const RecordedSpec = v.pipe(
+  Recorded,
+  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) =>
+    canonical(value, message => {
+      addIssue({ message })
+      return NEVER
+    }),
+  ),
+)
+export type HookSpec = v.InferOutput<typeof RecordedSpec>
 
 /** Checks the declaration rules that the schema cannot express; undefined when all hold. */
 export function hookProblem(spec: HookSpec): string | undefined {
-  const { event, mode, executor_kind } = spec
+  const { event, mode, executor_kind, process, command } = spec
   if (executor_kind === 'wasm') return 'executor_kind: wasm is reserved and not implemented'
   if (executor_kind === 'native') return 'executor_kind: native hooks are the daemon’s own; a record names a program'
-  if (spec.command === undefined) return 'command: required'
+  if (process && command !== undefined) return 'process: the process of the extension answers, so there is no command'
+  if (!process && command === undefined) return 'command: required'
   if (spec.required && mode === 'async') return 'mode: a required hook is sync'
   if (mode === 'sync' && !hookEvents[event].sync) return `mode: nothing waits for ${event}; its hooks are async`
   return matcherProblem(spec)
@@ -88,7 +107,7 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
 /** Hooks that packages and programs provide, as records. */
 export const HookKind = kind<HookSpec>({
   name: 'hook.binding',
-  spec: HookSpec,
+  spec: RecordedSpec,
   maxBytes: 256 * 1024,
   check: ({ spec }) => hookProblem(spec),
 })

@@ -1,6 +1,6 @@
-import { definePlugin, Settings, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
-import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
@@ -26,7 +26,14 @@ const family: ResourceFamily = {
 export default definePlugin({
   name: 'hooks',
   version: '0.2.0',
-  requires: { settings: Settings, processes: Processes, workspaces: Workspaces, agents: Agents, sessions: Sessions },
+  requires: {
+    settings: Settings,
+    processes: Processes,
+    workspaces: Workspaces,
+    agents: Agents,
+    sessions: Sessions,
+    extensions: maybe(Extensions),
+  },
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
 }).surface({
@@ -60,5 +67,5 @@ export default definePlugin({
   ],
   quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
   // Plugins that come later may bring hooks of their own.
-  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nest(incoming) },
+  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nesting.nest(incoming) },
 })

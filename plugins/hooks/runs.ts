@@ -22,6 +22,8 @@ export interface HookRun {
   readonly micros: number
   readonly error: string | undefined
   readonly patch: HookPayload | undefined
+  /** Id of the event that led to it; told, and not kept. */
+  readonly cause: string | undefined
 }
 
 /** A run as the journal of its session has it: who, what, how long, and which members it changed, but not to what. */

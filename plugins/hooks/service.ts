@@ -1,34 +1,27 @@
-import { type Guard, type Identified, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import { type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
-import type { Processes } from '../processes/api.js'
 import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
-import { Dispatcher, MAX_DEPTH } from './dispatcher.js'
-import { runSpawned } from './executors/spawned.js'
-import { WarmPrograms } from './executors/warm-programs.js'
+import { Deltas } from './deltas.js'
+import { Dispatcher } from './dispatcher.js'
+import { type ExecutorNeeds, Executors } from './executors/executors.js'
+import { Nesting } from './nesting.js'
 import { HookRuns, journalNote } from './runs.js'
 import { entryToWire } from './wire.js'
 
-export type HooksKernel = PluginKernel<{
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-  agents: typeof Agents
-  processes: typeof Processes
-}>
+export type HooksKernel = PluginKernel<
+  ExecutorNeeds & { readonly sessions: typeof Sessions; readonly agents: typeof Agents }
+>
 
-/** How deep in hooks the program is that makes a request. */
-const DEPTH_HEADER = 'x-svc-hook-depth'
 /** Milliseconds that async runs have at the end. */
 const DRAIN_MS = 10_000
-
 /** Milliseconds that hooks of an agent outlive its session. */
 const LINGER_MS = 5000
-
 type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 
 /** The one runtime of hooks: which there are, running them, and what came of it. */
@@ -42,27 +35,37 @@ export class HooksService implements HooksApi {
   readonly #ofSessions = new Map<string, ByEvent>()
   /** When they are forgotten, by the id of a session that has stopped. */
   readonly #leaving = new Map<string, Timer>()
-  readonly #programs: WarmPrograms
+  readonly #executors: Executors
+  readonly deltas: Deltas
+  readonly nesting: Nesting
   #isReady = false
 
   constructor(private readonly kernel: HooksKernel) {
     this.completed = kernel.hooks.guard('completed')
     this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
-    this.#programs = new WarmPrograms(kernel)
+    this.#executors = new Executors(kernel)
+    this.deltas = new Deltas(kernel, {
+      wanted: (event, id) => this.has(event, id),
+      deliver: async (event, piece) => {
+        const told = this.#told(event, { ...piece, type: 'agent_message' })
+        if (told) await this.#dispatcher.deliver(event, whomOf(told.session), told.payload)
+      },
+    })
     this.#dispatcher = new Dispatcher({
       clock: kernel.clock,
       hooksOf: (event, whom) => this.#hooksOf(event, whom),
-      execute: (hook, payload, signal) => this.#execute(hook, payload, signal),
+      execute: (hook, payload, signal) => this.#executors.execute(hook, payload, signal),
       record: run => this.#record(run),
       warn: (text, fields) => kernel.log.warn(text, fields),
     })
+    this.nesting = new Nesting(kernel, this.#dispatcher)
   }
 
   /** What goes with the plugin, in reverse. */
   async start(): Promise<void> {
     const { scope } = this.kernel
     scope.defer('runs of hooks', () => this.#runs.written())
-    scope.defer('programs of hooks', () => this.#programs.close())
+    scope.defer('programs of hooks', () => this.#executors.close())
     scope.defer('hooks of stopped sessions', () => {
       for (const id of [...this.#leaving.keys()]) this.#stay(id)
     })
@@ -76,14 +79,6 @@ export class HooksService implements HooksApi {
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
     return this.#dispatcher.dispatch(event, whom, payload)
-  }
-
-  /** A request of the program of a hook, as its header says; nobody gains by saying so without being one. */
-  nest(incoming: Identified): undefined {
-    const said = incoming.headers[DEPTH_HEADER]
-    if (said === undefined) return
-    const depth = /^[1-9]$/.test(String(said)) ? Number(said) : MAX_DEPTH
-    incoming.callBy(handle => this.#dispatcher.within(depth, handle))
   }
 
   running(name: string): number {
@@ -123,10 +118,11 @@ export class HooksService implements HooksApi {
     if (this.has(event, session.id)) void this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
   }
 
-  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload): void {
+  announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void {
     if (!this.has(event)) return
     const place = workspaceId === undefined ? {} : this.place(workspaceId)
-    void this.dispatch(event, workspaceId === undefined ? {} : { workspaceId }, { ...place, ...payload })
+    const whom = { ...(workspaceId !== undefined && { workspaceId }), cause }
+    void this.dispatch(event, whom, { ...place, ...payload })
   }
 
   /** Asks them; undefined when there is none. */
@@ -136,12 +132,18 @@ export class HooksService implements HooksApi {
   }
 
   /** Tells of what is in the journal of a session. */
-  recorded(event: HookEvent, { sessionId, type, turnId, content }: Recorded): void {
-    if (!this.has(event, sessionId)) return
-    const session = this.kernel.needs.sessions.get(sessionId)
-    if (!session) return
+  recorded(event: HookEvent, record: Recorded): void {
+    const told = this.#told(event, record)
+    if (told) void this.dispatch(event, whomOf(told.session), told.payload)
+  }
+
+  #told(event: HookEvent, { sessionId, type, turnId, content }: Recorded) {
+    const session = this.has(event, sessionId) ? this.kernel.needs.sessions.get(sessionId) : undefined
+    if (!session) return undefined
     const kind = typeof content.kind === 'string' ? { tool_name: content.kind } : {}
-    this.tell(event, session, { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), content })
+    const piece = event === 'message.delta' ? { message_delta_type: 'text' } : {}
+    const told = { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), ...piece, content }
+    return { session, payload: { ...this.about(session), ...told } }
   }
 
   /**
@@ -164,6 +166,7 @@ export class HooksService implements HooksApi {
     agent: string,
     workspaceId: string,
     payload: HookPayload,
+    cause?: string,
   ): Promise<Dispatched | undefined> {
     const hooks = await this.#agentHooks(agent, this.kernel.needs.workspaces.get(workspaceId))
     if (typeof hooks === 'string') return { payload, deny: hooks }
@@ -171,7 +174,7 @@ export class HooksService implements HooksApi {
     if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
     try {
       if (!this.has(event, unmade)) return undefined
-      return await this.dispatch(event, { sessionId: unmade, workspaceId }, payload)
+      return await this.dispatch(event, { sessionId: unmade, workspaceId, cause }, payload)
     } finally {
       this.forget(unmade)
     }
@@ -203,7 +206,8 @@ export class HooksService implements HooksApi {
   }
 
   async quiesce(): Promise<void> {
-    await within(this.kernel.clock, DRAIN_MS, this.#dispatcher.drain()).catch(() => {
+    const drained = Promise.all([this.#dispatcher.drain(), this.deltas.drain()])
+    await within(this.kernel.clock, DRAIN_MS, drained).catch(() => {
       this.kernel.log.warn('async hooks were still running at the end', { ms: DRAIN_MS })
     })
     await this.#runs.written()
@@ -267,17 +271,10 @@ export class HooksService implements HooksApi {
     }
   }
 
-  async #execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Promise<unknown> {
-    const { executor } = hook
-    if (executor.kind === 'native') return executor.run(payload)
-    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
-    return this.#programs.ask(hook, executor, payload, signal)
-  }
-
   /** Ends programs whose hook nobody declares any more. */
   #dropPrograms(): void {
     const of = (events: ByEvent) => [...events.values()].flat()
-    this.#programs.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
+    this.#executors.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
   }
 }
 

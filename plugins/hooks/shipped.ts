@@ -1,7 +1,10 @@
 import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '../extensions/api.js'
 import { HookKind } from './api.js'
 
-/** Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder. */
+/**
+ * Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder. One without a command is
+ * answered by the process of the extension.
+ */
 export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
   const { name: from, manifest } = extension
   return Promise.all(
@@ -12,7 +15,7 @@ export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[
       spec: {
         ...hook,
         name,
-        ...(await callOf(extension, { command, args, env })),
+        ...(command === undefined ? { process: true } : await callOf(extension, { command, args, env })),
         metadata: { extension: from },
       },
     })),

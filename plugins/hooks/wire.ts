@@ -9,7 +9,8 @@ export function entryToWire({ hook, shadowed }: Resolved, order: number): HookCa
   return {
     ...{ name, event, source, mode, required, enabled, order, priority },
     ...(owner !== '' && { owner }),
-    executor_kind: executor.kind,
+    executor_kind: executor.kind === 'native' ? 'native' : 'subprocess',
+    ...(executor.kind === 'extension' && { warm: true, extension: executor.key }),
     ...(executor.kind === 'subprocess' && {
       warm: executor.warm,
       command: [executor.command, ...executor.args].join(' '),

@@ -31,6 +31,7 @@ export class SessionHooks {
   readonly messagePersisted
   readonly inputPreSubmit
   readonly promptPostAssemble
+  readonly eventRecording
   readonly eventRecorded
   readonly used
   readonly agentPreStart
@@ -40,6 +41,8 @@ export class SessionHooks {
   readonly healthCheckFailed
   readonly turnStart
   readonly turnEnd
+  readonly messageStart
+  readonly messageDelta
   readonly messageEnd
   readonly toolPreCall
   readonly toolPostCall
@@ -50,6 +53,7 @@ export class SessionHooks {
   readonly worktreePreCreate
   readonly worktreeCreated
   readonly worktreeAdopted
+  readonly worktreePreRemove
   readonly worktreeRemoved
 
   constructor({ hooks }: Pick<PluginKernel, 'hooks'>) {
@@ -71,6 +75,7 @@ export class SessionHooks {
     this.messagePersisted = hooks.notify<[points.Recorded]>('session.message_persisted')
     this.inputPreSubmit = hooks.pipeline<points.Input, [SessionInfo]>('input.pre_submit', decide)
     this.promptPostAssemble = hooks.pipeline<points.AssembledPrompt, [SessionInfo]>('prompt.post_assemble', decide)
+    this.eventRecording = hooks.notify<[points.Recorded]>('event.pre_record')
     this.eventRecorded = hooks.notify<[points.Recorded]>('event.post_record')
     this.used = hooks.notify<[string, SessionUse]>('sessions.used')
     this.agentPreStart = hooks.pipeline<points.AgentCommandLine, [SessionInfo]>('agent.pre_start', decide)
@@ -80,6 +85,8 @@ export class SessionHooks {
     this.healthCheckFailed = hooks.notify<[SessionInfo, number, boolean]>('sessions.health.check_failed')
     this.turnStart = hooks.notify<[points.Recorded]>('turn.start')
     this.turnEnd = hooks.notify<[points.Recorded]>('turn.end')
+    this.messageStart = hooks.notify<[points.Recorded]>('message.start')
+    this.messageDelta = hooks.notify<[points.Recorded]>('message.delta')
     this.messageEnd = hooks.notify<[points.Recorded]>('message.end')
     this.toolPreCall = hooks.pipeline<points.ClientCall, [SessionInfo]>('tool.pre_call', decide)
     this.toolPostCall = hooks.notify<[points.Recorded]>('tool.post_call')
@@ -90,6 +97,7 @@ export class SessionHooks {
     this.worktreePreCreate = hooks.pipeline<points.WorktreeWish, [SessionInfo]>('worktree.pre_create', decide)
     this.worktreeCreated = hooks.notify<[points.WorktreeTold, SessionInfo]>('worktree.created')
     this.worktreeAdopted = hooks.notify<[points.WorktreeTold, SessionInfo]>('worktree.adopted')
+    this.worktreePreRemove = hooks.pipeline<points.WorktreeTold, [SessionInfo]>('worktree.pre_remove', decide)
     this.worktreeRemoved = hooks.notify<[points.WorktreeTold, SessionInfo]>('worktree.removed')
   }
 }

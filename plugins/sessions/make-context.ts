@@ -7,7 +7,7 @@ import { CatalogFeed } from './attention/catalog-feed.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
 import { Cuts } from './journal/cuts.js'
 import { Logs } from './journal/logs.js'
-import { tellRecorded } from './journal/telling.js'
+import { Telling } from './journal/telling.js'
 import { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
@@ -33,6 +33,7 @@ export function contextOf(
     (...change) => catalog.tell(...change),
     row => void own.points.attentionChanged.call(infoOf(row), row.unseen_since !== null),
   )
+  const telling = new Telling(own.points)
   return {
     kernel,
     limits,
@@ -52,7 +53,8 @@ export function contextOf(
       redact,
       open: id => kernel.needs.journals.open(['sessions', id]),
       cuts: id => new Cuts(table.get(id)?.cuts),
-      recorded: (id, event) => tellRecorded(own.points, id, event),
+      recording: (id, event) => telling.recording(id, event),
+      recorded: (id, event, sequence) => telling.recorded(id, event, sequence),
       failed: (id, error) => kernel.log.error('a journal failed', { id, error: messageOf(error) }),
     }),
     points: own.points,

@@ -15,6 +15,8 @@ export interface SessionWish extends Deniable {
   readonly sessionType: SessionInfo['type']
   /** Cannot be changed. */
   readonly workspaceId: string
+  /** Id of the event or request that led to it. */
+  readonly cause?: string | undefined
 }
 
 /** The text of a prompt as it was sent. */
@@ -72,6 +74,14 @@ export interface Recorded {
   /** Empty outside of turns. */
   readonly turnId: string
   readonly content: EventContent
+  /** Of what is in the journal: its place there. */
+  readonly sequence?: number
+}
+
+/** Events of a journal, ascending, and where the next page begins. */
+export interface RecordedPage {
+  readonly events: readonly { readonly type: string; readonly turnId: string; readonly content: EventContent }[]
+  readonly next: number
 }
 
 /** A session of which no turn runs and none begins. */
@@ -115,6 +125,8 @@ export interface SessionPoints {
       session: SessionInfo,
     ) => AssembledPrompt | undefined | Promise<AssembledPrompt | undefined>
   >
+  /** `event.pre_record`: an event is about to be written into the journal. */
+  readonly eventRecording: Told
   /** `event.post_record`: an event is in the journal. */
   readonly eventRecorded: Told
   /** `agent.pre_start`: command and folder may be changed, and the start refused. */
@@ -139,7 +151,13 @@ export interface SessionPoints {
   readonly turnStart: Told
   /** `turn.end`: a turn is over; type `done` or `error`. */
   readonly turnEnd: Told
-  /** `message.end`: a message of the agent is whole. */
+  /** `message.start`: the first piece of a message of the agent is in the journal. */
+  readonly messageStart: Told
+  /** `message.delta`: a piece of it is. */
+  readonly messageDelta: Told
+  /** Reads a journal from a sequence on, once that is in the file. Throws `session_journal_damaged`. */
+  readonly journal: (sessionId: string, from: number, signal: AbortSignal) => Promise<RecordedPage>
+  /** `message.end`: a message of the agent is whole; the first 64 Ki characters of it. */
   readonly messageEnd: Told
   /** `tool.pre_call`: a file or a command that the agent has the daemon touch or run for it may be refused, and the command changed. */
   readonly toolPreCall: Hook<
@@ -163,6 +181,10 @@ export interface SessionPoints {
   readonly worktreeCreated: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
   /** `worktree.adopted`: the same in one that was there. */
   readonly worktreeAdopted: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
+  /** `worktree.pre_remove`: a worktree is about to be taken away again; it stays until everybody has heard. */
+  readonly worktreePreRemove: Hook<
+    (worktree: WorktreeTold, session: SessionInfo) => WorktreeTold | undefined | Promise<WorktreeTold | undefined>
+  >
   /** `worktree.removed`: a worktree was taken away again, because the fork failed. */
   readonly worktreeRemoved: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
 }

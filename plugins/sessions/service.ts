@@ -51,6 +51,11 @@ import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 /** Durable sessions over ACP. */
 export class SessionsService extends SessionHooks implements SessionsApi {
   readonly points: SessionPoints = this
+  readonly journal: SessionPoints['journal'] = (id, from, signal) =>
+    this.context.logs.use(id, async log => {
+      await log.changed(from - 1, signal)
+      return log.page(from)
+    })
   readonly uses
   readonly context: SessionsContext
   readonly prompting: Prompting

@@ -36,6 +36,8 @@ export const HookCatalogEntry = v.object({
   /** The program stays and is asked line by line. */
   warm: v.optional(v.boolean()),
   command: v.optional(v.string()),
+  /** The process of this extension answers, in the place of a program. */
+  extension: v.optional(v.string()),
   timeout_ms: Integer,
   matcher: HookMatcher,
   metadata: v.optional(StringMap),

@@ -9,7 +9,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { automation, models, sandboxes } from '../../plugins/index.js'
+import { automation, hooks, models, sandboxes, settings } from '../../plugins/index.js'
 import { processesWith } from '../e2e/installed.js'
 import { openWorld, said, type World } from '../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../harness/kernel.js'
@@ -31,6 +31,15 @@ const ENDED_MS = 30_000
 const SAID_MS = 30_000
 /** What a busy machine may add to that. */
 const SLACK_MS = 5000
+/** A hook that stays: it refuses what removes whole folders. */
+const GUARD = `#!/usr/bin/env python3
+import json, re, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    told = json.dumps([asked["payload"].get("command"), asked["payload"].get("title")])
+    patch = {"deny": True, "reason": "rm -rf is not for agents"} if re.search(r"rm -rf", told) else None
+    print(json.dumps({"id": asked["id"], "patch": patch}), flush=True)
+`
 const MCP = fileURLToPath(new URL('mcp-server.mjs', import.meta.url))
 const WORDS = `[[drip:200]][[say:${'word '.repeat(300)}]]`
 
@@ -62,10 +71,13 @@ test.before(async () => {
   const [line] = await once(model.stdout!, 'data')
   base = /http:\/\/\S+/.exec(String(line))?.[0] ?? ''
   user = await temporaryFolder('real-user')
+  const guard = path.join(user, 'guard.py')
+  await writeFile(guard, GUARD, { mode: 0o755 })
+  const asked = { event: 'permission.request', command: guard, warm: true, required: true, timeout: '30s' }
   const command = commandOf(real, { root: installed, home: user, base })
   world = await openWorld({
-    config: LIMITS,
-    plugins: [automation, sandboxes, models],
+    config: { ...LIMITS, hooks: { guard: asked } },
+    plugins: [automation, sandboxes, models, hooks, settings],
     // The program is found under the name that the catalog has for it.
     env: { PATH: `${path.join(user, 'bin')}:${process.env.PATH}`, HOME: user },
   })
@@ -199,6 +211,46 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
   await stop(id, at)
   return undefined
 })
+
+holds(
+  'hook',
+  'a hook in Python that stays refuses rm -rf where a person allowed it, and lets the rest pass',
+  async () => {
+    if (real.neverAsks) return 'never asks, so no hook is asked'
+    const { id, at } = await world.session('asking')
+    const kept = path.join(world.root, 'kept')
+    await mkdir(kept, { recursive: true })
+    const allow = async (command: string) => {
+      const id = await send(at, `[[forget]]${real.tool(command)}[[say:all done]]`)
+      const waits = (event: Reply) =>
+        event.turn_id === id && (event.content.status === 'pending' || ['done', 'error'].includes(event.type))
+      const asked = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
+      assert.is(asked.type, 'permission', JSON.stringify(asked.content))
+      const answer = { request_id: asked.content.request_id, turn_id: id, decision: 'allow-once' }
+      await world.kernel.request('POST', `${at}/approve`, answer)
+      return ended(at, id)
+    }
+    const { events } = await allow(`rm -rf ${kept}`)
+    assert.ok(existsSync(kept), 'it was not removed')
+    const resolved = events.find(event => event.type === 'permission' && event.content.status === 'resolved')
+    assert.equal([resolved?.content.resolved_by, resolved?.content.decision], ['hook', 'reject-once'])
+    assert.match(resolved?.content.note, /rm -rf is not for agents \(hook guard\)/)
+    await allow(`touch ${kept}/more`)
+    assert.ok(existsSync(path.join(kept, 'more')))
+    const url = `/api/workspaces/${world.workspaceId}/hooks/runs?session=${id}&event=permission.request`
+    const { runs } = (await world.kernel.request('GET', url)).body
+    assert.equal(
+      runs.map(({ hook_name, outcome }: Reply) => [hook_name, outcome]),
+      [
+        ['guard', 'denied'],
+        ['guard', 'applied'],
+      ],
+    )
+    assert.ok(runs.every(({ duration_us }: Reply) => duration_us > 0))
+    await stop(id, at)
+    return undefined
+  },
+)
 
 holds('cancel', 'a cancel in the middle ends the turn and not the session', async () => {
   const { id, at } = await world.session('free')

@@ -3,6 +3,7 @@ import { realAgents } from './agents.js'
 /** What a real agent has to do through the daemon, as a column of the table in README. */
 export const capabilities = {
   questions: 'asks permission',
+  hook: 'a hook refuses',
   cancel: 'cancel',
   errors: 'a failing model is said within 30 s',
   dropped: 'survives a dropped stream',

@@ -4,7 +4,7 @@ import { type Actor, iso, type PluginKernel, type Tx } from '../../../kernel/plu
 import type { EmitEventBody } from '../../../schemas/automation.js'
 import type { Events } from '../../events/api.js'
 import type { InstalledExtension, ResourceFamily } from '../../extensions/api.js'
-import type { Sessions } from '../../sessions/api.js'
+import { SessionCreated, type Sessions } from '../../sessions/api.js'
 import { WorkspaceErrors, type Workspaces } from '../../workspaces/api.js'
 import { AutomationErrors, type ExtensionEvent, type HookCompletion, Observation } from '../api.js'
 import { sessionData } from './observed.js'
@@ -91,6 +91,9 @@ export class EmittedEvents {
     const { records, needs } = this.kernel
     if (records.count({ kind: TriggerKind, members: { event } }) === 0) return
     const session = needs.sessions.get(run.sessionId)
+    // What a session does follows from what made it: a run of a trigger has its session only once that is there.
+    const made = session && needs.events.latest({ name: SessionCreated.name, subject: session.id })
+    const cause = run.cause ?? made?.id
     const data = {
       ...(session && sessionData(session, needs.workspaces.get(session.workspaceId))),
       hook_name: run.hook,
@@ -111,6 +114,7 @@ export class EmittedEvents {
         subject: event,
         ...(session ? { actor: { kind: 'session', id: session.id } } : {}),
         ...(run.workspaceId === '' ? {} : { scope: run.workspaceId }),
+        ...(cause === undefined ? {} : { cause }),
       },
     )
   }

@@ -7,7 +7,7 @@ import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 import { type Envelope, placeOf } from './envelope.js'
 import { matches } from './match.js'
-import { decodeTrigger, TriggerKind, type TriggerRecord } from './trigger-kind.js'
+import type { TriggerRecord } from './trigger-kind.js'
 import type { Triggers } from './triggers.js'
 
 /** Causes that are followed to find the run that led to an event. */
@@ -34,13 +34,9 @@ export class Observed {
 
   /** In the order of their ids. */
   matching(envelope: Envelope): TriggerRecord[] {
-    const id = envelope.workspaceId
-    const scope = id === undefined ? { kind: 'global' } : { kind: 'workspace', id }
-    return this.kernel.records
-      .list({ kind: TriggerKind.name, scope, members: { event: envelope.kind } })
-      .flatMap(record => decodeTrigger(record) ?? [])
+    return this.triggers
+      .about(envelope.kind, envelope.workspaceId)
       .filter(trigger => this.triggers.enabled(trigger) && matches(trigger, envelope))
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   /** What happened; undefined for an event that no trigger is about. */

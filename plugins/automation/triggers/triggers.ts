@@ -7,13 +7,19 @@ import type { DefinitionReader } from '../definition-list.js'
 import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
 import { Overlays } from '../overlays.js'
 import type { WebhookIds } from '../webhooks/webhook-ids.js'
-import { TriggerKind, type TriggerRecord, TriggerSpec, triggerProblem } from './trigger-kind.js'
+import { decodeTrigger, TriggerKind, type TriggerRecord, TriggerSpec, triggerProblem } from './trigger-kind.js'
 
 /** Where the vault keeps the secret that was given with a trigger. */
 const secretOf = (id: string) => `vault:automation/triggers/${id}`
 
+/** Events and places of which it is kept which triggers are about them. */
+const KEPT_PLACES = 1000
+
 /** The triggers API: reads and writes the triggers' records. */
 export class Triggers extends Definitions<TriggerSpec, Trigger> {
+  /** By event and workspace, what was looked up since a record changed: events come by the hundred, triggers do not. */
+  readonly #about = new Map<string, readonly TriggerRecord[]>()
+
   constructor(
     kernel: DefinitionKernel,
     private readonly webhooks: WebhookIds,
@@ -60,8 +66,25 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return this.#keeping(id, secret, actor, () => super.patch(actor, id, { ...rest, webhook_secret_ref: secretOf(id) }))
   }
 
+  /** Those of an event in a workspace, or in none, whether enabled or not; in the order of their ids. */
+  about(event: string, workspaceId: string | undefined): readonly TriggerRecord[] {
+    const key = `${workspaceId ?? ''} ${event}`
+    const known = this.#about.get(key)
+    if (known) return known
+    const scope = workspaceId === undefined ? { kind: 'global' } : { kind: 'workspace', id: workspaceId }
+    const found = this.kernel.records
+      .list({ kind: TriggerKind.name, scope, members: { event } })
+      .flatMap(record => decodeTrigger(record) ?? [])
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+    if (this.#about.size >= KEPT_PLACES) this.#about.clear()
+    this.#about.set(key, found)
+    return found
+  }
+
   /** Assigns webhooks their ids; forgets what belongs to triggers that are gone. */
   async reconcile(batch: Batch<TriggerSpec>): Promise<void> {
+    // Also after the commit: what was looked up before may be of one that failed.
+    this.#about.clear()
     await this.kernel.db.tx(t => {
       for (const id of batch.removed) {
         this.webhooks.remove(t, id)
@@ -131,6 +154,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
 
   /** Refuses also a name, and a `webhook_id`, that another trigger has. */
   override guard(change: RecordChange): Fault | undefined {
+    this.#about.clear()
     const fault = super.guard(change)
     if (fault || change.verb !== 'put') return fault
     const { id, spec } = change.after

@@ -33,7 +33,7 @@ export interface ExtensionRuntime {
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
   /** Calls a service method of the process. @throws Fault `extension_not_running`, `extension_method_missing`, `extension_call_failed` */
-  call(method: string, params: unknown): Promise<unknown>
+  call(method: string, params: unknown, options?: { readonly timeoutMs?: number }): Promise<unknown>
   health(): RuntimeHealth
   /** Told of every later change of {@link health}; returns what ends it. */
   onChange(listener: () => void): () => void

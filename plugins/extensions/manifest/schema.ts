@@ -74,7 +74,8 @@ const Hook = v.strictObject({
   priority: v.optional(v.pipe(v.number(), v.integer(), v.minValue(-10_000), v.maxValue(10_000)), 300),
   timeout: v.optional(duration),
   matcher: v.optional(v.record(line(128), v.unknown())),
-  command: program,
+  /** Without one the process of the extension answers. */
+  command: v.optional(program),
   args: list(text(8192, 0)),
   env: env(text(8192, 0)),
   secret_env: env(Reference),
@@ -215,6 +216,9 @@ export const Manifest = v.pipe(
     'two hooks have one name',
     ['resources'],
     ({ resources: { hooks } }) => new Set(hooks.map(h => h.name)).size === hooks.length,
+  ),
+  rule('a hook has a command, or is answered by the process of [subprocess]', ['resources'], m =>
+    m.resources.hooks.every(hook => hook.command !== undefined || m.subprocess !== undefined),
   ),
   rule('an MCP server has either a command or a url', ['resources'], m =>
     Object.values(m.resources.mcp_servers).every(s => (s.command === undefined) !== (s.url === undefined)),

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
-import type { InstalledExtension } from '../api.js'
+import { HOOK_METHOD, type InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
@@ -135,9 +135,12 @@ export class SubprocessRuntime implements ExtensionRuntime {
     if (!this.#instance || !handshake || this.#stopping.signal.aborted) {
       throw ExtensionErrors.extension_not_running(`the process of ${name} does not run now`)
     }
-    if (!handshake.implemented_methods.includes(method)) {
+    const { event } = Object(params) as { readonly event?: unknown }
+    if (method === HOOK_METHOD) {
+      if (!handshake.supported_hook_events.includes(String(event)))
+        throw ExtensionErrors.extension_method_missing(`${name} does not name ${event} in supported_hook_events`)
+    } else if (!handshake.implemented_methods.includes(method))
       throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
-    }
     try {
       return await this.#instance.request(method, params, timeoutMs)
     } catch (error) {

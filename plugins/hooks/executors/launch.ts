@@ -12,6 +12,9 @@ export type LaunchKernel = PluginKernel<{ processes: typeof Processes; workspace
 export type Program = Extract<Executor, { kind: 'subprocess' }>
 export type { MaybeToken }
 
+/** What its process is called. */
+export const hookLabel = ({ name }: Pick<DeclaredHook, 'name'>) => `hook ${name}`
+
 /**
  * How the program of a hook is started: an argument list and never a shell, with what every program needs of the daemon's
  * environment and what the declaration names. A command with a slash is relative to the place of its declaration.
@@ -35,7 +38,7 @@ export async function launchOf(
   const command = program.command.includes('/') ? path.resolve(base, program.command) : program.command
   const root = workspaceId === undefined ? undefined : needs.workspaces.get(workspaceId)?.rootDir
   return {
-    label: `hook ${hook.name}`,
+    label: hookLabel(hook),
     ...(hook.owner !== '' && { onBehalfOf: hook.owner }),
     argv: [command, ...program.args],
     cwd: (root !== undefined && (await folder(root))) || home.root,

@@ -21,9 +21,11 @@ const OF_SESSIONS = {
 /** Points that tell what is in a journal. */
 const OF_JOURNALS = {
   messagePersisted: 'session.message_persisted',
+  eventRecording: 'event.pre_record',
   eventRecorded: 'event.post_record',
   turnStart: 'turn.start',
   turnEnd: 'turn.end',
+  messageStart: 'message.start',
   messageEnd: 'message.end',
   toolPostCall: 'tool.post_call',
   toolPostError: 'tool.post_error',
@@ -53,14 +55,14 @@ const decided: readonly Tap<HooksService>[] = [
     Sessions,
     sessions => sessions.points.preCreate,
     self => async wish => {
-      const { sessionName, agentName, sessionType, workspaceId } = wish
+      const { sessionName, agentName, sessionType, workspaceId, cause } = wish
       const given = {
         session_name: sessionName,
         agent_name: agentName,
         session_type: sessionType,
         ...self.place(workspaceId),
       }
-      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given)
+      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, cause)
       if (!done) return undefined
       const { payload, deny } = done
       return {
@@ -185,6 +187,20 @@ const decided: readonly Tap<HooksService>[] = [
     self => async (wish, session) => {
       const done = await self.ask('worktree.pre_create', session, { root: wish.root, worktree: wish.name })
       return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.messageDelta,
+    self => (record: Recorded) => self.deltas.noticed(record),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.worktreePreRemove,
+    self => async (worktree, session) => {
+      const { name, folder } = worktree
+      await self.ask('worktree.pre_remove', session, { worktree: name, folder })
+      return worktree
     },
   ),
   ...(['Created', 'Adopted', 'Removed'] as const).map(what =>

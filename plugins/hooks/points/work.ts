@@ -27,13 +27,13 @@ const automation = definePlugin({
         async ({ prompt }, fire) => {
           const event = fire.triggerId === undefined ? 'automation.job.pre_fire' : 'automation.trigger.pre_fire'
           if (!needs.hooks.has(event)) return undefined
-          const { runId, agentName, attempt, jobId, jobName, triggerId, triggerName } = fire
+          const { runId, agentName, attempt, jobId, jobName, triggerId, triggerName, cause } = fire
           const about =
             jobId === undefined
               ? { trigger_id: triggerId, trigger_name: triggerName }
               : { job_id: jobId, job_name: jobName }
           const told = { run_id: runId, agent_name: agentName, attempt, ...about, prompt }
-          const { deny, payload } = await needs.hooks.dispatch(event, {}, told)
+          const { deny, payload } = await needs.hooks.dispatch(event, { cause }, told)
           return deny === undefined ? { prompt: String(payload.prompt) } : { prompt, deny }
         },
     ),
@@ -50,21 +50,22 @@ const automation = definePlugin({
       Events,
       events => events.of(RunStarted),
       ({ needs }) =>
-        ({ payload }) =>
+        ({ id, payload }) =>
           needs.hooks.announce(
             payload.trigger_id === undefined ? 'automation.job.post_fire' : 'automation.trigger.post_fire',
             undefined,
             payload,
+            id,
           ),
     ),
     tap(
       Events,
       events => events.of(RunEnded),
       ({ needs }) =>
-        ({ payload }) => {
+        ({ id, payload }) => {
           const { status } = payload
           if (status === 'completed' || status === 'failed')
-            needs.hooks.announce(`automation.run.${status}`, undefined, payload)
+            needs.hooks.announce(`automation.run.${status}`, undefined, payload, id)
         },
     ),
   ],

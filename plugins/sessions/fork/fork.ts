@@ -91,6 +91,7 @@ export async function forkSession(
   } catch (error) {
     const [id, place] = [session, made]
     if (id !== undefined) await undo(`session ${id}`, () => removeSession(context, id))
+    if (body.worktree === undefined) await undo('what hooks say', () => points.worktreePreRemove.run(told, info))
     await worktree.undo()
     if (place !== undefined) await undo(`workspace ${place}`, () => workspaces.remove(place, kernel.actor))
     if (body.worktree === undefined) void points.worktreeRemoved.call(told, info)

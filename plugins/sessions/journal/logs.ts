@@ -28,8 +28,10 @@ export interface LogsContext {
   open(id: string): Promise<Journal>
   /** What was cut out of a journal. */
   cuts(id: string): Cuts
-  /** An event is on its way into the file. */
-  recorded(id: string, event: NewEvent): void
+  /** An event is about to be appended. */
+  recording(id: string, event: NewEvent): void
+  /** It is on its way into the file. */
+  recorded(id: string, event: NewEvent, sequence: number): void
   /** A journal that can no longer be written. */
   failed(id: string, error: unknown): void
 }
@@ -125,9 +127,12 @@ export class Logs {
       const journal = await this.context.open(id)
       if (journal.damage) this.#damaged.set(id, journal.damage.message)
       else this.#damaged.delete(id)
-      const { clock, ids, redact, failed, recorded } = this.context
-      const tell = (event: NewEvent) => recorded(id, event)
-      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), tell)
+      const { clock, ids, redact, failed, recording, recorded } = this.context
+      const told = {
+        recording: (event: NewEvent) => recording(id, event),
+        recorded: (event: NewEvent, sequence: number) => recorded(id, event, sequence),
+      }
+      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), told)
     } catch (error) {
       this.#damaged.set(id, messageOf(error))
       throw SessionErrors.session_journal_damaged(`the journal of ${id} cannot be opened: ${messageOf(error)}`, {

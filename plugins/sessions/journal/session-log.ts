@@ -1,6 +1,13 @@
 import type { Clock, Ids, Redact } from '../../../kernel/plugin.js'
 import type { Journal } from '../../journals/api.js'
-import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
+import {
+  decodeEvent,
+  type EventsTold,
+  encodeEvent,
+  type NewEvent,
+  type StoredSessionEvent,
+  withGaps,
+} from '../events.js'
 import { Cuts } from './cuts.js'
 import { Digest } from './digest.js'
 import { GatheredText, type TextHead } from './gathered-text.js'
@@ -63,7 +70,7 @@ export class SessionLog {
     private readonly failed: (error: unknown) => void,
     /** What of the journal no reader sees. */
     public cuts = new Cuts(),
-    private readonly recorded: (event: NewEvent) => void = () => {},
+    private readonly told: EventsTold = {},
   ) {
     this.#visible = journal.last
     const write = (head: TextHead, text: string) => this.#write({ ...head, content: { ...head.content, text } }, false)
@@ -255,13 +262,14 @@ export class SessionLog {
   }
 
   #write(event: NewEvent, sync: boolean): number {
+    this.told.recording?.(event)
     const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
     const [sequence] = this.journal.append([payload], { sync })
     this.#digest?.add(sequence!, event)
     this.#remember({ sequence: sequence!, payload })
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength
-    this.recorded(event)
+    this.told.recorded?.(event, sequence!)
     void this.#tell()
     return sequence!
   }

@@ -1,12 +1,62 @@
-import type { EventContent, NewEvent } from '../events.js'
+import type { EventContent, NewEvent, SessionEventType } from '../events.js'
 import type { SessionHooks } from '../hooks.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
+import type { Recorded } from '../points.js'
 
-/** Tells the points of sessions what was written into a journal. Nobody waits for them. */
-export function tellRecorded(points: SessionHooks, sessionId: string, { type, turnId, content }: NewEvent): void {
-  // A hook on what is recorded would have its own runs recorded, and be told of them.
-  if (type === 'hook_run') return
-  const told = { sessionId, type, turnId, content }
+/** Characters of a message that are told at its end. */
+const WHOLE = 64 * 1024
+/** What the agent says between two pieces of text does not belong to one message; what is only noted does. */
+const ENDS: ReadonlySet<SessionEventType> = new Set<SessionEventType>([
+  ...(['user_message', 'thought', 'tool_call', 'tool_result', 'plan', 'permission'] as const),
+  ...(['done', 'error', 'session_stopped'] as const),
+])
+
+/** A message that its agent goes on with. */
+interface OpenMessage {
+  readonly turnId: string
+  readonly content: EventContent
+  text: string
+}
+
+/** Tells the points of sessions what is written into journals. Nobody waits for them. */
+export class Telling {
+  readonly #open = new Map<string, OpenMessage>()
+
+  constructor(private readonly points: SessionHooks) {}
+
+  recording(sessionId: string, { type, turnId, content }: NewEvent): void {
+    if (type !== 'hook_run') void this.points.eventRecording.call({ sessionId, type, turnId, content })
+  }
+
+  recorded(sessionId: string, event: NewEvent, sequence: number): void {
+    const { type, turnId, content } = event
+    // A hook on what is recorded would have its own runs recorded, and be told of them.
+    if (type === 'hook_run') return
+    const open = this.#open.get(sessionId)
+    if (open && (ENDS.has(type) || open.turnId !== turnId)) this.#end(sessionId, open)
+    if (type === 'agent_message') this.#piece(sessionId, event)
+    tellRecorded(this.points, { sessionId, type, turnId, content, sequence })
+  }
+
+  #piece(sessionId: string, { type, turnId, content }: NewEvent): void {
+    const open = this.#open.get(sessionId)
+    const text = typeof content.text === 'string' ? content.text : ''
+    if (open) {
+      open.text = (open.text + text).slice(0, WHOLE)
+      return
+    }
+    this.#open.set(sessionId, { turnId, content, text: text.slice(0, WHOLE) })
+    void this.points.messageStart.call({ sessionId, type, turnId, content })
+  }
+
+  #end(sessionId: string, { turnId, content, text }: OpenMessage): void {
+    this.#open.delete(sessionId)
+    void this.points.messageEnd.call({ sessionId, type: 'agent_message', turnId, content: { ...content, text } })
+  }
+}
+
+function tellRecorded(points: SessionHooks, told: Recorded): void {
+  const { type, content } = told
   void points.eventRecorded.call(told)
   switch (type) {
     case 'user_message':
@@ -15,7 +65,7 @@ export function tellRecorded(points: SessionHooks, sessionId: string, { type, tu
       break
     case 'agent_message':
       void points.messagePersisted.call(told)
-      void points.messageEnd.call(told)
+      void points.messageDelta.call(told)
       break
     case 'tool_result':
       void (content.status === 'failed' ? points.toolPostError : points.toolPostCall).call(told)

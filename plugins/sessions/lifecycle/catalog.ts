@@ -43,6 +43,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
       agentName: request.agentName || agentFor(context, workspace),
       sessionType: request.type ?? 'user',
       workspaceId: workspace.id,
+      cause: request.cause,
     }),
   )
   const name = sessionName === '' ? '' : checkedName(sessionName)

@@ -20,6 +20,8 @@ export interface WantedAction {
   /** For a command: its words joined by blanks, and the words where they are known. */
   readonly command?: string
   readonly argv?: readonly string[]
+  /** The command of a call that has not told its input, as its content shows it. What covers what does not go by it. */
+  readonly written?: string
   /** Paths as the agent wrote them. */
   readonly paths: readonly string[]
   /** What it wants to change in files, as far as it shows that. */
@@ -101,6 +103,8 @@ export function outcomeOf(option: PermissionOption | undefined): PermissionOutco
 /** Reads from a tool call what is to be done; members that it leaves out may be known from earlier updates of it. */
 export function wantedAction(call: ToolCallFields | undefined, known: Partial<ToolCallFields> = {}): WantedAction {
   const rawInput = call?.rawInput ?? known.rawInput
+  const told = call?.kind ?? known.kind
+  const written = told === 'execute' ? (writtenCommand(call) ?? writtenCommand(known)) : undefined
   const argv = commandOf(rawInput)
   const locations = call?.locations ?? known.locations ?? []
   const diffs = (call?.content ?? known.content ?? []).filter(({ type, path }) => type === 'diff' && isText(path))
@@ -117,6 +121,7 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
       newText: typeof newText === 'string' ? newText : '',
     })),
     ...(argv && { command: argv.join(' '), argv }),
+    ...(!argv && written && { written: written.join(' ') }),
   }
 }
 
@@ -137,6 +142,20 @@ export function coversWrite(action: WantedAction, canonical: readonly string[], 
 export function subjectOf({ kind, title, command, paths }: WantedAction): string {
   if (command !== undefined) return `${kind}\n${command}`
   return paths.length > 0 ? `${kind}\n${[...paths].sort().join('\n')}` : `${kind}\n${title}`
+}
+
+/** Some agents ask before they tell the input of a call, and have written it as the text of its content by then. */
+function writtenCommand(call: Partial<ToolCallFields> | undefined): readonly string[] | undefined {
+  for (const { type, content } of call?.content ?? []) {
+    const { text } = (type === 'content' ? Object(content) : {}) as { readonly text?: unknown }
+    if (typeof text !== 'string' || !text.startsWith('{')) continue
+    try {
+      return commandOf(JSON.parse(text))
+    } catch {
+      // Words for people.
+    }
+  }
+  return undefined
 }
 
 /** Command and arguments, from the forms that agents write them in. */

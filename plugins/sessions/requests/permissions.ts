@@ -205,7 +205,7 @@ export class Permissions {
 
   /** Nothing is granted before the gate was asked; who refuses there has the last word. */
   async #gated(action: rules.WantedAction, verdict: Verdict): Promise<Verdict> {
-    const refusal = await this.context.gate(action.kind, action.title, action.command)
+    const refusal = await this.context.gate(action.kind, action.title, action.command ?? action.written)
     return refusal ? { decision: 'reject-once', by: 'hook', note: refusal.message } : verdict
   }
 
@@ -237,7 +237,7 @@ export class Permissions {
     done.catch(() => {})
     const { title, kind } = action
     const createdAt = clock.now()
-    const command = action.command
+    const command = action.command ?? action.written
     this.#waiting.set(requestId, { requestId, turnId, title, kind, command, createdAt, options, settle, done })
     return concluded.then(({ reply }) => reply)
   }

@@ -13,12 +13,13 @@ export function questionContent(
   action: WantedAction,
   options: readonly PermissionOption[],
 ): EventContent {
+  const command = action.command ?? action.written
   return {
     request_id: requestId,
     ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
     title: bounded(action.title),
     kind: bounded(action.kind),
-    ...(action.command !== undefined && { command: bounded(action.command) }),
+    ...(command !== undefined && { command: bounded(command) }),
     paths: action.paths.slice(0, MAX_SHOWN).map(path => bounded(path)),
     ...(action.diffs.length > 0 && { diffs: action.diffs.slice(0, MAX_SHOWN).map(boundedDiff) }),
     options: options.slice(0, MAX_SHOWN).map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),

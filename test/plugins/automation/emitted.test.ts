@@ -8,7 +8,7 @@ import { Automation } from '../../../plugins/automation/api.js'
 import { Extensions } from '../../../plugins/extensions/api.js'
 import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { automation, extensions } from '../../../plugins/index.js'
-import { eventually } from '../../fixtures/session-world.js'
+import { AGENT, eventually } from '../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../harness/kernel.js'
 import { openScene } from '../hooks/scene.js'
 import { type Bench, bench } from './bench.js'
@@ -180,5 +180,49 @@ test('the end of a hook fires triggers on it, and one that feeds itself by it en
   assert.is(prompt?.content.text, `say seen turn.end applied 1 of ${first.id}`)
   await scene.close()
 })
+
+for (const [event, scope] of [
+  ['session.pre_create', 'workspace'],
+  ['session.post_create', 'workspace'],
+  ['automation.trigger.pre_fire', 'global'],
+  ['automation.run.completed', 'global'],
+] as const)
+  test(`a trigger that feeds itself by a hook on ${event} is stopped as that, not by its limit`, async () => {
+    const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+    const { request } = scene.kernel
+    const folder = path.join(scene.home, 'agents', 'worker')
+    await mkdir(folder, { recursive: true })
+    const head = `name: worker\npermissions: approve-all\ncommand: '${process.execPath} ${AGENT}'`
+    await writeFile(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nYou do what you are told.\n`)
+    const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
+    await scene.configure({ seen: { event, command, mode: 'async', timeout: '60s' } })
+    const common = { agent_name: 'worker', prompt: 'say hello', fire_limit: { max: 500, window: '1h' } }
+    const place = scope === 'global' ? { scope } : { scope, workspace_id: scene.workspaceId }
+    const make = async (body: object): Promise<string> => {
+      const made = await request('POST', '/api/automation/triggers', { ...common, ...place, ...body })
+      assert.is(made.status, 201, JSON.stringify(made.body))
+      return made.body.trigger.id
+    }
+    const id = await make({ name: 'again', event: 'hook.seen.completed' })
+    // Something has to be the first.
+    if (scope === 'workspace') await scene.session('worker')
+    else {
+      const workspace = { scope: 'workspace', workspace_id: scene.workspaceId }
+      await make({ ...workspace, name: 'first', event: 'session.stopped', fire_limit: { max: 1, window: '1h' } })
+      const { at } = await scene.session('worker')
+      await request('POST', `${at}/stop`)
+    }
+    const runs: Reply[] = await eventually(async () => {
+      const all: Reply[] = (await request('GET', `/api/automation/triggers/${id}/runs`)).body.runs
+      return all.some(run => run.status === 'canceled') && all.every(run => run.ended_at) && all.reverse()
+    }, 'a run that was stopped')
+    // The first run was of the other trigger, where there is one.
+    const ran = scope === 'workspace' ? 3 : 2
+    assert.equal(
+      runs.map(run => [run.status, run.metadata.reason]),
+      [...Array(ran).fill(['completed', undefined]), ['canceled', 'trigger_depth']],
+    )
+    await scene.close()
+  })
 
 test.run()

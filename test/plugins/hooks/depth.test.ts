@@ -15,6 +15,8 @@ request({ socketPath: ${JSON.stringify(`${home}/daemon.sock`)}, method: 'POST', 
 for (const [what, header, sessions] of [
   ['nests as deep as hooks may', `'x-svc-hook-depth': process.env.SVC_HOOK_DEPTH`, 3],
   ['gains nothing by a depth that is none', `'x-svc-hook-depth': '-1'`, 1],
+  ['is known by its descent when it says nothing', '', 3],
+  ['is not believed to be less deep than it is', `'x-svc-hook-depth': '1'`, 3],
 ] as const)
   test(`what the program of a hook asks the daemon for ${what}`, async () => {
     const scene = await openScene({}, { listen: ['socket'] })

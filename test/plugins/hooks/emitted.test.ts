@@ -156,7 +156,8 @@ test('worktrees', async () => {
   assert.is((await fork({ worktree: 'one' })).status, 201)
   refused.add('session.pre_create')
   assert.is((await fork({ new_worktree: { name: 'two' } })).status, 403)
-  await wait('worktree.pre_create', 'worktree.created', 'worktree.adopted', 'worktree.removed')
+  await wait('worktree.pre_create', 'worktree.created', 'worktree.adopted')
+  await wait('worktree.pre_remove', 'worktree.removed')
 })
 
 test('personas, heartbeats and their policies', async () => {

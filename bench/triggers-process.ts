@@ -1,0 +1,124 @@
+// A daemon with triggers and webhooks whose runs end at once: node triggers-process.ts HOME.
+import { createKernel, type Kernel } from '../kernel/index.js'
+import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
+import { Observation, RunCreated } from '../plugins/automation/api.js'
+import { Events } from '../plugins/events/api.js'
+import { automation, base, daemon, resources, workspaces } from '../plugins/index.js'
+import { answer } from './child.js'
+import { watchLoop } from './loop-gap.js'
+import { pause } from './measure.js'
+import { sessions } from './no-sessions.js'
+
+/** Milliseconds of each event: until it is durable, and from then until its run is. */
+export interface Fired {
+  readonly written: readonly number[]
+  readonly claimed: readonly number[]
+  readonly gap: number
+}
+
+const [home = ''] = process.argv.slice(2)
+/** Each has a trigger, and they come in turn. */
+const EVENTS = Array.from({ length: 20 }, (_, n) => `ext.bench.tick${n}`)
+/** What deliveries are signed with. */
+export const SECRET = 'a secret of the bench'
+
+const needs = { events: Events }
+const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_cause: string) => {} }
+const observer = definePlugin({
+  name: 'observer',
+  version: '1.0.0',
+  requires: needs,
+  service: async () =>
+    class {
+      constructor(kernel: PluginKernel<typeof needs>) {
+        seen.kernel = kernel
+        kernel.needs.events.on(RunCreated, ({ cause }) => seen.run(cause ?? ''))
+      }
+    },
+}).surface({})
+
+let kernel: Kernel
+
+async function create(body: object): Promise<{ readonly webhook_endpoint: string }> {
+  const common = { agent_name: 'none', prompt: 'Look at {{ .Kind }}.', scope: 'global' }
+  const reply = await kernel.inject({
+    method: 'POST',
+    url: '/api/automation/triggers',
+    body: { ...common, ...body },
+  })
+  if (reply.status !== 201) throw new Error(`no trigger: ${reply.body}`)
+  return JSON.parse(reply.body).trigger
+}
+
+const handlers = {
+  /** With so many webhooks; their paths, and the port. */
+  async boot(webhooks: number): Promise<{ readonly port: number; readonly paths: readonly string[] }> {
+    const plugins = [...base, daemon, resources, workspaces, sessions, automation, observer]
+    const env = { SVC_HOME: home, HOME: home, BENCH_SECRET: SECRET }
+    kernel = await createKernel({ home, plugins, env, listen: ['tcp'] })
+    const { status, body } = await kernel.inject({ method: 'POST', url: '/api/workspaces', body: { root_dir: home } })
+    if (status !== 201) throw new Error(`no workspace: ${body}`)
+    for (const event of EVENTS) await create({ name: event, event })
+    const paths: string[] = []
+    for (let n = 0; n < webhooks; n++) {
+      const own = { name: `hook ${n}`, event: 'webhook', endpoint_slug: 'push', webhook_secret_ref: 'env:BENCH_SECRET' }
+      paths.push((await create(own)).webhook_endpoint)
+    }
+    const tcp = kernel.host.listeners().find(({ door }) => door === 'tcp')
+    return { port: tcp?.door === 'tcp' ? tcp.port : 0, paths }
+  },
+
+  /** So many events at that rate, whether those before have fired or not. */
+  async fire(count: number, perSecond: number): Promise<Fired> {
+    const own = seen.kernel as PluginKernel<typeof needs>
+    const [written, claimed, durable] = [[] as number[], [] as number[], new Map<string, number>()]
+    /** Told of before its event was: the run has not been waited for at all. */
+    const early = new Set<string>()
+    const all = new Promise<void>((resolve, reject) => {
+      setTimeout(() => reject(new Error(`${claimed.length} of ${count} events fired within a minute`)), 60_000).unref()
+      const took = (ms: number) => {
+        if (claimed.push(ms) === count) resolve()
+      }
+      seen.run = cause => {
+        const at = durable.get(cause)
+        if (at === undefined) early.add(cause)
+        else took(performance.now() - at)
+      }
+      durable.set = (id, at) => {
+        Map.prototype.set.call(durable, id, at)
+        if (early.delete(id)) took(0)
+        return durable
+      }
+    })
+    const longest = watchLoop()
+    await pause(10)
+    const began = performance.now()
+    const emits: Promise<void>[] = []
+    const emit = async (n: number) => {
+      const event = EVENTS[n % EVENTS.length] as string
+      const payload = { event, source: 'extension' as const, data: { n } }
+      const asked = performance.now()
+      const { id } = await own.db.tx(t => own.needs.events.emit(t, Observation, payload, { subject: event }))
+      const at = performance.now()
+      written.push(at - asked)
+      durable.set(id, at)
+    }
+    for (let n = 0; n < count; ) {
+      const due = Math.min(count, Math.ceil(((performance.now() - began) / 1000) * perSecond))
+      while (n < due) emits.push(emit(n++))
+      await pause(1)
+    }
+    await Promise.all(emits)
+    await all
+    return { written, claimed, gap: longest() }
+  },
+
+  /** Milliseconds of processor time that this process has used. */
+  cpu(): number {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
+  },
+}
+export type TriggersProcess = typeof handlers
+
+answer(handlers)

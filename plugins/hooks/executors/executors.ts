@@ -1,0 +1,42 @@
+import type { Awaitable, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { ExtensionsApi } from '../../extensions/api.js'
+import type { Processes } from '../../processes/api.js'
+import type { Workspaces } from '../../workspaces/api.js'
+import type { HookPayload } from '../api.js'
+import type { DeclaredHook } from '../declared.js'
+import { askExtension } from './extension.js'
+import { runSpawned } from './spawned.js'
+import { WarmPrograms } from './warm-programs.js'
+
+export type ExecutorNeeds = {
+  readonly processes: typeof Processes
+  readonly workspaces: typeof Workspaces
+  readonly extensions: MaybeToken<ExtensionsApi>
+}
+
+/** Runs hooks by whatever their declarations name. */
+export class Executors {
+  readonly #programs: WarmPrograms
+
+  constructor(private readonly kernel: PluginKernel<ExecutorNeeds>) {
+    this.#programs = new WarmPrograms(kernel)
+  }
+
+  /** The answer of a hook; rejects with what is wrong with who gives it. */
+  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown> {
+    const { executor } = hook
+    if (executor.kind === 'native') return executor.run(payload)
+    if (executor.kind === 'extension') return askExtension(this.kernel, hook, executor.key, payload)
+    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
+    return this.#programs.ask(hook, executor, payload, signal)
+  }
+
+  /** Ends the programs that stay, of hooks that are not among these. */
+  keep(hooks: readonly DeclaredHook[]): void {
+    this.#programs.keep(hooks)
+  }
+
+  close(): Promise<void> {
+    return this.#programs.close()
+  }
+}
