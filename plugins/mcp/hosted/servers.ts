@@ -84,10 +84,14 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
   )
 }
 
-/** What another client of the operator is served: each tool of the wanted risks by itself. */
+/**
+ * What another client of the operator is served: each tool of the wanted risks by itself. One that calls any other tool is not
+ * served: it would reach those of every risk.
+ */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
   const { tools, place, actor } = hosted
-  const shown = async () => (await tools.list(place)).filter(({ descriptor }) => risks.includes(descriptor.risk))
+  const isServed = ({ descriptor: { risk, judgedInside } }: JudgedTool) => !judgedInside && risks.includes(risk)
+  const shown = async () => (await tools.list(place)).filter(isServed)
   const list = async () =>
     (await shown()).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
       name: id,
