@@ -74,7 +74,9 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
     async (name, input, signal) => {
       if (name === 'tool_search') {
         const { query, limit } = v.parse(SearchInput, input)
-        return json({ tools: (await tools.search(place, query, limit)).map(briefly) })
+        const starting = await tools.complete(place)
+        const found = (await tools.search(place, query, limit)).map(briefly)
+        return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
       }
       if (name === 'tool_show') return json(wholly(await tools.find(place, v.parse(ShowInput, input).id)))
       if (name !== 'tool_call') return undefined
@@ -126,6 +128,9 @@ async function serverOf(
   })
   return server
 }
+
+const notYet = (servers: readonly string[]) =>
+  `the servers ${servers.join(', ')} are still starting: search again for their tools`
 
 const briefly = ({ descriptor: { id, title, description, risk }, decision: { callable, reasons } }: JudgedTool) => ({
   id,
