@@ -20,7 +20,7 @@ function partOf(part: ToolContent): McpAnswer['content'][number] {
 
 /** A resource that is part of the result, or a link to one. */
 function isResource(part: ToolContent): boolean {
-  const { type, resource, uri, name } = part as Readonly<Record<string, unknown>>
+  const { type, resource, uri, name } = Object(part) as Readonly<Record<string, unknown>>
   if (type === 'resource_link') return typeof uri === 'string' && typeof name === 'string'
   const { uri: at, text, blob } = Object(resource)
   return type === 'resource' && typeof at === 'string' && (typeof text === 'string' || typeof blob === 'string')
