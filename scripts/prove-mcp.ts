@@ -111,8 +111,7 @@ async function main(): Promise<number> {
   const wrong: string[] = []
   const waiting = [...wanted]
   const lane = async () => {
-    for (let name = waiting.shift(); name !== undefined; name = waiting.shift())
-      wrong.push(...(await parts[name]!()))
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) wrong.push(...(await parts[name]!()))
   }
   await Promise.all([lane(), lane()])
   for (const what of wrong) console.log(`wrong: ${what}`)

@@ -8,15 +8,21 @@ export function fakeOpener(folder: string): { readonly path: string; address(): 
   const file = path.join(folder, 'opened')
   fs.mkdirSync(folder, { recursive: true })
   // One argument: were the address split, its first part alone would be there.
-  fs.writeFileSync(path.join(folder, 'xdg-open'), `#!/bin/sh\nprintf '%s' "$1" > '${file}.new' && mv '${file}.new' '${file}'\n`, {
-    mode: 0o755,
-  })
+  fs.writeFileSync(
+    path.join(folder, 'xdg-open'),
+    `#!/bin/sh\nprintf '%s' "$1" > '${file}.new' && mv '${file}.new' '${file}'\n`,
+    {
+      mode: 0o755,
+    },
+  )
   return { path: folder, address: () => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined) }
 }
 
 /** Logs in as a person does, on the pages of the authorization server; returns what the last page says. */
 export async function logInBy(address: string): Promise<{ readonly pages: readonly string[]; readonly last: string }> {
-  const found = execFileSync('sh', ['-c', 'command -v chromium || command -v chromium-browser || true']).toString().trim()
+  const found = execFileSync('sh', ['-c', 'command -v chromium || command -v chromium-browser || true'])
+    .toString()
+    .trim()
   if (found === '') throw new Error('there is no chromium on the PATH; on Debian: apt-get install chromium')
   // The sandbox of the browser itself does not start as root. Nothing but this machine is reached.
   const args = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1']

@@ -3,8 +3,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const SILENCE = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA='
 const text = { type: 'text', text: 'This is a simple text response for testing.' }
 const image = { type: 'image', data: PIXEL, mimeType: 'image/png' }
@@ -14,9 +13,7 @@ const answers = {
   test_simple_text: [text],
   test_image_content: [image],
   test_audio_content: [{ type: 'audio', data: SILENCE, mimeType: 'audio/wav' }],
-  test_embedded_resource: [
-    resource('test://embedded-resource', 'text/plain', 'This is an embedded resource content.'),
-  ],
+  test_embedded_resource: [resource('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')],
   test_multiple_content_types: [
     { type: 'text', text: 'Multiple content types test:' },
     image,

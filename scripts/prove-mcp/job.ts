@@ -3,8 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspectProcesses } from '../../plugins/processes/inspect.js'
-import { EXTENSION } from '../../test/plugins/tools/scene.js'
 import type { OAuthWorld } from '../../test/plugins/mcp/oauth-world.js'
+import { EXTENSION } from '../../test/plugins/tools/scene.js'
 import { commandOf, type RealAgent } from '../../test/real/agents.js'
 import { fakeOpener, logInBy } from './browser.js'
 import { calling, type Model } from './model.js'
@@ -127,7 +127,11 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
         const removed = await prompted(call('service__agent_delete', { name: REMOVED }), async () => {
           await terminal?.shows(/\? call: service__agent_delete \(destructive\)/)
           await terminal?.shows(/never: /)
-          assert.equal((await world.request('socket', 'GET', `/api/agents/${REMOVED}`)).status, 200, 'it is still there')
+          assert.equal(
+            (await world.request('socket', 'GET', `/api/agents/${REMOVED}`)).status,
+            200,
+            'it is still there',
+          )
           // What is typed before a person can have read the question does not answer it.
           await sleep(READING_MS)
           terminal?.type('y\r')
@@ -144,7 +148,10 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
         const renewals = () => authority.asked.filter(line => line === 'POST /token').length
         const before = { tokens: new Set(authority.shown).size, asked: renewals() }
         await world.until('another token', async () => {
-          assert.match(JSON.stringify(await world.ask('POST', '/api/tools/mcp__guarded__who/invoke', { input: {} })), /you are me/)
+          assert.match(
+            JSON.stringify(await world.ask('POST', '/api/tools/mcp__guarded__who/invoke', { input: {} })),
+            /you are me/,
+          )
           return new Set(authority.shown).size > before.tokens
         })
         assert.ok(renewals() > before.asked)

@@ -73,7 +73,13 @@ export const configure: Readonly<Record<string, (home: string, command: readonly
 }
 
 /** A real agent with an MCP configuration of its own, as a client of the running daemon. */
-export function ownClientSteps(world: World, model: Model, name: string, real: RealAgent, root: string): readonly Step[] {
+export function ownClientSteps(
+  world: World,
+  model: Model,
+  name: string,
+  real: RealAgent,
+  root: string,
+): readonly Step[] {
   return [
     {
       what: `${name}, run without the daemon and with svc mcp serve in its own configuration, calls a tool of the daemon`,

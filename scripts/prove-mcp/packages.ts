@@ -18,5 +18,9 @@ const folderOf = (name: Name) => `mcp-${name}`
 const inside = (name: Name, file: string) => path.join(root, folderOf(name), 'node_modules', file)
 
 /** The command line of one of them, to which arguments are added. */
-export const inspector = (): string[] => [inside('node', '.bin/node'), inside('inspector', '.bin/mcp-inspector'), '--cli']
+export const inspector = (): string[] => [
+  inside('node', '.bin/node'),
+  inside('inspector', '.bin/mcp-inspector'),
+  '--cli',
+]
 export const conformance = (): string[] => [inside('node', '.bin/node'), inside('conformance', '.bin/conformance')]

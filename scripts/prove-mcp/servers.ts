@@ -51,9 +51,14 @@ export function serverSteps(world: World, folder: string): readonly Step[] {
     {
       what: 'a wrong input is refused before the server sees it',
       async run() {
-        const { status, text } = await world.request('socket', 'POST', '/api/tools/mcp__filesystem__write_file/invoke', {
-          input: { path: 7 },
-        })
+        const { status, text } = await world.request(
+          'socket',
+          'POST',
+          '/api/tools/mcp__filesystem__write_file/invoke',
+          {
+            input: { path: 7 },
+          },
+        )
         assert.ok(status === 400 || status === 422, `${status} ${text}`)
         assert.match(text, /schema_invalid/)
         return JSON.parse(text).code

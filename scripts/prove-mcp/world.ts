@@ -52,7 +52,11 @@ export class World extends Installed {
   /** Runs another program to its end. */
   async program(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
     const [command = '', ...args] = argv
-    const child = spawn(command, args, { cwd: this.folder, env: { ...this.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, args, {
+      cwd: this.folder,
+      env: { ...this.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const out = { stdout: '', stderr: '' }
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', text => {

@@ -29,7 +29,9 @@ export interface McpScene extends TestKernel {
 }
 
 /** All plugins, and a look at what MCP contributes to the tools. */
-export async function mcpScene(options: { home?: string; env?: Record<string, string>; clock?: Clock } = {}): Promise<McpScene> {
+export async function mcpScene(
+  options: { home?: string; env?: Record<string, string>; clock?: Clock } = {},
+): Promise<McpScene> {
   const home = options.home ?? (await temporaryFolder('home'))
   const looking = probe({})
   const kernel = await boot({

@@ -83,7 +83,12 @@ test('a skill of a workspace brings none before the workspace is trusted, and na
     }
     await trust()
     assert.equal(await listed(scene, at), ['local'])
-    const lines = [...server('local').slice(0, 3), '      - name: local', '        command: x', '        secret_env: { A: env:HOME }']
+    const lines = [
+      ...server('local').slice(0, 3),
+      '      - name: local',
+      '        command: x',
+      '        secret_env: { A: env:HOME }',
+    ]
     await skill(path.join(root, '.svc/skills'), 'local', lines)
     await trust()
     assert.equal(await listed(scene, at), [])
