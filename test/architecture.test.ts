@@ -284,12 +284,13 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'modules of others are imported by importModule, for the daemon out of the code cache has no import of its own',
+    says: 'modules of others are imported by importModule and those of Node statically, for the daemon out of the code cache has no import of its own',
     broken: s =>
       /^(kernel|plugins)\//.test(s.file) && !s.file.endsWith('/import-module.ts')
-        ? used(s, /\bimport\((?!\s*['"])/g)
+        ? [...used(s, /\bimport\((?!\s*['"])/g), ...(s.text.match(/\bimport\(\s*['"]node:[\w/]+/g) ?? [])]
         : [],
     mutants: [
+      ['plugins/a/service.ts', "const { request } = await import('node:http')"],
       ['plugins/a/service.ts', 'await import(file)'],
       ['kernel/a.ts', 'await import(url.href)'],
     ],

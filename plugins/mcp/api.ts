@@ -5,7 +5,7 @@ import type { Declaration } from './sources/declaration.js'
 import type { Place } from './sources/sources.js'
 
 export { McpServerKind, type ServerSpec } from './server-kind.js'
-export type { Declaration } from './sources/declaration.js'
+export { type Declaration, parseDeclarations } from './sources/declaration.js'
 export type { Place } from './sources/sources.js'
 
 /** Contributes servers that providers or skills bring along, in the place of these two in the order of sources. */

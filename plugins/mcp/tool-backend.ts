@@ -19,6 +19,8 @@ import type { Sources } from './sources/sources.js'
 
 /** Milliseconds that a listing waits for servers that nobody has asked yet. */
 const WAIT_MS = 800
+/** And a search, which would find nothing otherwise. */
+const COMPLETE_MS = 8000
 
 interface BackendWorld {
   readonly clock: Clock
@@ -53,6 +55,20 @@ export class McpTools implements ToolBackend {
     const tools = connections.flatMap(connection => this.#offered(connection))
     this.#lists.set(at, { state, tools })
     return tools
+  }
+
+  /** Starts its server again where that has ended; after a failure it is not tried before its pause is over. */
+  async revive({ backend: { mcpServer } }: ToolDescriptor, place: ToolPlace): Promise<void> {
+    const connection = (await this.#connections(place)).find(({ server }) => server.name === mcpServer)
+    await connection?.tools().catch(() => {})
+  }
+
+  async complete(place: ToolPlace): Promise<readonly string[]> {
+    const isSilent = (one: Connection) => one.known === undefined && one.failure === undefined
+    const silent = (await this.#connections(place)).filter(isSilent)
+    if (silent.length === 0) return []
+    await within(this.world.clock, COMPLETE_MS, Promise.allSettled(silent.map(one => one.tools()))).catch(() => {})
+    return silent.filter(isSilent).map(({ server }) => server.name)
   }
 
   async call(tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolPlace & { signal: AbortSignal }) {

@@ -3,6 +3,7 @@ import { Agents } from '../agents/api.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { McpServerSources } from '../mcp/api.js'
 import { SessionBriefings, Sessions } from '../sessions/api.js'
 import { NativeTools, Tools } from '../tools/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
@@ -44,6 +45,7 @@ export default definePlugin({
   registries: [
     contribute(ResourceFamilies, () => [family]),
     contribute(NativeTools, () => nativeTools),
+    contribute(McpServerSources, self => [self.servers]),
     contribute(SessionBriefings, self => [self.briefing]),
     contribute(WorkspaceDetailMembers, self => [
       { member: 'skills' as const, read: workspace => self.ofWorkspace(workspace) },

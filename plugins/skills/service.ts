@@ -16,6 +16,7 @@ import type { AgentsApi } from '../agents/api.js'
 import { finding } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import { AGENT_SESSION } from '../identity/api.js'
+import type { McpServerSource } from '../mcp/api.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import type { ToolsApi } from '../tools/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
@@ -25,6 +26,7 @@ import type { Broken, Candidate } from './candidate.js'
 import { capabilitiesOf } from './capabilities.js'
 import { judgeFiles } from './judge.js'
 import { diagnosticsOf, type Resolved, resolve, whenOf } from './resolve.js'
+import { skillServers } from './servers.js'
 import { SkillSettings } from './settings.js'
 import { Shadows } from './shadows.js'
 import { SkillSources } from './sources.js'
@@ -56,11 +58,15 @@ export class SkillsService implements SkillsApi {
   readonly #switch: SkillSwitch
   readonly #serial = new Serial()
   readonly briefing: Briefings
+  /** MCP servers that skills bring. */
+  readonly servers: McpServerSource
 
   constructor(private readonly kernel: SkillsKernel) {
     this.#sources = new SkillSources(kernel)
     this.#shadows = new Shadows(kernel)
     this.#switch = new SkillSwitch(kernel)
+    const capabilities = (view: SkillView, trusted: boolean) => this.#capabilities(view, trusted)
+    this.servers = skillServers({ kernel, sources: this.#sources, switches: this.#switch, capabilities })
     this.briefing = new Briefings(kernel, view => this.see(view))
   }
 

@@ -48,6 +48,8 @@ export interface ToolDescriptor {
   readonly tags?: readonly string[]
   readonly concurrencySafe?: boolean
   readonly requiresInteraction?: boolean
+  /** It calls any other tool, which is judged then: its own risk says nothing of what it can do. */
+  readonly judgedInside?: true
   /** Bytes of a result that a caller is handed; more is kept as an artifact. Default 262,144. */
   readonly maxResultBytes?: number
   /** A record that tells of it. */
@@ -108,6 +110,10 @@ export interface ToolBackend {
    * `tool_backend_failed`. A result beyond 16 MiB is refused by the registry; a backend that reads from outside stops reading there.
    */
   readonly call: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolCaller) => Promise<ToolResult>
+  /** A tool that cannot be called is wanted: does what can be done about it, as starting a server that has ended. Never throws. */
+  readonly revive?: (tool: ToolDescriptor, place: ToolPlace) => Promise<void>
+  /** Waits a while for servers that have told nothing yet; resolves with the names of those that still have not. Never throws. */
+  readonly complete?: (place: ToolPlace) => Promise<readonly string[]>
 }
 
 /** Contributes a backend: `contribute(ToolBackends, self => [self.backend])`. */
@@ -190,6 +196,8 @@ export interface ToolsApi {
   list(place: ToolPlace): Promise<readonly JudgedTool[]>
   /** The best first; an empty query is the list. */
   search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]>
+  /** Waits a while for servers whose tools are not known yet; resolves with the names of those that still start. */
+  complete(place: ToolPlace): Promise<readonly string[]>
   /** Throws `tool_not_found`. */
   find(place: ToolPlace, id: string): Promise<JudgedTool>
   /**

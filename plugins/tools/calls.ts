@@ -33,7 +33,7 @@ export class Calls {
     by: ToolCaller,
     { approvalToken, wait = false }: CallOptions = {},
   ): Promise<ToolOutcome> {
-    const scene = await this.tools.scene(by)
+    const scene = await this.#readied(id, by)
     const entry = this.tools.entryOf(scene, id)
     mustBeCallable(entry, scene)
     const input = await this.#wished(entry, inputOf(entry, given), by)
@@ -48,6 +48,15 @@ export class Calls {
       }
     }
     return this.#run(entry, input, by)
+  }
+
+  /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
+  async #readied(id: string, by: ToolCaller): Promise<Scene> {
+    const scene = await this.tools.scene(by)
+    const { backend, descriptor, unavailable = [] } = this.tools.entryOf(scene, id)
+    if (unavailable.length === 0 || !backend.revive) return scene
+    await backend.revive(descriptor, by)
+    return this.tools.scene(by)
   }
 
   /** The input as hooks leave it, held to the schema again. Throws where one refuses. */

@@ -102,6 +102,10 @@ export class ToolsService implements ToolsApi {
     return [...this.#shown(scene, query, limit)].map(([entry, decision]) => ({ ...entry, decision }))
   }
 
+  async complete(place: ToolPlace): Promise<readonly string[]> {
+    return this.#catalogs.complete(place)
+  }
+
   async find(place: ToolPlace, id: string): Promise<JudgedTool> {
     const scene = await this.scene(place)
     const entry = this.entryOf(scene, id)
@@ -118,7 +122,10 @@ export class ToolsService implements ToolsApi {
 
   /** What is listed for whoever asks, as it is sent. */
   async listed(asked: AskedPlace, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
-    const scene = await this.scene(await this.places.asked(asked, actor))
+    const place = await this.places.asked(asked, actor)
+    // Who searches would take what is not told yet for what is not there.
+    if (query !== '') await this.complete(place)
+    const scene = await this.scene(place)
     const most =
       query === '' && limit === undefined ? Number.POSITIVE_INFINITY : Math.min(Math.max(limit ?? LIMIT, 1), MAX_LIMIT)
     return [...this.#shown(scene, query, most)].map(([entry, judgement]) => toolToWire(entry, scene.place, judgement))

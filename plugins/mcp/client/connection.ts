@@ -9,6 +9,8 @@ import { type ToolList, toolsOf } from './tools.js'
 const CONNECT_MS = 20_000
 const CALL_MS = 120_000
 const MAX_PAGES = 20
+/** A server that was started and that nobody has called for so long is ended; the next call starts it again. */
+const IDLE_MS = 10 * 60_000
 /** The first pause after a failure; it doubles up to the longest one. */
 const LONGEST_PAUSE_MS = 60_000
 
@@ -66,6 +68,7 @@ export class Connection {
   #tools: ToolList | undefined
   #attempts = 0
   #calls = 0
+  #idle: { cancel(): void } | undefined
 
   constructor(
     readonly server: Server,
@@ -125,6 +128,7 @@ export class Connection {
       throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${messageOf(error)}`, { cause: error })
     } finally {
       this.#calls--
+      this.#rest()
     }
   }
 
@@ -132,6 +136,7 @@ export class Connection {
   async close(): Promise<void> {
     const before = this.#state
     this.#state = { is: 'closed' }
+    this.#idle?.cancel()
     if (before.is === 'ready') await before.client.close().catch(() => {})
     if (before.is === 'starting') await before.done.then(({ client }) => client.close()).catch(() => {})
   }
@@ -168,6 +173,7 @@ export class Connection {
         if (this.#state.is !== 'starting') return void ready.client.close().catch(() => {})
         this.#state = ready
         this.#attempts = 0
+        this.#rest()
       },
       error => {
         if (this.#state.is === 'starting') this.#fail(error instanceof Fault ? error.code : '', messageOf(error))
@@ -217,6 +223,19 @@ export class Connection {
     this.#tools = toolsOf(this.server.name, told)
     this.world.listed(this.server, told)
     return this.#tools
+  }
+
+  /** Ends a program that was started, once nobody has called it for a while. Its tools stay known. */
+  #rest(): void {
+    this.#idle?.cancel()
+    if (this.server.declaration.command === undefined || this.#state.is !== 'ready') return
+    const stop = () => {
+      if (this.#state.is !== 'ready' || this.#calls > 0) return
+      const { client } = this.#state
+      this.#state = { is: 'idle' }
+      void client.close().catch(() => {})
+    }
+    this.#idle = this.world.clock.timeout(IDLE_MS, stop, { unref: true })
   }
 
   #lost(client: Client): void {

@@ -9,12 +9,21 @@ export interface McpAnswer {
   structuredContent?: Record<string, unknown>
 }
 
-/** Parts that clients know by their type; of any other one they get the JSON. */
+/** Parts that clients know by their type and that are as the protocol has them; of any other one they get the JSON. */
 function partOf(part: ToolContent): McpAnswer['content'][number] {
   if (part.type === 'text') return { type: 'text', text: part.text ?? '' }
   const isMedia = (part.type === 'image' || part.type === 'audio') && typeof part.data === 'string' && part.mimeType
   if (isMedia) return { type: part.type, data: part.data, mimeType: part.mimeType } as never
+  if (isResource(part)) return part as never
   return { type: 'text', text: JSON.stringify(part) }
+}
+
+/** A resource that is part of the result, or a link to one. */
+function isResource(part: ToolContent): boolean {
+  const { type, resource, uri, name } = Object(part) as Readonly<Record<string, unknown>>
+  if (type === 'resource_link') return typeof uri === 'string' && typeof name === 'string'
+  const { uri: at, text, blob } = Object(resource)
+  return type === 'resource' && typeof at === 'string' && (typeof text === 'string' || typeof blob === 'string')
 }
 
 export function answerOf({ result, truncated, artifact, bytes }: ToolOutcome): McpAnswer {

@@ -74,7 +74,9 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
     async (name, input, signal) => {
       if (name === 'tool_search') {
         const { query, limit } = v.parse(SearchInput, input)
-        return json({ tools: (await tools.search(place, query, limit)).map(briefly) })
+        const starting = await tools.complete(place)
+        const found = (await tools.search(place, query, limit)).map(briefly)
+        return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
       }
       if (name === 'tool_show') return json(wholly(await tools.find(place, v.parse(ShowInput, input).id)))
       if (name !== 'tool_call') return undefined
@@ -84,12 +86,15 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
   )
 }
 
-/** What another client of the operator is served: each tool of the wanted risks by itself. */
+/**
+ * What another client of the operator is served: each tool of the wanted risks by itself. One that calls any other tool is not
+ * served: it would reach those of every risk.
+ */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
   const { tools, place, actor } = hosted
-  const isShown = ({ descriptor }: JudgedTool) => risks.includes(descriptor.risk)
+  const isServed = ({ descriptor: { risk, judgedInside } }: JudgedTool) => !judgedInside && risks.includes(risk)
   const list = async () =>
-    (await tools.list(place)).filter(isShown).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
+    (await tools.list(place)).filter(isServed).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
       name: id,
       ...(title !== undefined && { title }),
       description,
@@ -97,7 +102,7 @@ export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[])
       annotations: { readOnlyHint: risk === 'read', destructiveHint: risk === 'destructive' },
     }))
   return serverOf(hosted, list, async (name, input, signal) => {
-    if (!isShown(await tools.find(place, name))) return undefined
+    if (!isServed(await tools.find(place, name))) return undefined
     return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true }))
   })
 }
@@ -122,6 +127,9 @@ async function serverOf(
   })
   return server
 }
+
+const notYet = (servers: readonly string[]) =>
+  `the servers ${servers.join(', ')} are still starting: search again for their tools`
 
 const briefly = ({ descriptor: { id, title, description, risk }, decision: { callable, reasons } }: JudgedTool) => ({
   id,

@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from 'node:dns'
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Clock, within } from '../../../kernel/plugin.js'
@@ -120,7 +121,7 @@ export const guardedFetch =
 async function send(url: URL, init: RequestInit, lookup: LookupFunction, signal: AbortSignal): Promise<Response> {
   const { method, headers, body } = new Request(url, { ...init, redirect: 'manual' })
   const bytes = body && Buffer.from(await new Response(body).arrayBuffer())
-  const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp
   const reply = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       method,

@@ -25,10 +25,14 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
   const oauth = await import('@modelcontextprotocol/sdk/client/auth.js')
   try {
     await checkAddress('the server', url, url)
-    const told = await oauth.discoverOAuthProtectedResourceMetadata(url, {}, fetchFn).catch(error => {
-      if (error instanceof Fault) throw error
-      return undefined
-    })
+    const challenge = await challengeOf(url, fetchFn)
+    const { resourceMetadataUrl } = challenge
+    const told = await oauth
+      .discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {}, fetchFn)
+      .catch(error => {
+        if (error instanceof Fault) throw error
+        return undefined
+      })
     if (told && !sameResource(told.resource, url))
       throw new Error(`its metadata are about another resource, ${told.resource}`)
     const issuer = login.issuer_url ?? told?.authorization_servers?.[0] ?? new URL('/', url).href
@@ -40,11 +44,26 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
     }
     const methods = metadata.code_challenge_methods_supported
     if (methods && !methods.includes('S256')) throw new Error('it does not support PKCE with S256')
-    const scopes = login.scopes ?? told?.scopes_supported ?? []
+    // What the server asks for now counts before all that it could ask for.
+    const scopes = login.scopes ?? challenge.scope?.split(' ').filter(Boolean) ?? told?.scopes_supported ?? []
     return { issuer: metadata.issuer, metadata, resource: told?.resource, scopes }
   } catch (error) {
     if (error instanceof Fault) throw error
     throw McpErrors.mcp_auth_discovery_failed(`${name}: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** How the server refuses whoever has no token: where its metadata are, and which scopes it wants. */
+async function challengeOf(url: string, fetchFn: typeof fetch) {
+  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const message = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  try {
+    const reply = await fetchFn(url, { method: 'POST', headers, body: JSON.stringify(message) })
+    return reply.status === 401 ? extractWWWAuthenticateParams(reply) : {}
+  } catch {
+    // Its metadata may be where they usually are.
+    return {}
   }
 }
 

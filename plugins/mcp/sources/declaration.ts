@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/plugin.js'
 import type { SettingsWriteTarget } from '../../../schemas/settings.js'
+import { McpErrors } from '../errors.js'
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max))
 const variables = v.record(text(256), text(32_768))
@@ -55,6 +56,23 @@ export const Declarations = v.pipe(
   v.maxEntries(64),
   v.transform((byName): Declaration[] => Object.entries(byName).map(([name, server]) => ({ name, ...server }))),
 )
+
+const Named = v.pipe(v.array(v.object({ name: text(128), ...ServerMembers })), v.maxLength(64))
+
+/**
+ * Servers of a file that has them among other things: a list with names, or by name.
+ * @throws Fault `mcp_file_invalid` naming `where` and what is wrong
+ */
+export function parseDeclarations(where: string, value: unknown): readonly Declaration[] {
+  const parsed = v.safeParse(v.union([Named, Declarations]), value)
+  const servers = parsed.success ? parsed.output : []
+  const problem = parsed.success
+    ? servers.some(({ command, url }) => (command === undefined) === (url === undefined)) &&
+      'give each server exactly one of command and url'
+    : v.summarize(parsed.issues).slice(0, 300)
+  if (problem) throw McpErrors.mcp_file_invalid(`MCP servers of ${where}: ${problem}`)
+  return servers
+}
 
 /** Where servers are declared, the weakest first: of one name the last one counts, as a whole. */
 export const SOURCES = [

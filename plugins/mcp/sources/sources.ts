@@ -121,6 +121,8 @@ export class Sources {
     const contributors = this.kernel.collect(McpServerSources).filter(({ entry }) => entry.kind === kind)
     const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
     const workspaceId = place.workspace?.id
+    for (const { where, declaration, ofWorkspace } of all.flat())
+      if (ofWorkspace && place.workspace) checkReferences(where, [declaration], place.workspace)
     return all.flat().map(({ where, declaration, ofWorkspace }) => ({
       declaration,
       source:

@@ -125,6 +125,7 @@ function offer(
     toolsets: tool.toolsets,
     ...(tool.tags === undefined ? {} : { tags: tool.tags }),
     concurrencySafe: risk === 'read',
+    ...(tool.judgedInside && { judgedInside: true as const }),
     digest: digestOf([id, tool.route, risk, inputSchema, tool.fixed ?? null]),
   }
   return bound

@@ -62,9 +62,17 @@ export class Catalogs {
     private readonly own: readonly ToolBackend[],
   ) {}
 
+  /** Waits a while for what tells its tools late; resolves with the names of what still has not. */
+  async complete(place: ToolPlace): Promise<readonly string[]> {
+    return (await Promise.all(this.#backends().map(backend => backend.complete?.(place) ?? []))).flat()
+  }
+
+  #backends(): readonly ToolBackend[] {
+    return [...this.own, ...this.kernel.collect(ToolBackends).map(({ entry }) => entry)]
+  }
+
   async of(place: ToolPlace): Promise<Catalog> {
-    const contributed = this.kernel.collect(ToolBackends).map(({ entry }) => entry)
-    const parts = await Promise.all([...this.own, ...contributed].map(backend => this.#told(backend, place)))
+    const parts = await Promise.all(this.#backends().map(backend => this.#told(backend, place)))
     const known = this.#kept.find(
       catalog =>
         catalog.parts.length === parts.length &&

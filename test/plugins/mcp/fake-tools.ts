@@ -33,6 +33,9 @@ export class FakeTools implements ToolsApi {
   list = async () => this.#tools
   search = async (_: unknown, query: string, limit: number) =>
     this.#tools.filter(({ descriptor }) => descriptor.description.includes(query)).slice(0, limit)
+  complete = async () => this.starting
+  /** Servers whose tools are not known yet. */
+  starting: readonly string[] = []
   find = async (_: unknown, id: string) => {
     const tool = this.#tools.find(({ descriptor }) => descriptor.id === id)
     if (!tool) throw toolFault('tool_not_found', [])

@@ -75,6 +75,10 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
     )
     assert.ok(Buffer.byteLength(JSON.stringify(listed)) <= 8000)
     const found = JSON.parse(textOf(await client.callTool({ name: 'tool_search', arguments: { query: 'echo' } })))
+    assert.is(found.incomplete, undefined)
+    tools.starting = ['late']
+    const early = JSON.parse(textOf(await client.callTool({ name: 'tool_search', arguments: { query: 'echo' } })))
+    assert.match(early.incomplete, 'late')
     assert.equal(
       found.tools.map(({ id }: { id: string }) => id),
       ['service__echo'],

@@ -1,6 +1,6 @@
 // An MCP server that misbehaves as its argument says: `node hostile-server.mjs <how> [file]`. The file has a
 // line for each start.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const [how, file] = process.argv.slice(2)
@@ -32,10 +32,12 @@ let changed = false
 const send = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 process.stderr.write('a hostile server speaks\n')
 if (how === 'exits') process.exit(3)
-createInterface({ input: process.stdin }).on('line', line => {
+createInterface({ input: process.stdin }).on('line', async line => {
   const { id, method, params } = JSON.parse(line)
   if (id === undefined || how === 'hangs') return
   if (method === 'initialize') {
+    // The file is the door: it answers once it is there.
+    if (how === 'late') while (!existsSync(`${file}.open`)) await new Promise(resolve => setTimeout(resolve, 20))
     const { protocolVersion } = params
     return send({
       id,

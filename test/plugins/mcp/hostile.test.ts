@@ -1,9 +1,11 @@
 // timeout: 120s
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { eventually } from '../../fixtures/session-world.js'
+import { whileTimePasses } from '../../harness/kernel.js'
 import { HOSTILE, type McpScene, mcpScene } from './scene.js'
 
 const hostile = (scene: McpScene, name: string, how: string) =>
@@ -40,6 +42,61 @@ test('a server that ends names its tools unavailable and why, is started again, 
     assert.is(await starts(scene, 'lives'), 1)
   } finally {
     await scene.close()
+  }
+})
+
+test('a server that has ended is started again by a call of its tools, like any other call', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'dies', 'plain')
+    await known(scene, 'dies')
+    const invoke = async (text: string) => {
+      const { status, body } = await scene.request('POST', '/api/tools/mcp__dies__good/invoke', { input: { text } })
+      return status < 300 ? body.result.content[0].text : body.error.reason_codes?.join()
+    }
+    assert.is(await invoke('here'), 'here')
+    assert.is(await invoke('die'), 'mcp_unreachable')
+    await eventually(async () => (await invoke('again')) === 'again', 'the server that was started again')
+    assert.is(await starts(scene, 'dies'), 2)
+  } finally {
+    await scene.close()
+  }
+})
+
+test('who searches waits for a server that nobody has asked yet; a list does not', async () => {
+  const clock = new VirtualClock()
+  const scene = await mcpScene({ clock })
+  try {
+    await hostile(scene, 'late', 'late')
+    const ids = ({ body }: { body: object }) => JSON.stringify(body)
+    const found = scene.request('POST', '/api/tools/search', { query: 'told' })
+    assert.not.match(ids(await whileTimePasses(clock, scene.request('GET', '/api/tools'))), 'mcp__late__good')
+    await writeFile(path.join(scene.home, 'late.log.open'), '')
+    assert.match(ids(await found), 'mcp__late__good')
+  } finally {
+    await whileTimePasses(clock, scene.close())
+  }
+})
+
+test('a program that nobody calls is ended after ten minutes, its tools stay, and the next call starts it', async () => {
+  const clock = new VirtualClock()
+  const scene = await mcpScene({ clock })
+  try {
+    await hostile(scene, 'rests', 'plain')
+    assert.is((await scene.call('mcp__rests__good', { text: 'one' })).text, 'one')
+    const state = async () => (await shown(scene, 'rests')).runtime_status.state
+    assert.is(await state(), 'ready')
+    await clock.advance(9 * 60_000)
+    assert.is((await scene.call('mcp__rests__good', { text: 'two' })).text, 'two')
+    await clock.advance(9 * 60_000)
+    assert.is(await state(), 'ready', 'a call counts')
+    await clock.advance(60_000)
+    assert.is(await state(), 'idle')
+    assert.is((await scene.tools()).filter(({ descriptor }) => descriptor.owner === 'rests').length, 1)
+    assert.is((await scene.call('mcp__rests__good', { text: 'three' })).text, 'three')
+    assert.is(await starts(scene, 'rests'), 2)
+  } finally {
+    await whileTimePasses(clock, scene.close())
   }
 })
 

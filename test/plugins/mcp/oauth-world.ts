@@ -32,8 +32,11 @@ async function listen(handler: (origin: string) => Handler) {
   return { origin, close }
 }
 
-/** A real authorization server that says yes to everybody, and an MCP server that wants its tokens. */
-export async function oauthWorld({ ttl = 3600 }: { ttl?: number } = {}): Promise<OAuthWorld> {
+/**
+ * A real authorization server, and an MCP server that wants its tokens.
+ * @param options `ttl`: seconds that a token counts; `pages`: people log in on the pages of the server, else it says yes to everybody
+ */
+export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OAuthWorld> {
   // Here and not above: every test is in one bundle with this, and the authorization server dislikes an old Node aloud.
   const [{ Server }, { StreamableHTTPServerTransport }, { CallToolRequestSchema, ListToolsRequestSchema }] =
     await Promise.all([
@@ -71,9 +74,9 @@ export async function oauthWorld({ ttl = 3600 }: { ttl?: number } = {}): Promise
       issueRefreshToken: async () => true,
       rotateRefreshToken: true,
       ttl: { AccessToken: ttl, Session: 600, Interaction: 600, Grant: 600, RefreshToken: 600 },
-      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      ...(!pages && { interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` } }),
       features: {
-        devInteractions: { enabled: false },
+        devInteractions: { enabled: pages },
         registration: { enabled: true },
         revocation: { enabled: true },
         resourceIndicators: {
@@ -87,7 +90,7 @@ export async function oauthWorld({ ttl = 3600 }: { ttl?: number } = {}): Promise
     const answer = made.callback()
     return async (request, response) => {
       asked.push(`${request.method} ${request.url?.split('?')[0]}`)
-      if (!request.url?.startsWith('/interaction/')) return answer(request, response)
+      if (pages || !request.url?.startsWith('/interaction/')) return answer(request, response)
       const { params } = await made.interactionDetails(request, response)
       const grant = new made.Grant({ accountId: 'me', clientId: String(params.client_id) })
       grant.addOIDCScope('openid offline_access tools')

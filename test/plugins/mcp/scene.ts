@@ -1,7 +1,7 @@
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { operator } from '../../../kernel/index.js'
+import { type Clock, operator } from '../../../kernel/index.js'
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import { inTree } from '../../../plugins/index.js'
 import { type OfferedTool, type ToolBackend, ToolBackends, type ToolPlace } from '../../../plugins/tools/api.js'
@@ -29,12 +29,15 @@ export interface McpScene extends TestKernel {
 }
 
 /** All plugins, and a look at what MCP contributes to the tools. */
-export async function mcpScene(options: { home?: string; env?: Record<string, string> } = {}): Promise<McpScene> {
+export async function mcpScene(
+  options: { home?: string; env?: Record<string, string>; clock?: Clock } = {},
+): Promise<McpScene> {
   const home = options.home ?? (await temporaryFolder('home'))
   const looking = probe({})
   const kernel = await boot({
     plugins: [...inTree, looking.plugin],
     home,
+    ...(options.clock && { clock: options.clock }),
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...options.env },
   })
   const inside = looking.kernel()

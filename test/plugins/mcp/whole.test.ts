@@ -1,5 +1,5 @@
 // timeout: 180s
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { test } from 'uvu'
@@ -91,16 +91,27 @@ test('svc mcp serve offers what only reads to another client, and more where it 
   const daemon = await world()
   const env = { PATH: process.env.PATH ?? '', HOME: daemon.home, SVC_HOME: daemon.home }
   try {
+    await mkdir(path.join(daemon.home, 'agents/ada'), { recursive: true })
+    await writeFile(path.join(daemon.home, 'agents/ada/AGENT.md'), '---\nname: ada\n---\nAda.\n')
     const reads = await connect(process.execPath, [path.resolve('dist/svc.cjs'), 'mcp', 'serve'], env)
     const { tools } = await reads.listTools()
     const names = tools.map(({ name }) => name)
     assert.ok(names.length > 5 && tools.every(({ annotations }) => annotations?.readOnlyHint), names.join(' '))
     assert.match(textOf(await reads.callTool({ name: 'service__workspace_list', arguments: {} })), daemon.workspaceId)
-    const refused = await reads.callTool({ name: 'service__workspace_delete', arguments: {} })
-    assert.is(refused.isError, true)
+    const wish = { name: 'ada' }
+    const through = { id: 'service__agent_delete', input: wish }
+    for (const [name, input] of [
+      ['service__agent_delete', wish],
+      ['service__tool_call', through],
+    ] as const)
+      assert.match(textOf(await reads.callTool({ name, arguments: input })), `there is no tool ${name} here`)
+    assert.is((await daemon.kernel.request('GET', '/api/agents/ada')).status, 200)
     await reads.close()
     const all = await connect(process.execPath, [path.resolve('dist/svc.cjs'), 'mcp', 'serve', '--all'], env)
-    assert.ok((await all.listTools()).tools.length > names.length)
+    const more = (await all.listTools()).tools.map(({ name }) => name)
+    assert.ok(more.length > names.length && more.includes('service__agent_delete'))
+    await all.callTool({ name: 'service__agent_delete', arguments: wish })
+    assert.is((await daemon.kernel.request('GET', '/api/agents/ada')).status, 404)
     await all.close()
   } finally {
     await daemon.close()
