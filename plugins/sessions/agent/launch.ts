@@ -119,7 +119,6 @@ async function start(
   const { kernel, limits, points } = context
   const { clock, ids } = kernel
   const command = allowed(await points.agentPreStart.run({ argv: plan.argv, cwd: territory.roots[0]! }, info))
-  const { argv } = command
   const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
@@ -129,6 +128,8 @@ async function start(
   const tools = new ToolRights(rightsOf(row)?.tools)
   // Only an agent that asks can be refused: one with a part of the tools asks in every mode.
   const isBound = mode !== 'approve-all' || tools.isLimited
+  const confinement = confinementOf(row)
+  const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
   const asksIn = mode === 'approve-all' && isBound ? 'approve-reads' : mode
   const begin: SessionStart = await context.prepare.run(
     {
@@ -166,7 +167,7 @@ async function start(
     provider: program ?? provider ?? kernel.needs.providers.builtIn,
     roots: territory.roots,
     mcpServers: begin.mcpServers,
-    confinement: confinementOf(row),
+    confinement,
     argv,
     cwd,
     env: begin.env,
@@ -250,7 +251,6 @@ async function start(
     return connect(undefined)
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
-  const confinement = confinementOf(row)
   const { env, preamble } = begin
   return { agent, permissions, clarifications, terminals, argv, cwd, env, preamble, unheld, confinement }
 }
