@@ -2,7 +2,7 @@ import { DiskSpace, definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { WakeContexts } from '../heartbeats/api.js'
-import { InboxSources, Sessions } from '../sessions/api.js'
+import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
@@ -65,6 +65,7 @@ export default definePlugin({
     contribute(StatusMembers, self => [{ path: 'tasks', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'tasks', category: 'tasks', run: async () => self.check() }]),
     contribute(NativeTools, () => nativeTools),
+    contribute(SessionRuns, self => [{ read: session => self.runOf(session) }]),
     contribute(InboxSources, self => [{ read: () => self.waiting() }]),
     contribute(WakeContexts, self => [
       { name: 'task', read: session => self.news.task(session) },

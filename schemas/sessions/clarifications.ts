@@ -1,6 +1,7 @@
 /** Questions of agents, commands that they offer, and what a returning reader wants to know. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
+import { TaskRun } from '../tasks/run.js'
 import { TranscriptMessage } from './events.js'
 import { CommandSource } from './prompts.js'
 import { Session } from './session.js'
@@ -93,6 +94,8 @@ export type RecapQuery = v.InferOutput<typeof RecapQuery>
 /** GET …/recap. */
 export const RecapReply = v.object({
   recap: v.object({
+    /** What it works on for a task; null: nothing. */
+    active_run: v.nullable(TaskRun),
     pending_inputs: Integer,
     pending_markers: Integer,
     recent_markers: v.array(

@@ -18,8 +18,9 @@ export async function runRecap(context: CommandContext): Promise<void> {
   const query = options.limit === undefined ? '' : `?limit=${options.limit}`
   const reply = (await client.request('GET', `${await sessionPath(context)}/recap${query}`)) as RecapReply
   if (out.json) return out.value(reply)
-  const { session, recent_messages, recent_markers, pending_inputs, pending_markers } = reply.recap
+  const { session, active_run: run, recent_messages, recent_markers, pending_inputs, pending_markers } = reply.recap
   out.line(out.color('bold', `${session.name ?? session.id} · ${session.agent_name} · ${session.badge}`))
+  if (run) out.line(out.color('dim', `works on run ${run.id} (${run.status}): svc task run show ${run.id}`))
   for (const { role, parts } of recent_messages) {
     const text = parts.map(part => part.text ?? '').join(' ')
     const lines = text.split('\n').filter(line => line.trim() !== '')
