@@ -164,8 +164,8 @@ export const SessionErrors = defineErrors({
   },
   provider_fixed: {
     status: 400,
-    message: 'the provider of a session is that of its agent',
-    next: 'set provider in the AGENT.md of the agent',
+    message: 'this session cannot be given another provider',
+    next: 'set provider in the AGENT.md of the agent, and leave out its command',
   },
   participation_unavailable: {
     status: 503,

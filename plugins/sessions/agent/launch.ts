@@ -22,6 +22,7 @@ import { contains, resolveInside, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
 import { Terminals } from '../requests/terminals.js'
 import { ToolRights } from '../requests/tool-rights.js'
+import { otherProviderOf, wishOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
 import { readBriefing } from './briefing.js'
@@ -67,6 +68,7 @@ export interface RunningAgent {
   /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
   readonly unheld: string | undefined
   readonly confinement: SessionConfinement | undefined
+  readonly provider: string
 }
 
 /**
@@ -79,7 +81,7 @@ export async function planLaunch({ kernel, briefings, points }: SessionsContext,
   const root = await realpath(workspace.rootDir).catch(() => {
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
-  const plan = await kernel.needs.agents.plan(row.agent_name, workspace)
+  const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
   if (row.state === 'stopped') allowed(await points.preResume.run({}, infoOf(row)))
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
   if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
@@ -252,7 +254,19 @@ async function start(
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
   const { env, preamble } = begin
-  return { agent, permissions, clarifications, terminals, argv, cwd, env, preamble, unheld, confinement }
+  return {
+    agent,
+    permissions,
+    clarifications,
+    terminals,
+    argv,
+    cwd,
+    env,
+    preamble,
+    unheld,
+    confinement,
+    provider: plan.provider,
+  }
 }
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
@@ -270,12 +284,13 @@ const rightsOf = ({ rights }: SessionRow) => (rights === null ? undefined : (JSO
 
 function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<string, string> {
   const bin = kernel.env.SVC_BIN_DIR
+  const { model } = wishOf(row)
   return {
     SVC_HOME: kernel.home.root,
     SVC_SESSION_ID: row.id,
     SVC_AGENT: row.agent_name,
     SVC_AGENT_NAME: row.agent_name,
-    ...(row.model && { SVC_MODEL: row.model }),
+    ...(model && { SVC_MODEL: model }),
     ...(bin && { SVC_BIN: path.join(bin, 'svc') }),
   }
 }

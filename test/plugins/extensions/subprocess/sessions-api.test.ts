@@ -89,7 +89,7 @@ test('an extension runs commands in the sandbox of a session, while its agent ru
 
   // What would run code outside is put aside also where a command that outlives the agent made it.
   const over = exec(id, ['sh', '-c', 'mkdir -p .git/hooks; echo x > .git/hooks/post-checkout; sleep 1000'])
-  await eventually(() => existsSync(path.join(root, '.git/hooks/post-checkout')), 'the planted hook')
+  await eventually(async () => existsSync(path.join(root, '.git/hooks/post-checkout')), 'the planted hook')
   await stop(at)
   assert.is((await over).result.exit_code, null)
   assert.is(existsSync(path.join(root, '.git/hooks')), false)
