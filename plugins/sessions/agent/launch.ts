@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Fault, messageOf } from '../../../kernel/plugin.js'
 import { type LaunchPlan, unheldText } from '../../agents/api.js'
-import { BUILT_IN_PROVIDER, type Provider } from '../../providers/api.js'
+import { BUILT_IN_PROVIDER } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
@@ -25,12 +25,12 @@ import { ToolRights } from '../requests/tool-rights.js'
 import { otherProviderOf, wishOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { readBriefing } from './briefing.js'
+import { envelope, readBriefing } from './briefing.js'
 import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
 import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
-import { withHint, withheldText } from './withheld.js'
+import { loginText, withHint, withheldText } from './withheld.js'
 
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
@@ -294,14 +294,3 @@ function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<stri
     ...(bin && { SVC_BIN: path.join(bin, 'svc') }),
   }
 }
-
-/** The start-up instructions of an agent, sent before its first prompt. */
-function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
-  return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
-}
-
-/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
-const loginText = (provider: Provider | undefined) =>
-  provider && provider.argv.length > 0 && !provider.needsEndpoint
-    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
-    : undefined
