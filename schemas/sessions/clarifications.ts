@@ -28,10 +28,10 @@ const MAX_SECONDS = 3600
 
 /** POST …/clarifications: a question to the person of a session; with `choices` one of them is the answer, otherwise a text. */
 export const AskClarificationBody = v.strictObject({
-  question: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(2000)),
+  question: v.pipe(v.string(), v.regex(/\S/, 'a question has words'), v.maxLength(2000)),
   choices: v.optional(
     v.pipe(
-      v.array(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))),
+      v.array(v.pipe(v.string(), v.regex(/\S/, 'a choice has words'), v.maxLength(200))),
       v.minLength(1),
       v.maxLength(MAX_CHOICES),
     ),
