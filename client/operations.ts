@@ -4930,6 +4930,55 @@ export interface Operations {
       200: GetRunsByIdInspect
     }
   }
+  /** List the sandboxes of sessions that are not stopped: GET /api/sandboxes */
+  getSandboxes: {
+    input: {
+      readonly query?: {
+        readonly workspace_id?: string | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly sandboxes: readonly {
+          readonly sandbox_id: string
+          readonly session_id: string
+          readonly agent_name: string
+          readonly workspace_id: string
+          readonly backend: string
+          readonly profile: string
+          readonly network: "host" | "none"
+          readonly state: "prepared" | "running"
+        }[]
+      }
+    }
+  }
+  /** Show the sandbox of a session: GET /api/sandboxes/{session_id} */
+  getSandboxesBySessionId: {
+    input: {
+      readonly path: {
+        readonly session_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly sandbox: {
+          readonly sandbox_id: string
+          readonly session_id: string
+          readonly agent_name: string
+          readonly workspace_id: string
+          readonly backend: string
+          readonly profile: string
+          readonly network: "host" | "none"
+          readonly state: "prepared" | "running"
+          readonly mounts: readonly {
+            readonly path: string
+            readonly access: "read" | "write" | "empty" | "link"
+          }[]
+          readonly commands: number
+        }
+      }
+    }
+  }
   /** Show whether runs of tasks are claimed, and how many wait: GET /api/scheduler */
   getScheduler: {
     input: Record<never, never>
@@ -6997,6 +7046,7 @@ export interface Operations {
     replies: {
       200: {
         readonly recap: {
+          readonly active_run: Run | null
           readonly pending_inputs: number
           readonly pending_markers: number
           readonly recent_markers: readonly {
@@ -8594,6 +8644,29 @@ export interface Operations {
       201: PostRunsByIdRecover2
     }
   }
+  /** Run a command in the sandbox of a session whose agent runs: POST /api/sandboxes/{session_id}/exec */
+  postSandboxesBySessionIdExec: {
+    input: {
+      readonly path: {
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly argv: readonly string[]
+        readonly cwd?: string | undefined
+        readonly timeout_seconds?: number | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly exit_code: number | null
+        readonly signal: string | null
+        readonly stdout: string
+        readonly stderr: string
+        readonly truncated: boolean
+        readonly timed_out: boolean
+      }
+    }
+  }
   /** Pause the claims of runs and wait until none is held; it stays paused: POST /api/scheduler/drain */
   postSchedulerDrain: {
     input: {
@@ -9643,6 +9716,29 @@ export interface Operations {
       }
     }
   }
+  /** Ask the person of a session something, and wait for the answer: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+      }
+      readonly body: {
+        readonly question: string
+        readonly choices?: readonly string[] | undefined
+        readonly timeout_seconds?: number | undefined
+      }
+    }
+    replies: {
+      200: {
+        readonly request_id: string
+        readonly choice: number | null
+        readonly text: string
+        readonly fallback: boolean
+        readonly resolved_by: "person" | "timeout" | "cancel"
+      }
+    }
+  }
   /** Answer a question of an agent: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications/{request_id}/answer */
   postWorkspacesByWorkspaceIdSessionsBySessionIdClarificationsByRequestIdAnswer: {
     input: {
@@ -10394,7 +10490,7 @@ export interface Operations {
       }
     }
   }
-  /** Choose model, effort and speed of later prompts; an agent that waits takes them at once: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
+  /** Choose provider, model, effort and speed of later prompts; another provider starts with the next one: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
   putWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: {
     input: {
       readonly path: {
@@ -10548,6 +10644,8 @@ export const routes = {
   getResourcesByKind: { method: 'GET', path: '/api/resources/{kind}' },
   getResourcesByKindById: { method: 'GET', path: '/api/resources/{kind}/{id}' },
   getRunsByIdInspect: { method: 'GET', path: '/api/runs/{id}/inspect' },
+  getSandboxes: { method: 'GET', path: '/api/sandboxes' },
+  getSandboxesBySessionId: { method: 'GET', path: '/api/sandboxes/{session_id}' },
   getScheduler: { method: 'GET', path: '/api/scheduler' },
   getSchedulerBacklog: { method: 'GET', path: '/api/scheduler/backlog' },
   getSessions: { method: 'GET', path: '/api/sessions' },
@@ -10703,6 +10801,7 @@ export const routes = {
   postRunsByIdRecover: { method: 'POST', path: '/api/runs/{id}/recover' },
   postRunsByIdRelease: { method: 'POST', path: '/api/runs/{id}/release' },
   postRunsByIdRetry: { method: 'POST', path: '/api/runs/{id}/retry' },
+  postSandboxesBySessionIdExec: { method: 'POST', path: '/api/sandboxes/{session_id}/exec' },
   postSchedulerDrain: { method: 'POST', path: '/api/scheduler/drain' },
   postSchedulerPause: { method: 'POST', path: '/api/scheduler/pause' },
   postSchedulerResume: { method: 'POST', path: '/api/scheduler/resume' },
@@ -10767,6 +10866,7 @@ export const routes = {
   postWorkspacesByWorkspaceIdSessionsBySessionIdArchive: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/archive' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdAttach: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attach' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdAttachments: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments' },
+  postWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clarifications' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdClarificationsByRequestIdAnswer: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clarifications/{request_id}/answer' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdClear: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/clear' },
   postWorkspacesByWorkspaceIdSessionsBySessionIdPresence: { method: 'POST', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/presence' },

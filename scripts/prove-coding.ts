@@ -1,6 +1,6 @@
 // Proves the main job of a coding agent: `npm run prove:coding -- [codex] [claude]`. On a clone of this repository, a real agent and
 // a scripted model: a file is edited, its test runs after a question, the turn is steered, rewound, forked into a worktree, a child
-// with fewer rights spawned, the process frozen and recovered; with each agent as it is, and in a sandbox where it can work in one. Prints each step,
+// with fewer rights spawned, the process frozen and recovered; with each agent as it is, and in a sandbox. Prints each step,
 // exits with 1 when one is not as it should be, with 2 when an agent cannot be installed.
 import fs from 'node:fs'
 import path from 'node:path'
@@ -22,7 +22,6 @@ const editing: Readonly<Record<string, Editing>> = {
     edit: file => call('Edit', { file_path: file, old_string: BEFORE, new_string: AFTER }),
   },
   codex: {
-    sandboxesItself: true,
     edit(file) {
       const patch = ['*** Begin Patch', `*** Update File: ${file}`, '@@', `-${BEFORE}`, `+${AFTER}`, '*** End Patch']
       return call('exec_command', { cmd: `apply_patch <<'EOF'\n${patch.join('\n')}\nEOF` })
@@ -52,8 +51,7 @@ async function work(name: string, sandbox: 'none' | 'default', folder: string): 
   }
 }
 
-const sandboxesOf = (name: string) =>
-  editing[name]?.sandboxesItself ? (['none'] as const) : (['none', 'default'] as const)
+const SANDBOXES = ['none', 'default'] as const
 
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
@@ -68,12 +66,12 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const lane = async (name: string) => {
       const wrong: string[] = []
-      for (const sandbox of sandboxesOf(name))
+      for (const sandbox of SANDBOXES)
         wrong.push(...(await work(name, sandbox, path.join(folder, `${name}-${sandbox}`))))
       return wrong
     }
     const wrong = (await Promise.all(names.map(lane))).flat()
-    const jobs = names.flatMap(sandboxesOf).length
+    const jobs = names.length * SANDBOXES.length
     console.log(`${jobs - wrong.length} of ${jobs} jobs done  ${seconds(begun)}`)
     return wrong.length === 0 ? 0 : 1
   } finally {

@@ -1,8 +1,9 @@
 // Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] …`; without names those
 // of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
 // $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
-// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2
-// when an agent cannot be installed.
+// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk to
+// test/real/fake-model.mjs. What cannot be installed is named with the reason, and the others are tried. Exits with 1 when anything is
+// wrong, with 2 when something was not tried.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
@@ -77,16 +78,28 @@ async function main(args: readonly string[]): Promise<number> {
   const unknown = names.find(name => !tried[name] && name !== TOGETHER)
   if (unknown)
     throw new NotInstalled(`nothing called ${unknown}; there are ${[...Object.keys(tried), TOGETHER].join(', ')}`)
-  const needed = new Set(names.flatMap(name => (name === TOGETHER ? AT_EACH_CHANGE : [name])))
-  for (const name of needed) await install(name, tried[name]!)
-  const waiting = [...names]
+  const untried: string[] = []
+  const waiting: string[] = []
+  for (const name of names) {
+    try {
+      for (const one of name === TOGETHER ? AT_EACH_CHANGE : [name]) await install(one, tried[one]!)
+      waiting.push(name)
+    } catch (error) {
+      if (!(error instanceof NotInstalled)) throw error
+      untried.push(name)
+      console.log(`not tried  ${name}: ${error.message}`)
+    }
+  }
   let failed = 0
   const lane = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) if (!(await tryAgent(name))) failed++
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
   writeResults()
-  return failed === 0 ? 0 : 1
+  const passed = names.length - untried.length - failed
+  const without = untried.length === 0 ? '' : `; not tried: ${untried.join(', ')}`
+  console.log(`${passed} of ${names.length} passed, ${failed} failed${without}`)
+  return failed > 0 ? 1 : untried.length > 0 ? 2 : 0
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -77,7 +77,7 @@ export function groupHelp(
 const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
   ['Work without being there', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
-  ['What agents may use', ['tool', 'toolset', 'skill', 'mcp', 'marketplace']],
+  ['What agents may use', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
   ['Set up and look after the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
   ['Settings, secrets, rights', ['config', 'vault', 'auth', 'audit', 'why']],
   ['Extend it', ['extension', 'plugin', 'resource']],

@@ -75,8 +75,11 @@ export interface AgentsApi {
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
   /** May the definition file be deleted. */
   readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
-  /** What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it. */
-  plan(name: string, workspace?: Workspace): Promise<LaunchPlan>
+  /**
+   * What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it.
+   * @param provider instead of the one of the definition, whose model is not meant for it then; one with a command of its own keeps that
+   */
+  plan(name: string, workspace?: Workspace, provider?: string): Promise<LaunchPlan>
   /** Whether what the files of a workspace say may run code: somebody trusted them as they are. Never throws. */
   mayRunFilesOf(workspace: Workspace): Promise<boolean>
 }

@@ -110,10 +110,17 @@ export class AgentsService implements AgentsApi {
     throw invalid(found)
   }
 
-  async plan(name: string, workspace?: Workspace): Promise<LaunchPlan> {
+  async plan(name: string, workspace?: Workspace, provider?: string): Promise<LaunchPlan> {
     const definition = await this.find(name, workspace)
     await checkTrusted(definition, workspace, this.#trust())
-    return planOf(definition, this.kernel.needs.providers, this.kernel.config.get(DefaultPermissions))
+    const { providers } = this.kernel.needs
+    const permissions = this.kernel.config.get(DefaultPermissions)
+    const plan = () => planOf(definition, providers, permissions)
+    if (provider === undefined || definition.command !== undefined) return plan()
+    const { provider: own } = await resolveProvider(definition, providers)
+    if (own?.name === provider) return plan()
+    const { model: _model, reasoningEffort: _effort, ...rest } = definition
+    return { ...(await planOf({ ...rest, provider }, providers, permissions)), definition }
   }
 
   async mayRunFilesOf(workspace: Workspace): Promise<boolean> {

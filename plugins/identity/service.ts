@@ -32,8 +32,8 @@ interface Identity {
 
 const TOKEN = /^Bearer +(svc_(ses_[0-9a-f]{16})_[0-9a-f]{64})$/i
 
-/** The plugin whose processes are agents. */
-const SESSIONS = 'sessions'
+/** The plugins whose processes are agents, or run where one does. */
+const OF_AGENTS: readonly string[] = ['sessions', 'sandboxes']
 
 /** Who an agent is when its process calls the daemon: by a socket of its session, or a token in its environment. */
 export class IdentityService {
@@ -138,7 +138,7 @@ export class IdentityService {
     const caller = await this.kernel.needs.processes.callerOf(connection)
     switch (caller.status) {
       case 'started':
-        return caller.owner === SESSIONS
+        return OF_AGENTS.includes(caller.owner)
           ? IdentityErrors.identity_unauthorized(`this process descends from an agent (${caller.label})`)
           : undefined
       case 'left':

@@ -55,11 +55,14 @@ export function identityOf({ pid, startTime }: { readonly pid: number; readonly 
  */
 export function planReap(facts: ReapFacts): ReapPlan {
   const { processes, rows } = facts
+  const named = new Set([...rows.map(identityOf), ...(facts.known ?? [])])
+  const isSought = ({ pid, ended, startTime }: ProcessInfo) =>
+    !ended && pid > 1 && (facts.isMarked(pid) || (named.size > 0 && named.has(identityOf({ pid, startTime }))))
+  // Of hundreds that end at once most have left nothing: that takes one pass.
+  if (rows.length === 0 && !some(processes.values(), isSought)) return { targets: [], stale: [] }
   const { spared } = sparedBy(facts)
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)
-  const named = new Set([...rows.map(identityOf), ...(facts.known ?? [])])
-  const isLeft = (info: ProcessInfo) =>
-    !spared.has(info.pid) && (facts.isMarked(info.pid) || (named.size > 0 && named.has(identityOf(info))))
+  const isLeft = (info: ProcessInfo) => !spared.has(info.pid) && isSought(info)
   const left = new Map(living.filter(isLeft).map(info => [info.pid, info]))
   const isBelow = ({ pid, parent }: ProcessInfo) => left.has(parent) && !left.has(pid) && !spared.has(pid)
   for (let found = [...left.values()]; found.length > 0; ) {
@@ -81,6 +84,11 @@ export function planReap(facts: ReapFacts): ReapPlan {
     targets: [...targets].map(([target, ends]) => ({ target, ends })),
     stale: rows.filter(row => !running.has(identityOf(row))),
   }
+}
+
+function some<T>(all: Iterable<T>, wanted: (one: T) => boolean): boolean {
+  for (const one of all) if (wanted(one)) return true
+  return false
 }
 
 /** Spared are this process, its ancestors, and where it has children of its own all that is `below` it. */
@@ -121,6 +129,19 @@ export interface Hunt {
 const giveUpMs = 6000
 /** Processes are looked at once more before each signal, which hundreds may be worth. */
 const SIGNALS_A_TURN = 20
+/** Those who share a look go on with what it found one after the other, so many in a turn of the event loop. */
+const PLANS_A_TURN = 20
+let line = Promise.resolve()
+let planned = 0
+
+function inLine(): Promise<void> {
+  line = line.then(() => {
+    planned++
+    return planned % PLANS_A_TURN === 0 ? turn() : undefined
+  })
+  return line
+}
+
 /** Looks in a row without any that say that none is left, before and after one was found: a look is not one moment. */
 const sureAfter = { none: 2, some: 4 }
 
@@ -151,7 +172,12 @@ export async function endLeft(system: ProcessSystem, hunt: Hunt): Promise<ReapRe
   }
   const begun = clock.monotonic()
   const waited = () => clock.monotonic() - begun
-  let facts = factsOf(await hunt.look())
+  const looked = async () => {
+    const processes = await hunt.look()
+    await inLine()
+    return factsOf(processes)
+  }
+  let facts = await looked()
   let { targets, stale } = planReap(facts)
   let empty = targets.length === 0 ? 1 : 0
   const isSure = () => empty >= (known.size > 0 ? sureAfter.some : sureAfter.none)
@@ -174,7 +200,7 @@ export async function endLeft(system: ProcessSystem, hunt: Hunt): Promise<ReapRe
       for (const info of target.ends) known.set(identityOf(info), info)
     }
     if (targets.length > 0) await clock.sleep(pause)
-    facts = factsOf(await hunt.look())
+    facts = await looked()
     targets = planReap(facts).targets
     empty = targets.length > 0 ? 0 : empty + 1
   }

@@ -112,7 +112,8 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       await recorded.then(() => table.remove(pid, handle.startTime)).catch(() => {})
     }
     const mark = markFor(home, number)
-    const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === processId(number)
+    const ownId = processId(number)
+    const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === ownId
     // Elsewhere nothing tells what left the group, and a look at all processes starts one.
     const look = platform === 'linux' ? system.look : async () => new Map()
     const endStrays = () =>

@@ -35,6 +35,11 @@ export interface Provider {
   readonly neverAsks?: true
   /** Variables that make it ask where its own defaults would not. */
   readonly askingEnv?: Readonly<Record<string, string>>
+  /**
+   * It confines its own tools with a sandbox that cannot start inside another one: arguments that have it do without, and ask before
+   * whatever is not known to be harmless. Given in a sandbox to a session that asks; one with `approve-all` asks it for no sandbox.
+   */
+  readonly sandboxedArgs?: readonly string[]
   /** Variables that hold its key, for a hint when one is set and withheld. */
   readonly keyVariables?: readonly string[]
   /** Names of variables of the daemon that its processes get although they look like secrets. */

@@ -25,6 +25,7 @@ function nativeCli(
     | 'loginCheck'
     | 'neverAsks'
     | 'askingEnv'
+    | 'sandboxedArgs'
     | 'keyVariables'
     | 'ownFiles'
     | 'ownFilesEnv'
@@ -66,6 +67,7 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @zed-industries/codex-acp @openai/codex',
     login: 'codex login',
     loginCheck: ['codex', 'login', 'status'],
+    sandboxedArgs: ['-c', 'sandbox_mode="danger-full-access"', '-c', 'approval_policy="untrusted"'],
     keyVariables: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
     ownFiles: ['.codex'],
     ownFilesEnv: ['CODEX_HOME'],

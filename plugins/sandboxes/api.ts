@@ -18,6 +18,19 @@ export const SandboxErrors = defineErrors({
     message: 'there is no such sandbox profile',
     next: 'svc config get sandboxes',
   },
+  sandbox_not_found: { status: 404, message: 'this session has no sandbox', next: 'svc sandbox list' },
+  sandbox_not_running: {
+    status: 409,
+    message: 'the sandbox of this session is there while its agent runs',
+    next: 'svc session prompt <id> <text>',
+  },
+  sandbox_crowded: {
+    status: 409,
+    message: 'too many commands run in this sandbox; wait for one of them',
+    next: 'svc sandbox show <session>',
+  },
+  sandbox_folder_outside: { status: 422, message: 'cwd is no folder of the workspace of this session' },
+  sandbox_command_unstarted: { status: 422, message: 'the command could not be started' },
   sandbox_weaker: {
     status: 422,
     message: 'what a sandboxed session starts runs in no weaker sandbox',

@@ -5,6 +5,7 @@ import { Providers } from '../providers/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Confinement, SandboxErrors } from './api.js'
+import { sandboxRoutes } from './routes.js'
 import { guardTable, type SandboxesService } from './service.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
 
@@ -19,6 +20,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.SandboxesService),
 }).surface({
   errors: [SandboxErrors],
+  routes: sandboxRoutes,
   settings: [Sandboxes, DefaultSandbox],
   tables: [{ id: '001-guard', sql: guardTable }],
   registries: [contribute(Checks, self => [{ id: 'sandboxes', category: 'sandboxes', run: () => self.check() }])],

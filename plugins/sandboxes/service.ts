@@ -4,6 +4,7 @@ import { resolveSecret } from '../../kernel/kit/secret-ref.js'
 import { SerialBy } from '../../kernel/kit/serial.js'
 import { type Fault, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
 import { finding } from '../daemon/api.js'
 import { TrustOwnUser } from '../own-user/api.js'
 import type { Processes } from '../processes/api.js'
@@ -21,6 +22,7 @@ import { DEFAULT_PROFILE, NO_SANDBOX, SandboxErrors } from './api.js'
 import { enclosed } from './bubblewrap.js'
 import { cleanUp, type Guard } from './guard.js'
 import { SandboxHooks } from './hooks.js'
+import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
 import { BACKEND, type Profile, profileOf } from './profiles.js'
@@ -49,6 +51,8 @@ export type SandboxNeeds = {
 export class SandboxesService {
   readonly points: SandboxHooks
   readonly #turns = new SerialBy()
+  /** By session, as long as its agent runs. */
+  readonly #open = new Map<string, OpenSandbox>()
   #support: { readonly at: number; readonly found: Promise<Support> } | undefined
 
   constructor(private readonly kernel: PluginKernel<SandboxNeeds>) {
@@ -128,9 +132,15 @@ export class SandboxesService {
       env: { ...profile.env, ...(await this.#secrets(profile)) },
     }
     await this.#keep(session.id, view.guards)
+    // Its socket and its keys stay the agent's own.
+    const shared = view.mounts.filter(({ path }) => path !== launch.env.SVC_SOCKET)
+    const place = { sessionId: session.id, env: launch.env, roots: await Promise.all(roots.map(real)) }
+    const enclosureOfOthers = { ...enclosure, mounts: shared, env: profile.env }
+    const opened = new OpenSandbox(this.kernel, needs.processes, { ...place, enclosure: enclosureOfOthers })
+    this.#open.set(session.id, opened)
     launch.around(command => enclosed(enclosure, command))
     launch.protect(view.guarded)
-    launch.afterwards(() => this.#cleanUp(session.id))
+    launch.afterwards(() => this.#cleanUp(session.id, opened))
     void this.points.ready.call({ backend, profile: named }, session)
     return undefined
   }
@@ -200,7 +210,6 @@ export class SandboxesService {
   async #obstacle(roots: readonly string[]): Promise<string | undefined> {
     const support = await this.support()
     if (!support.works) return support.reason
-    const real = (file: string) => realpath(file).catch(() => file)
     return tooWide(await Promise.all(roots.map(real)), [await real(userHome(this.kernel.env))])
   }
 
@@ -217,9 +226,48 @@ export class SandboxesService {
     await this.kernel.db.tx(t => void t.run(sql, [id, JSON.stringify(guards)]))
   }
 
-  /** One at a time: the end of a process and that of its session come together. */
-  #cleanUp(id: string): Promise<void> {
-    return this.#turns.run(id, () => this.#cleanUpNow(id))
+  /** The sandboxes of sessions that are not stopped. */
+  list(workspaceId: string | undefined): Sandbox[] {
+    return this.kernel.needs.sessions
+      .unstopped()
+      .filter(session => workspaceId === undefined || session.workspaceId === workspaceId)
+      .flatMap(session => this.#told(session) ?? [])
+      .sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
+  }
+
+  /** One of them, with what is seen inside. Throws `sandbox_not_found` (404). */
+  info(id: string): SandboxReply {
+    const session = this.kernel.needs.sessions.get(id)
+    const told = session && session.state !== 'stopped' ? this.#told(session) : undefined
+    if (!told) throw SandboxErrors.sandbox_not_found()
+    const open = this.#open.get(id)
+    const mounts = (open?.mounts ?? []).map(({ kind, path }) => ({ path, access: kind === 'blank' ? 'empty' : kind }))
+    return { sandbox: { ...told, mounts, commands: open?.commands ?? 0 } }
+  }
+
+  /** Runs a command where the agent of a session runs. Throws `sandbox_not_found` (404), `sandbox_not_running` (409) and its own. */
+  exec(id: string, command: Exec): Promise<ExecInSandboxReply> {
+    this.info(id)
+    const open = this.#open.get(id)
+    if (!open) throw SandboxErrors.sandbox_not_running()
+    return open.exec(command)
+  }
+
+  #told({ id, agentName, workspaceId, confinement }: SessionInfo): Sandbox | undefined {
+    if (confinement?.kind !== 'sandbox') return undefined
+    const { backend, profile, network } = confinement
+    const state = this.#open.has(id) ? 'running' : 'prepared'
+    const about = { sandbox_id: id, session_id: id, agent_name: agentName, workspace_id: workspaceId }
+    return { ...about, backend, profile, network, state }
+  }
+
+  /** One at a time: the end of a process and that of its session come together. What others run inside ends first. */
+  #cleanUp(id: string, opened = this.#open.get(id)): Promise<void> {
+    return this.#turns.run(id, async () => {
+      if (this.#open.get(id) === opened) this.#open.delete(id)
+      await opened?.close()
+      await this.#cleanUpNow(id)
+    })
   }
 
   async #cleanUpNow(id: string): Promise<void> {
@@ -240,4 +288,5 @@ export class SandboxesService {
 /** The network is what one profile can have more of than another. */
 const isWeaker = ({ network }: Profile, inherited: Sandboxed) => network === 'host' && inherited.network === 'none'
 
+const real = (file: string) => realpath(file).catch(() => file)
 const userHome = (env: Readonly<Record<string, string | undefined>>) => env.HOME || os.homedir()

@@ -131,6 +131,16 @@ export const SessionErrors = defineErrors({
     next: 'svc session clarify <id>',
   },
   clarification_answered: { status: 409, message: 'this question is answered already, or its time is over' },
+  clarification_idle: {
+    status: 409,
+    message: 'no turn of this session runs, in whose stream a question would be shown',
+    next: 'svc session prompt <id> <text>',
+  },
+  clarification_crowded: {
+    status: 409,
+    message: 'too many questions wait in this session',
+    next: 'svc session clarify <id>',
+  },
   clarification_invalid: {
     status: 400,
     message: 'this is no answer to the question',
@@ -154,8 +164,8 @@ export const SessionErrors = defineErrors({
   },
   provider_fixed: {
     status: 400,
-    message: 'the provider of a session is that of its agent',
-    next: 'set provider in the AGENT.md of the agent',
+    message: 'this session cannot be given another provider',
+    next: 'set provider in the AGENT.md of the agent, and leave out its command',
   },
   participation_unavailable: {
     status: 503,

@@ -18,6 +18,7 @@ import {
   SessionMcpServers,
   SessionRecovered,
   SessionRepaired,
+  SessionRuns,
   SessionStopped,
   Sessions,
   SessionUnhealthy,
@@ -49,7 +50,7 @@ export default definePlugin({
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
-  declares: [SessionBriefings, SessionMcpServers, HealthTimings, WakeSources, InboxSources],
+  declares: [SessionBriefings, SessionMcpServers, HealthTimings, WakeSources, InboxSources, SessionRuns],
   tables: SESSION_TABLES,
   errors: [SessionErrors],
   events: [

@@ -26,6 +26,17 @@ export const nativeTools: readonly NativeTool[] = [
     toolsets,
     risk: 'read',
   },
+  {
+    name: 'clarify',
+    route: 'POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications',
+    description:
+      'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
+    toolsets,
+    // Less than a call of a tool may take.
+    fixed: { timeout_seconds: 100 },
+    // It changes nothing, and what it asks is answered by a person.
+    risk: 'read',
+  },
   { name: 'session_create', route: 'POST /api/sessions', toolsets },
   { name: 'session_prompt', route: 'POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt', toolsets },
   {

@@ -40,6 +40,8 @@ export const SessionSettings = {
   usageDays: { ...count('observability.usage.retention_days', 90, 1, 3660), section: 'observability' },
   /** Of one turn; 0: none. */
   turnTimeout: duration('session.limits.timeout', '0'),
+  /** Tool calls of one turn; 0: none. */
+  maxIterations: count('session.limits.max_iterations', 0, 0, 100_000),
   heartbeat: duration('session.supervision.activity_heartbeat_interval', '30s'),
   progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
   /** Of an agent whose turn runs and from which nothing comes; then the turn says so. 0: never. */

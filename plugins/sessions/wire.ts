@@ -7,7 +7,7 @@ import { failureToWire } from './events.js'
 import { forkLineage } from './fork/lineage.js'
 import type { LiveSession } from './lifecycle/live-session.js'
 import { speedWithout } from './runtime/choosing.js'
-import { effectiveOf, effortToWire, selectionOf, wishOf } from './runtime/selection.js'
+import { effectiveOf, effortToWire, providerOf, selectionOf, wishOf } from './runtime/selection.js'
 import { configOptions, effectiveToWire } from './runtime/wire.js'
 import type { SessionRow } from './table.js'
 
@@ -30,7 +30,7 @@ export function infoOf(row: SessionRow): SessionInfo {
     ...(failure && { failure }),
     ...(confinement && { confinement }),
     ...(row.permissions && { permissions: row.permissions }),
-    provider: row.provider,
+    provider: providerOf(row),
     ...(row.model && { model: row.model }),
     ...(row.lineage && { lineage: JSON.parse(row.lineage) }),
     createdAt: row.created_at,
@@ -60,7 +60,7 @@ export function sessionToWire(
     agent_name: row.agent_name,
     workspace_id: row.workspace_id,
     workspace_path: row.workspace_path,
-    provider: row.provider,
+    provider: providerOf(row),
     ...(model && { model }),
     ...(row.permissions && { permissions: row.permissions }),
     ...sandboxToWire(row, agent !== undefined),
@@ -226,7 +226,8 @@ export function activityOf(live: LiveSession | undefined, now: number) {
       elapsed_seconds: Math.floor(elapsed / 1000),
       idle_seconds: Math.floor(Math.max(0, now - turn.lastActivityAt) / 1000),
       iteration_current: turn.calls.begun,
-      iteration_max: 0,
+      iteration_max: turn.limits.iterations ?? 0,
+      ...(turn.limits.deadline !== undefined && { deadline_at: iso(turn.limits.deadline) }),
     },
   }
 }

@@ -3,7 +3,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { WakeContexts } from '../heartbeats/api.js'
 import { HeldWork } from '../self-service/api.js'
-import { InboxSources, Sessions } from '../sessions/api.js'
+import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
@@ -75,6 +75,7 @@ export default definePlugin({
         situation: session => self.bundles.situation(session),
       },
     ]),
+    contribute(SessionRuns, self => [{ read: session => self.runOf(session) }]),
     contribute(InboxSources, self => [{ read: () => self.waiting() }]),
     contribute(WakeContexts, self => [
       { name: 'task', read: session => self.news.task(session) },

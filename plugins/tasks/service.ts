@@ -217,6 +217,12 @@ export class TaskService implements TasksApi {
     return this.inbox.list(whoOf(actor), query, await this.#workspaceId(query.workspace))
   }
 
+  /** What a session works on; undefined: nothing. */
+  runOf(session: string): TaskRun | undefined {
+    const [run] = this.#core.runs.ofSession(session)
+    return run && runToWire(run)
+  }
+
   readonly waiting = () => waitingTasks(this.kernel.db)
 
   async #workspaceId(reference: string | undefined): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 /** Questions of agents, commands that they offer, and what a returning reader wants to know. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
+import { TaskRun } from '../tasks/run.js'
 import { TranscriptMessage } from './events.js'
 import { CommandSource } from './prompts.js'
 import { Session } from './session.js'
@@ -21,6 +22,34 @@ export type Clarification = v.InferOutput<typeof Clarification>
 /** GET …/clarifications. */
 export const ListClarificationsReply = v.object({ clarifications: v.array(Clarification) })
 export type ListClarificationsReply = v.InferOutput<typeof ListClarificationsReply>
+
+const MAX_CHOICES = 50
+const MAX_SECONDS = 3600
+
+/** POST …/clarifications: a question to the person of a session; with `choices` one of them is the answer, otherwise a text. */
+export const AskClarificationBody = v.strictObject({
+  question: v.pipe(v.string(), v.regex(/\S/, 'a question has words'), v.maxLength(2000)),
+  choices: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.regex(/\S/, 'a choice has words'), v.maxLength(200))),
+      v.minLength(1),
+      v.maxLength(MAX_CHOICES),
+    ),
+  ),
+  /** Default: 300. */
+  timeout_seconds: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_SECONDS))),
+})
+export type AskClarificationBody = v.InferOutput<typeof AskClarificationBody>
+
+/** POST …/clarifications: what the person answered; `fallback`: nobody did, and whoever asks goes on by itself. */
+export const AskClarificationReply = v.object({
+  request_id: v.string(),
+  choice: v.nullable(Integer),
+  text: v.string(),
+  fallback: v.boolean(),
+  resolved_by: v.picklist(['person', 'timeout', 'cancel']),
+})
+export type AskClarificationReply = v.InferOutput<typeof AskClarificationReply>
 
 /** POST …/clarifications/{request_id}/answer: one of the choices, or a text. */
 export const AnswerClarificationBody = v.strictObject({
@@ -65,6 +94,8 @@ export type RecapQuery = v.InferOutput<typeof RecapQuery>
 /** GET …/recap. */
 export const RecapReply = v.object({
   recap: v.object({
+    /** What it works on for a task; null: nothing. */
+    active_run: v.nullable(TaskRun),
     pending_inputs: Integer,
     pending_markers: Integer,
     recent_markers: v.array(

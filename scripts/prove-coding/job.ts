@@ -17,8 +17,6 @@ export interface Step {
 
 /** How an agent lets its model change `coding/sum.mjs`; the first one looks at the file, where it has to. */
 export interface Editing {
-  /** Its editor starts a sandbox of its own, which cannot be nested: what it does in one is not tried. */
-  readonly sandboxesItself?: true
   readonly look?: (file: string) => string
   edit(file: string): string
 }
@@ -30,6 +28,8 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
   let id = ''
   let edited = ''
   let branch = ''
+  // In a sandbox the agents have none of their own that a command would have to leave.
+  const tool = (command: string) => real.tool(command, sandbox === 'none')
   return [
     {
       what: 'a session starts, and says how it is confined',
@@ -56,7 +56,7 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
     {
       what: 'it runs the test of that file after a question is answered',
       async run() {
-        const { end, asked, text } = await world.prompt(id, `${real.tool('node coding/sum.test.mjs')}[[say:tested]]`)
+        const { end, asked, text } = await world.prompt(id, `${tool('node coding/sum.test.mjs')}[[say:tested]]`)
         assert.equal(end.type, 'done', JSON.stringify(end))
         assert.ok(asked > 0, 'it asked')
         assert.match(text, /the sum is right/)
@@ -66,7 +66,7 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
     {
       what: 'it is steered in the middle of a turn',
       async run() {
-        const running = await world.send(id, `${real.tool('sleep 2; echo slept')}${WORDS}`)
+        const running = await world.send(id, `${tool('sleep 2; echo slept')}${WORDS}`)
         const over = world.ended(id, running)
         await world.until('the tool call', async () =>
           (await world.events(id, `&turn_id=${running}`)).some(({ type }) => type === 'tool_call'),
@@ -115,7 +115,7 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
           '(echo : > $d/hooks/post-checkout) 2>/dev/null || echo no""-hook',
           'git config core.hooksPath /tmp 2>/dev/null || echo no""-config',
         ]
-        const { text } = await world.prompt(branch, `${real.tool(tries.join('; '))}[[say:there]]`)
+        const { text } = await world.prompt(branch, `${tool(tries.join('; '))}[[say:there]]`)
         assert.match(text, /committed forked/)
         assert.equal(world.git(repository, 'log', '--format=%s', '-1', 'svc/another').trim(), 'forked')
         assert.ok(!fs.existsSync(path.join(repository, 'forked.txt')), 'the first worktree is as it was')
@@ -129,14 +129,15 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
       what: 'a child has fewer rights, and is refused what it lacks',
       async run() {
         const spawn = (more: string) => `"$SVC_BIN" spawn helper --paths ${repository}/coding ${more} 2>&1`
-        const wider = await world.prompt(id, `${real.tool(spawn('--tools service__session_stop'))}[[say:tried]]`)
+        const wider = await world.prompt(id, `${tool(spawn('--tools service__session_stop'))}[[say:tried]]`)
         assert.match(wider.text, /spawn_rights_exceeded|no right of session/)
-        await world.prompt(id, `${real.tool(spawn('--tools svc__execute'))}[[say:spawned]]`)
+        await world.prompt(id, `${tool(spawn('--tools svc__execute'))}[[say:spawned]]`)
         const child = (await world.sessions()).find(({ agent_name }) => agent_name === 'helper')
         assert.ok(child, 'there is a child')
         const outside = path.join(repository, 'outside')
         const tries = [`touch inside`, `touch ${outside}`, spawn('')].join('; ')
-        const { text } = await world.prompt(child.id, `${real.tool(tries)}[[say:tried]]`)
+        // Children are in a sandbox, whatever their parent is in.
+        const { text } = await world.prompt(child.id, `${real.tool(tries, false)}[[say:tried]]`)
         assert.ok(fs.existsSync(path.join(repository, 'coding/inside')), text)
         assert.ok(!fs.existsSync(outside), 'it writes in its folder only')
         assert.match(text, /spawn_depth_exceeded|starts no further/)

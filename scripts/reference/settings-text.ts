@@ -43,6 +43,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'permissions.mode': 'How permission requests of agents are answered where neither agent nor session says',
   'limits.max_concurrent_agents': 'Agent processes that run at the same time',
   'session.busy_input.queue_cap': 'Prompts that wait for one busy session',
+  'session.limits.max_iterations': 'Tool calls of one turn; with the next one it is canceled. 0: no limit',
   'session.limits.timeout': 'Longest duration of one turn; 0: no limit',
   'session.supervision.activity_heartbeat_interval': 'Interval at which the activity of a running turn is recorded',
   'session.supervision.progress_notify_interval': 'Interval of progress events of a long turn',

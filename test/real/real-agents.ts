@@ -501,6 +501,27 @@ holds('job', 'an automation job runs it and says how that ended', async () => {
   return undefined
 })
 
+holds('sandbox', 'in a sandbox, a session that asks: its shell runs what was allowed, and nothing before', async () => {
+  const { id, at } = await world.session('asking', { sandbox: 'default' })
+  const begun = await send(at, `[[forget]]${real.tool('touch in-sandbox', false)}[[say:tried]]`)
+  const over = (event: Reply) =>
+    event.turn_id === begun && (['done', 'error'].includes(event.type) || event.content.status === 'pending')
+  const first = await until(at, 'a question or the end', event => over(event) && event.type !== 'tool_call')
+  if (first.type === 'permission') {
+    assert.is(existsSync(path.join(world.root, 'in-sandbox')), false)
+    const answer = { request_id: first.content.request_id, turn_id: begun, decision: 'allow-once' }
+    assert.is((await world.kernel.request('POST', `${at}/approve`, answer)).status, 200)
+  }
+  const { end } = await ended(at, begun)
+  assert.is(end.type, 'done', JSON.stringify(end))
+  assert.is((await world.row(id)).sandbox?.backend, 'bubblewrap')
+  const made = existsSync(path.join(world.root, 'in-sandbox'))
+  await stop(id, at)
+  assert.ok(made)
+  assert.ok(first.type === 'permission' || real.neverAsks, 'it asked')
+  return first.type === 'permission' ? undefined : 'runs it without a question'
+})
+
 test('nothing is left behind', async () => {
   await world.restart()
   const { body } = await world.kernel.request('GET', '/api/status')

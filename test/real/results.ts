@@ -16,6 +16,7 @@ export const capabilities = {
   model: 'another model',
   models: 'tells its models',
   job: 'jobs, in a sandbox',
+  sandbox: 'asks and works in a sandbox',
 } as const
 export type Capability = keyof typeof capabilities
 /** It holds, it does not, or what the agent does instead. */

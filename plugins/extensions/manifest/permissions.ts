@@ -24,9 +24,9 @@ const table: Readonly<Record<string, readonly [Consent, HostMethod['route']?]>> 
   'sessions/prompt': ['session.write', `POST ${SESSION}/prompt`],
   'sessions/stop': ['session.write', `POST ${SESSION}/stop`],
   'sessions/resume': ['session.write', `POST ${SESSION}/prompt`],
-  'sandbox/list': ['sandbox.read'],
-  'sandbox/info': ['sandbox.read'],
-  'sandbox/exec': ['sandbox.write'],
+  'sandbox/list': ['sandbox.read', 'GET /api/sandboxes'],
+  'sandbox/info': ['sandbox.read', 'GET /api/sandboxes/{session_id}'],
+  'sandbox/exec': ['sandbox.write', 'POST /api/sandboxes/{session_id}/exec'],
   'memory/list': ['memory.read'],
   'memory/recall': ['memory.read'],
   'memory/store': ['memory.write'],
@@ -103,7 +103,7 @@ const table: Readonly<Record<string, readonly [Consent, HostMethod['route']?]>> 
   'bridges/instances/get': ['bridge.read', 'GET /api/bridges/{id}'],
   'bridges/instances/report_state': ['bridge.write'],
   'bridges/messages/ingest': ['bridge.write'],
-  'clarify/ask': ['clarify.write'],
+  'clarify/ask': ['clarify.write', `POST ${SESSION}/clarifications`],
 }
 
 /** The methods of the Host API, a closed set, each with the consent that it requires. */

@@ -2,10 +2,8 @@ import { iso, messageOf } from '../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../schemas/sessions.js'
 import type { SessionFailure } from '../api.js'
 import type { SessionsContext } from '../context.js'
-import { summarize } from '../read/transcript.js'
 import { chooseRuntime } from '../runtime/choosing.js'
-import { wishOf } from '../runtime/selection.js'
-import type { SessionRow } from '../table.js'
+import { otherProviderOf, providerOf, wishOf } from '../runtime/selection.js'
 import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
 import type { Turn, TurnContext } from '../turn/turn.js'
 import { Updates } from '../turn/updates.js'
@@ -14,13 +12,12 @@ import type { BindingOwner } from './binding-owner.js'
 import { renewed } from './briefing.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import type { AgentFailure } from './failure.js'
+import { againMarker, firstWords } from './first-words.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
 import { Looks } from './looks.js'
 import type { Watched } from './process-watch.js'
 import { type Pulse, pulseOf } from './pulse.js'
 import { unasked } from './unasked.js'
-
-const SUMMARY_CHARACTERS = 16_000
 
 /** A session's process, while it has one, and what it says. */
 export class AgentBinding implements Watched {
@@ -36,8 +33,9 @@ export class AgentBinding implements Watched {
   #toldFull = false
   #toldUnasked = false
   readonly #looks: Looks
-  /** What was wanted of the process that runs. */
+  /** What was wanted of the process that runs, and the provider that was chosen for it. */
   #wished: string | undefined
+  #chosen: string | undefined
 
   constructor(
     private readonly context: SessionsContext,
@@ -94,6 +92,11 @@ export class AgentBinding implements Watched {
     return [this.#running?.permissions, this.#running?.clarifications].some(asks => (asks?.pending.length ?? 0) > 0)
   }
 
+  /** Another provider was chosen, or dropped, since the process was started. */
+  get isOutdated(): boolean {
+    return this.#running !== undefined && otherProviderOf(this.owner.row) !== this.#chosen
+  }
+
   #warn(warning: string, text: string): void {
     this.owner.log.append({ type: 'runtime_warning', turnId: this.owner.turn?.id ?? '', content: { warning, text } })
   }
@@ -136,7 +139,11 @@ export class AgentBinding implements Watched {
   async start(planned: Launch): Promise<RunningAgent> {
     const { owner } = this
     const { row } = owner
-    const load = row.acp_session_id ?? undefined
+    const before = providerOf(row)
+    const { provider } = planned.plan
+    // What one provider calls a session is nothing to another.
+    const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
+    this.#chosen = otherProviderOf(row)
     const briefing = this.context.briefings.of(row.id)
     const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
       signal: owner.signal,
@@ -167,11 +174,10 @@ export class AgentBinding implements Watched {
     this.context.watch.add(this)
     const { session } = running.agent
     this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
-    this.#preamble = session.loaded ? undefined : await this.#firstWords(running, load !== undefined, row)
-    if (load !== undefined) {
-      const content = { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
-      owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
-    }
+    const again = { before, provider, load }
+    this.#preamble = session.loaded ? undefined : await firstWords(running, owner.log, owner.turn?.sequence, again, row)
+    const content = againMarker(again, running.agent)
+    if (content) owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
     void running.agent.ended.then(async failure => {
       const { code } = running.agent.handle.alive ? { code: null } : await running.agent.handle.exited
       if (!running.agent.stopping && this.#running === running) owner.agentEnded(failure, code)
@@ -201,11 +207,13 @@ export class AgentBinding implements Watched {
     const { kernel, table } = this.context
     const wish = wishOf(this.owner.row, ofTurn)
     const key = JSON.stringify(wish)
-    if (!running || this.#wished === key) return
+    if (!running || this.isOutdated || this.#wished === key) return
     const effective = await chooseRuntime(running.agent, wish)
     this.#wished = key
     if (effective.unmet.length > 0) this.#warn('runtime_not_taken', `not as was wanted: ${effective.unmet.join('; ')}`)
-    await kernel.db.tx(t => table.update(t, this.owner.id, { effective: JSON.stringify(effective) }))
+    await kernel.db.tx(t =>
+      table.update(t, this.owner.id, { effective: JSON.stringify({ ...effective, provider: running.provider }) }),
+    )
   }
 
   /** A turn is over: what comes now belongs to it still, until the next one begins. */
@@ -246,14 +254,6 @@ export class AgentBinding implements Watched {
       kernel.log.error('a crash bundle could not be written', { id: row.id, error: messageOf(error) })
       return this.plain(failure)
     }
-  }
-
-  async #firstWords(running: RunningAgent, again: boolean, { epoch, forked_from }: SessionRow): Promise<string> {
-    const isOlder = again || epoch > 0 || forked_from !== null
-    const summary = isOlder ? await summarize(this.owner.log, SUMMARY_CHARACTERS, this.owner.turn?.sequence) : ''
-    if (summary === '') return running.preamble
-    const why = again ? 'This session was interrupted. ' : ''
-    return `${running.preamble}\n\n${why}The conversation so far, shortened:\n\n${summary}`
   }
 
   #take(params: unknown): void {

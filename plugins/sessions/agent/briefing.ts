@@ -2,6 +2,7 @@ import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '.
 import type { Workspace } from '../../workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
 import type { SessionsKernel } from '../context.js'
+import type { SessionRow } from '../table.js'
 
 /** Milliseconds that one contributor has. */
 const READ_MS = 5000
@@ -88,4 +89,9 @@ export function renewed(text: string): string {
   return text === ''
     ? 'What you were told about yourself besides your task holds no longer.'
     : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
+}
+
+/** The start-up instructions of an agent, sent before its first prompt. */
+export function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
+  return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
 }

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Fault, messageOf } from '../../../kernel/plugin.js'
 import { type LaunchPlan, unheldText } from '../../agents/api.js'
-import { BUILT_IN_PROVIDER, type Provider } from '../../providers/api.js'
+import { BUILT_IN_PROVIDER } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
@@ -22,14 +22,15 @@ import { contains, resolveInside, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
 import { Terminals } from '../requests/terminals.js'
 import { ToolRights } from '../requests/tool-rights.js'
+import { otherProviderOf, wishOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { readBriefing } from './briefing.js'
+import { envelope, readBriefing } from './briefing.js'
 import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
 import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
-import { withHint, withheldText } from './withheld.js'
+import { loginText, withHint, withheldText } from './withheld.js'
 
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
@@ -67,6 +68,7 @@ export interface RunningAgent {
   /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
   readonly unheld: string | undefined
   readonly confinement: SessionConfinement | undefined
+  readonly provider: string
 }
 
 /**
@@ -79,7 +81,7 @@ export async function planLaunch({ kernel, briefings, points }: SessionsContext,
   const root = await realpath(workspace.rootDir).catch(() => {
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
-  const plan = await kernel.needs.agents.plan(row.agent_name, workspace)
+  const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
   if (row.state === 'stopped') allowed(await points.preResume.run({}, infoOf(row)))
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
   if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
@@ -119,7 +121,6 @@ async function start(
   const { kernel, limits, points } = context
   const { clock, ids } = kernel
   const command = allowed(await points.agentPreStart.run({ argv: plan.argv, cwd: territory.roots[0]! }, info))
-  const { argv } = command
   const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
@@ -129,6 +130,8 @@ async function start(
   const tools = new ToolRights(rightsOf(row)?.tools)
   // Only an agent that asks can be refused: one with a part of the tools asks in every mode.
   const isBound = mode !== 'approve-all' || tools.isLimited
+  const confinement = confinementOf(row)
+  const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
   const asksIn = mode === 'approve-all' && isBound ? 'approve-reads' : mode
   const begin: SessionStart = await context.prepare.run(
     {
@@ -166,7 +169,7 @@ async function start(
     provider: program ?? provider ?? kernel.needs.providers.builtIn,
     roots: territory.roots,
     mcpServers: begin.mcpServers,
-    confinement: confinementOf(row),
+    confinement,
     argv,
     cwd,
     env: begin.env,
@@ -250,9 +253,20 @@ async function start(
     return connect(undefined)
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
-  const confinement = confinementOf(row)
   const { env, preamble } = begin
-  return { agent, permissions, clarifications, terminals, argv, cwd, env, preamble, unheld, confinement }
+  return {
+    agent,
+    permissions,
+    clarifications,
+    terminals,
+    argv,
+    cwd,
+    env,
+    preamble,
+    unheld,
+    confinement,
+    provider: plan.provider,
+  }
 }
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
@@ -270,23 +284,13 @@ const rightsOf = ({ rights }: SessionRow) => (rights === null ? undefined : (JSO
 
 function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<string, string> {
   const bin = kernel.env.SVC_BIN_DIR
+  const { model } = wishOf(row)
   return {
     SVC_HOME: kernel.home.root,
     SVC_SESSION_ID: row.id,
     SVC_AGENT: row.agent_name,
     SVC_AGENT_NAME: row.agent_name,
-    ...(row.model && { SVC_MODEL: row.model }),
+    ...(model && { SVC_MODEL: model }),
     ...(bin && { SVC_BIN: path.join(bin, 'svc') }),
   }
 }
-
-/** The start-up instructions of an agent, sent before its first prompt. */
-function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
-  return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
-}
-
-/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
-const loginText = (provider: Provider | undefined) =>
-  provider && provider.argv.length > 0 && !provider.needsEndpoint
-    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
-    : undefined

@@ -31,3 +31,9 @@ export function withHint(error: AgentFailure, hint: string | undefined): AgentFa
   told.wantsLogin = error.wantsLogin
   return told
 }
+
+/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
+export const loginText = (provider: Provider | undefined) =>
+  provider && provider.argv.length > 0 && !provider.needsEndpoint
+    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
+    : undefined

@@ -147,9 +147,10 @@ export const commandList: readonly Command[] = [
   },
   {
     path: 'session runtime',
-    summary: 'Show or choose model, effort and speed of later prompts',
+    summary: 'Show or choose provider, model, effort and speed',
     args: [session],
     options: [
+      { name: 'provider', type: 'text', summary: 'another provider for the same agent' },
       { name: 'model', type: 'text', summary: 'a model that the agent offers' },
       {
         name: 'effort',

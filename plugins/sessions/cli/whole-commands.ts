@@ -18,8 +18,9 @@ export async function runRecap(context: CommandContext): Promise<void> {
   const query = options.limit === undefined ? '' : `?limit=${options.limit}`
   const reply = (await client.request('GET', `${await sessionPath(context)}/recap${query}`)) as RecapReply
   if (out.json) return out.value(reply)
-  const { session, recent_messages, recent_markers, pending_inputs, pending_markers } = reply.recap
+  const { session, active_run: run, recent_messages, recent_markers, pending_inputs, pending_markers } = reply.recap
   out.line(out.color('bold', `${session.name ?? session.id} · ${session.agent_name} · ${session.badge}`))
+  if (run) out.line(out.color('dim', `works on run ${run.id} (${run.status}): svc task run show ${run.id}`))
   for (const { role, parts } of recent_messages) {
     const text = parts.map(part => part.text ?? '').join(' ')
     const lines = text.split('\n').filter(line => line.trim() !== '')
@@ -61,19 +62,20 @@ export function answerOf({ choices = [] }: Clarification, answer: string) {
   return choices[index] === undefined ? { text: answer } : { choice_index: index }
 }
 
-/** `svc session runtime <id> [--model …] [--effort …] [--speed …] [--reset]` */
+/** `svc session runtime <id> [--provider …] [--model …] [--effort …] [--speed …] [--reset]` */
 export async function runRuntime(context: CommandContext): Promise<void> {
   const { args, options, client, out } = context
   const base = await sessionPath(context)
   const { session } = (await client.request('GET', base)) as { session: Session }
-  const { model, effort, speed, reset } = options
+  const { provider, model, effort, speed, reset } = options
   if (reset === true) {
     const now = await choose(context, base, session, {})
     const path = `${base}/runtime?expected_revision=${now.runtime.selection_revision}`
     return show(context, ((await client.request('DELETE', path)) as { session: SessionDetail }).session)
   }
-  if (model === undefined && effort === undefined && speed === undefined) {
+  if ([provider, model, effort, speed].every(option => option === undefined)) {
     if (out.json) return out.value({ session })
+    out.line(`provider: ${session.provider}`)
     out.line(`model: ${session.model ?? `the default of ${session.provider}`}`)
     if (session.reasoning_effort) out.line(`effort: ${session.reasoning_effort}`)
     if (session.speed) out.line(`speed: ${session.speed} (${session.speed_resolution?.status})`)
@@ -84,7 +86,7 @@ export async function runRuntime(context: CommandContext): Promise<void> {
     out.line(out.color('dim', `change it: svc session runtime ${args.session_id} --model <model>`))
     return
   }
-  show(context, await choose(context, base, session, { model, reasoning_effort: effort, speed }))
+  show(context, await choose(context, base, session, { provider, model, reasoning_effort: effort, speed }))
 }
 
 /** Chooses on from what the session has. */
@@ -94,9 +96,14 @@ export async function choose(
   session: Session,
   wanted: Readonly<Record<string, unknown>>,
 ): Promise<SessionDetail> {
-  const { provider, model, reasoning_effort, speed } = session
+  const { selected } = (session as Partial<SessionDetail>).runtime ?? {}
+  const { model, reasoning_effort, speed } = session
+  const provider = selected?.provider ?? session.provider
   const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
-  const runtime = { provider, model, reasoning_effort, speed, ...given }
+  // Models and efforts are words of one provider.
+  const isOther = (given.provider ?? provider) !== session.provider
+  const kept = isOther ? (given.provider === undefined ? selected : {}) : { model, reasoning_effort, speed }
+  const runtime = { ...kept, provider, ...given }
   const body = { expected_revision: null, runtime }
   return ((await client.request('PUT', `${base}/runtime`, body)) as { session: SessionDetail }).session
 }
@@ -109,6 +116,12 @@ function show({ out }: CommandContext, session: SessionDetail): void {
   const { effective, selected, status } = session.runtime
   const model = effective?.model ?? selected?.model ?? 'the default of the agent'
   const effort = effective?.reasoning_effort ?? selected?.reasoning_effort
+  const provider = selected && selected.provider !== session.provider ? selected.provider : undefined
+  if (provider !== undefined) {
+    const its = selected?.model ? `, model ${selected.model}` : ''
+    out.line(`provider: ${provider}${its}, from its next prompt on; it is told what was said so far`)
+    return
+  }
   out.line(
     `model: ${model}${effort ? `, effort ${effort}` : ''}${status === 'running' ? '' : ', from its next prompt on'}`,
   )

@@ -1,4 +1,5 @@
 import type { Clock, Db, Tx } from '../../../kernel/plugin.js'
+import { providerOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
 import type { Usage } from './usage.js'
 
@@ -69,7 +70,7 @@ export class UsageDays {
         row.id,
         row.workspace_id,
         row.agent_name,
-        row.provider,
+        providerOf(row),
         row.model,
         tokens,
         cost,

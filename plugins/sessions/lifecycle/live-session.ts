@@ -185,6 +185,7 @@ export class LiveSession implements BindingOwner {
 
   /** What is needed to start a process; undefined when there is one. A stopped session is `starting` afterwards. */
   async #prepare(): Promise<Launch | undefined> {
+    if (this.binding.isOutdated) await this.binding.end(END_PROCESS)
     if (this.binding.running) return undefined
     this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)

@@ -3,6 +3,7 @@ import { iso } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { StatusMember } from '../../daemon/api.js'
 import type { SessionsContext } from '../context.js'
+import { providerOf } from '../runtime/selection.js'
 import type { SessionRow, SessionTable } from '../table.js'
 import { activityOf, isWaiting, silenceOf } from '../wire.js'
 import type { LiveSession } from './live-session.js'
@@ -230,7 +231,7 @@ function healthMember(context: SessionsContext, live: readonly LiveSession[]) {
         session_id: row.id,
         agent_name: row.agent_name,
         workspace_id: row.workspace_id,
-        provider: row.provider,
+        provider: providerOf(row),
         state: row.state,
         failure_kind: row.failure_kind ?? 'unknown_failure',
         summary: row.failure_summary ?? '',

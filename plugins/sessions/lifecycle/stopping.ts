@@ -5,6 +5,7 @@ import { attentionOfEnd } from '../attention/attention.js'
 import type { SessionsContext } from '../context.js'
 import type { Digest } from '../journal/digest.js'
 import type { SessionLog } from '../journal/session-log.js'
+import { otherProviderOf } from '../runtime/selection.js'
 import { RESTARTABLE, walk, wayToStopped } from '../states.js'
 import type { SessionChange, SessionRow } from '../table.js'
 import { droppedEvent } from '../turn/prompts.js'
@@ -130,16 +131,15 @@ export async function cancelTurn(sessionId: string, turn: Turn | undefined, cloc
 }
 
 /** What a row says of a process that has just started. */
-export function startedChange(
-  { state, model }: SessionRow,
-  { plan }: Launch,
-  { agent, permissions }: RunningAgent,
-): SessionChange {
+export function startedChange(row: SessionRow, { plan }: Launch, { agent, permissions }: RunningAgent): SessionChange {
+  const { state, model, provider } = row
+  // What the session began with stays known beside what was chosen instead.
+  const isChosen = otherProviderOf(row) === plan.provider
   return {
     acp_session_id: agent.session.acpSessionId,
     supports_load: agent.session.supportsLoad ? 1 : 0,
-    model: model || plan.model,
-    provider: plan.provider,
+    model: isChosen ? model : model || plan.model,
+    provider: isChosen ? provider : plan.provider,
     permissions: permissions.mode,
     ...(state === 'starting' && { state: walk(state, 'active'), ...NOT_STOPPED }),
   }

@@ -5,6 +5,7 @@ import type { SessionsContext } from '../context.js'
 import type { StoredSessionEvent } from '../events.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { SessionRow } from '../table.js'
+import { activeRunOf } from './session-run.js'
 import { readPage } from './transcript.js'
 
 const DEFAULT_MESSAGES = 6
@@ -36,6 +37,7 @@ export async function recapOf(
     markers.sort((a, b) => b.sequence - a.sequence)
     return {
       session,
+      active_run: activeRunOf(kernel, row.id),
       pending_inputs: prompts.queued(row.id).length,
       pending_markers: (running?.permissions.pending.length ?? 0) + (running?.clarifications.pending.length ?? 0),
       recent_messages: page.entries.map(({ message }) => message),

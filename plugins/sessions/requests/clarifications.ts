@@ -1,6 +1,11 @@
 import * as v from 'valibot'
 import { type Clock, type Ids, iso, type Timer } from '../../../kernel/plugin.js'
-import type { AnswerClarificationBody, AnswerClarificationReply, Clarification } from '../../../schemas/sessions.js'
+import type {
+  AnswerClarificationBody,
+  AnswerClarificationReply,
+  AskClarificationReply,
+  Clarification,
+} from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent } from '../events.js'
 import { bounded } from './question.js'
@@ -29,6 +34,20 @@ export type ElicitationParams = v.InferOutput<typeof ElicitationParams>
 export type ElicitationOutcome =
   | { readonly action: 'accept'; readonly content: Readonly<Record<string, unknown>> }
   | { readonly action: 'decline' | 'cancel' }
+
+/** A question that somebody beside the agent puts to the person of a session. */
+export interface PutQuestion {
+  /** Who asks, for the person. */
+  readonly by: string
+  readonly question: string
+  readonly choices?: readonly string[] | undefined
+  readonly timeoutMs: number
+  /** Takes the question away. */
+  readonly signal: AbortSignal
+}
+
+/** Without `timeoutMs`: as long as those of the agent. */
+type Asks = Pick<PutQuestion, 'by' | 'question' | 'choices'> & Partial<PutQuestion>
 
 type Given = { readonly choice: number | null; readonly text: string }
 
@@ -73,11 +92,8 @@ export class Clarifications {
     if (mode !== 'form' || another !== undefined || turnId === undefined) return { action: 'decline' }
     if ((name !== undefined && !property) || this.#waiting.size >= MAX_PENDING) return { action: 'decline' }
     const values = valuesOf(property)
-    const how = await this.#wait(
-      turnId,
-      message,
-      values?.map(({ label }) => label),
-    )
+    const labels = values?.map(({ label }) => label)
+    const { how } = await this.#wait(turnId, { by: 'the agent', question: message, choices: labels })
     if (how.by !== 'person') return { action: how.by === 'timeout' ? 'decline' : 'cancel' }
     if (name === undefined) return { action: 'accept', content: {} }
     const { choice, text } = how.given
@@ -86,6 +102,19 @@ export class Clarifications {
         ? (values?.find(one => one.label === text || one.value === text)?.value ?? text)
         : values?.[choice]?.value
     return { action: 'accept', content: { [name]: property?.type === 'boolean' ? value === 'true' : value } }
+  }
+
+  /**
+   * Puts a question of somebody else; `fallback` where nobody answered in time, or the turn ended. Throws `clarification_idle` (409)
+   * where no turn runs in whose stream it could be shown, and `clarification_crowded` (409).
+   */
+  async put(question: PutQuestion): Promise<AskClarificationReply> {
+    const turnId = this.context.turnId()
+    if (turnId === undefined) throw SessionErrors.clarification_idle()
+    if (this.#waiting.size >= MAX_PENDING) throw SessionErrors.clarification_crowded()
+    const { how, request_id } = await this.#wait(turnId, question)
+    if (how.by !== 'person') return { request_id, choice: null, text: '', fallback: true, resolved_by: how.by }
+    return { request_id, ...how.given, fallback: false, resolved_by: 'person' }
   }
 
   /** A person's answer. Throws `clarification_not_found` (404), `clarification_answered` (409), `clarification_invalid` (400). */
@@ -108,22 +137,27 @@ export class Clarifications {
     for (const waiting of [...this.#waiting.values()]) waiting.end({ by: 'cancel' })
   }
 
-  #wait(turnId: string, message: string, choices: readonly string[] | undefined): Promise<End> {
-    const { clock, ids, sessionId, agentName, timeoutMs, record } = this.context
+  #wait(
+    turnId: string,
+    { by, choices, timeoutMs = this.context.timeoutMs, signal, ...asks }: Asks,
+  ): Promise<{ how: End; request_id: string }> {
+    const { clock, ids, sessionId, agentName, record } = this.context
     const request_id = ids.id('clq')
-    const question = bounded(message)
+    const question = bounded(asks.question)
     const now = clock.now()
     return new Promise(resolve => {
       let timer: Timer | undefined
+      const withdraw = () => end({ by: 'cancel' })
       const end = (how: End) => {
         if (!this.#waiting.delete(request_id)) return
         timer?.cancel()
+        signal?.removeEventListener('abort', withdraw)
         this.#answered.add(request_id)
         for (const old of this.#answered) if (this.#answered.size > MAX_REMEMBERED) this.#answered.delete(old)
         const said =
           how.by === 'person' ? { text: `answered: ${bounded(how.given.text)}`, answer: bounded(how.given.text) } : {}
         record(turnId, { note: 'clarification', request_id, status: 'resolved', resolved_by: how.by, ...said })
-        resolve(how)
+        resolve({ how, request_id })
       }
       const asked = {
         request_id,
@@ -136,8 +170,11 @@ export class Clarifications {
       this.#waiting.set(request_id, { ...asked, asked_at: iso(now), deadline, turnId, end })
       timer = clock.timeout(timeoutMs, () => end({ by: 'timeout' }), { unref: true })
       const among = choices ? ` (${choices.join(' / ')})` : ''
-      const text = `the agent asks: ${question}${among}; answer it: svc session clarify ${sessionId}`
-      record(turnId, { note: 'clarification', request_id, status: 'pending', question, text, expires_at: deadline })
+      const text = `${by} asks: ${question}${among}; answer it: svc session clarify ${sessionId}`
+      const told = { status: 'pending', asked_by: by, question, text, expires_at: deadline }
+      record(turnId, { note: 'clarification', request_id, ...told })
+      signal?.addEventListener('abort', withdraw, { once: true })
+      if (signal?.aborted) withdraw()
     })
   }
 }

@@ -1,10 +1,17 @@
-import { accepted, ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import { type Actor, accepted, ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import { commandsOf, recapOf } from '../read/recap.js'
 import type { SessionsService } from '../service.js'
 import { steerFromQueue } from '../turn/queue.js'
 import { area, find, id, ONE } from './place.js'
+
+/** Seconds that a question waits where nothing else is said. */
+const ASK_SECONDS = 300
+
+/** Who asks, as a person is told. */
+const askerOf = ({ origin, owner }: Actor): string =>
+  origin === 'agent_session' ? 'the agent' : origin === 'extension' ? `the extension ${owner.id}` : 'somebody'
 
 const route = routeOf<SessionsService>()
 
@@ -22,6 +29,24 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
       const row = self.find(params.session_id, params.workspace_id)
       const pending = self.live(row.id)?.binding.running?.clarifications.pending ?? []
       return ok({ clarifications: pending.map(({ turnId: _turn, ...clarification }) => clarification) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/clarifications`,
+    origins: ['agent_session'],
+    runsCode: false,
+    area,
+    summary: 'Ask the person of a session something, and wait for the answer',
+    body: schemas.AskClarificationBody,
+    replies: { 200: schemas.AskClarificationReply },
+    errors: [400, 403, 404, 409, 503],
+    handle: async (self, { params, body, actor, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const asked = self.live(row.id)?.binding.running?.clarifications
+      if (!asked) throw SessionErrors.clarification_idle()
+      const { question, choices, timeout_seconds: seconds = ASK_SECONDS } = body
+      return ok(await asked.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
     },
   }),
   route({

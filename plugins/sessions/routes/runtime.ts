@@ -1,6 +1,6 @@
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
-import { checkSelection, storeSelection } from '../runtime/selection.js'
+import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
 import type { SessionsService } from '../service.js'
 import { area, ONE } from './place.js'
 
@@ -12,13 +12,14 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     method: 'PUT',
     path: `${ONE}/runtime`,
     area,
-    summary: 'Choose model, effort and speed of later prompts; an agent that waits takes them at once',
+    summary: 'Choose provider, model, effort and speed of later prompts; another provider starts with the next one',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
     errors: [400, 404, 409, 500],
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      checkSelection(self.context, row, body.runtime, self.live(row.id))
+      await checkProvider(self.context, row, body.runtime.provider)
+      checkSelection(self.context, row, body.runtime, self.live(row.id), false)
       await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
       await self.prompting.takeRuntime(row.id)
       return ok({ session: self.detail(self.find(row.id)) })

@@ -22,6 +22,8 @@ export interface Choosable {
 
 /** What an agent really works with; a member that it does not tell is absent. */
 export interface EffectiveRuntime {
+  /** The one that was started; absent in rows of earlier versions. */
+  readonly provider?: string
   readonly model?: string
   readonly reasoning_effort?: string
   readonly speed?: 'normal' | 'fast'

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { messageOf } from '../../../kernel/plugin.js'
 import { ReasoningEffort } from '../../../schemas/agents.js'
 import { RuntimeSelection } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
@@ -20,6 +21,20 @@ export function effectiveOf({ effective }: Pick<SessionRow, 'effective'>): Effec
   return effective === null ? undefined : (JSON.parse(effective) as EffectiveRuntime)
 }
 
+/** The provider that a session works with: the one that was started last, which later prompts may have been given another instead of. */
+export const providerOf = (row: Pick<SessionRow, 'provider' | 'effective'>): string =>
+  effectiveOf(row)?.provider ?? row.provider
+
+/** The provider that was chosen instead of the one that the session began with; undefined for none. */
+export function otherProviderOf(row: Pick<SessionRow, 'provider' | 'selection'>): string | undefined {
+  const chosen = selectionOf(row)?.provider
+  return chosen === row.provider ? undefined : chosen
+}
+
+/** The model that a session began with, for the provider with which it did. */
+export const ownModelOf = (row: Pick<SessionRow, 'provider' | 'selection' | 'model'>): string =>
+  otherProviderOf(row) === undefined ? (row.model ?? '') : ''
+
 /** An effort under its name on the wire; agents have names of their own, which the contract does not. */
 export function effortToWire(effort: string | undefined): { readonly reasoning_effort?: ReasoningEffort } {
   return v.is(ReasoningEffort, effort) ? { reasoning_effort: effort } : {}
@@ -28,10 +43,12 @@ export function effortToWire(effort: string | undefined): { readonly reasoning_e
 /** What a session wants of its agent: of the turn, else what was chosen, else what it began with. */
 export function wishOf(row: SessionRow, ofTurn?: RuntimeSelection | null): RuntimeWish {
   const chosen = ofTurn ?? selectionOf(row)
-  const model = chosen?.model ?? row.model
+  const model = chosen?.model ?? ownModelOf(row)
+  // An effort is a word of the provider.
+  const own = otherProviderOf(row) === undefined ? row.reasoning_effort : undefined
   return {
     ...(model && { model }),
-    effort: chosen?.reasoning_effort ?? row.reasoning_effort ?? undefined,
+    effort: chosen?.reasoning_effort ?? own ?? undefined,
     speed: chosen?.speed ?? row.speed ?? undefined,
   }
 }
@@ -53,7 +70,31 @@ export function checkNotHidden(
 }
 
 /**
+ * Refuses another provider where the definition of the agent has a command of its own, and one that cannot be started here.
+ * @throws Fault `provider_fixed`, `runtime_invalid` (400)
+ */
+export async function checkProvider(
+  { kernel }: Pick<SessionsContext, 'kernel'>,
+  row: SessionRow,
+  provider: string,
+): Promise<void> {
+  if (provider === providerOf(row)) return
+  const { agents, workspaces } = kernel.needs
+  const workspace = workspaces.get(row.workspace_id)
+  const { command } = await agents.find(row.agent_name, workspace)
+  if (command !== undefined) {
+    throw SessionErrors.provider_fixed(
+      `the agent ${row.agent_name} has a command of its own, which ${row.provider} runs`,
+    )
+  }
+  await agents.plan(row.agent_name, workspace, provider).catch(error => {
+    throw SessionErrors.runtime_invalid(`${provider} cannot be started: ${messageOf(error)}`)
+  })
+}
+
+/**
  * Refuses what an agent that runs does not offer; of one that does not run, that shows when it starts.
+ * @param ofTurn for one turn, for which no other provider is started
  * @throws Fault `provider_fixed`, `runtime_invalid` (400)
  */
 export function checkSelection(
@@ -61,16 +102,20 @@ export function checkSelection(
   row: SessionRow,
   runtime: RuntimeSelection,
   live: LiveSession | undefined,
+  ofTurn: boolean,
 ): void {
-  if (runtime.provider !== row.provider) {
-    throw SessionErrors.provider_fixed(`the agent ${row.agent_name} runs with ${row.provider}`)
+  const isOther = runtime.provider !== providerOf(row)
+  if (isOther && ofTurn) {
+    const next = 'choose it for later prompts: svc session runtime <id> --provider <name>'
+    throw SessionErrors.provider_fixed(`session ${row.id} runs with ${providerOf(row)}`, { next })
   }
   const { model } = runtime
   if (model === undefined) return
   if (model.trim() === '' || model.length > MAX_MODEL) {
     throw SessionErrors.runtime_invalid(`model is 1 to ${MAX_MODEL} characters`)
   }
-  checkNotHidden(kernel, row.provider, model, SessionErrors.runtime_invalid)
+  checkNotHidden(kernel, runtime.provider, model, SessionErrors.runtime_invalid)
+  if (isOther) return
   const options = live?.binding.running?.agent.choices.options
   if (!options) return
   const offered = offeredModels(options)

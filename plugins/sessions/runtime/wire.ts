@@ -1,7 +1,7 @@
 import type { ConfigOption, SessionRuntime } from '../../../schemas/sessions.js'
 import type { SessionRow } from '../table.js'
 import type { AgentOptions } from './options.js'
-import { effectiveOf, effortToWire } from './selection.js'
+import { effectiveOf, effortToWire, ownModelOf, providerOf } from './selection.js'
 
 /** The member `config_options`; none where the agent offers nothing. */
 export function configOptions({ config }: AgentOptions): { readonly config_options?: ConfigOption[] } {
@@ -20,10 +20,11 @@ export function configOptions({ config }: AgentOptions): { readonly config_optio
 
 /** What the agent of a session works with, as far as it tells. */
 export function effectiveToWire(row: SessionRow): NonNullable<SessionRuntime['effective']> {
+  const model = ownModelOf(row)
   const { unmet: _unmet, reasoning_effort: effort, ...told } = effectiveOf(row) ?? { unmet: [] }
   return {
-    provider: row.provider,
-    ...(row.model && { model: row.model }),
+    provider: providerOf(row),
+    ...(model && { model }),
     ...told,
     ...effortToWire(effort),
   }

@@ -71,7 +71,7 @@ export class Prompting {
       await kernel.needs.daemon.admit('prompt')
       this.#checkOpen()
       const row = unarchived(this.context, id)
-      if (row && body.runtime) checkSelection(this.context, row, body.runtime, this.sessions.peek(id))
+      if (row && body.runtime) checkSelection(this.context, row, body.runtime, this.sessions.peek(id), true)
       for (const file of body.attachments ?? []) this.context.attachments.get(id, file)
       const request = newPrompt(kernel, id, await submitted(this.context, row, text), {
         ...(messageId !== undefined && { message_id: messageId }),

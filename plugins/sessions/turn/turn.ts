@@ -7,6 +7,7 @@ import type { Block } from '../attachments/blocks.js'
 import type { EventContent, NewEvent } from '../events.js'
 import type { SessionLimits } from '../settings.js'
 import { closing } from './closing.js'
+import { expiryOf } from './expiry.js'
 import { promptEvent } from './prompts.js'
 import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
@@ -20,7 +21,7 @@ const EMPTY = {
 }
 
 /** Why a turn is to end before its agent says so. */
-export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout'
+export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout' | 'max_iterations'
 
 /** What a turn is made of, and what else is written in the transactions in which it begins and ends. */
 export interface TurnRequest {
@@ -141,6 +142,15 @@ export class Turn {
     return this.#isEnding
   }
 
+  /** When it ends at the latest, in epoch milliseconds, and after how many tool calls; absent without such a limit. */
+  get limits(): { readonly deadline?: number; readonly iterations?: number } {
+    const { turnTimeout, maxIterations } = this.context.limits
+    return {
+      ...(turnTimeout > 0 && { deadline: this.startedAt + turnTimeout }),
+      ...(maxIterations > 0 && { iterations: maxIterations }),
+    }
+  }
+
   get cancelReason(): CancelReason | undefined {
     return this.#cancel
   }
@@ -154,6 +164,8 @@ export class Turn {
   touch(kind?: string, detail = ''): void {
     this.lastActivityAt = this.context.clock.now()
     this.#supervision.touch()
+    const { maxIterations: most } = this.context.limits
+    if (most > 0 && this.calls.begun > most) this.cancel('max_iterations')
     if (kind === undefined) return
     this.lastActivity = { kind, detail }
     if (SEEN.has(kind)) this.#showed = true
@@ -254,9 +266,10 @@ export class Turn {
 
   async #outcome(result: string | AgentFailure | undefined, stuck: boolean): Promise<TurnOutcome> {
     const turnId = this.id
-    const summary = this.#expiry()
-    if (summary && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
-      return { status: 'failed', turnId, error: `timeout: ${summary}`, failure: { kind: 'timeout', summary } }
+    const expiry = expiryOf(this.#cancel, this.context.limits)
+    if (expiry && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
+      const { kind, error, summary } = expiry
+      return { status: 'failed', turnId, error, failure: { kind, summary } }
     }
     const asked = this.#cancel === 'user' || this.#cancel === 'stop'
     // Some agents answer a cancel with an error or as if all were done, and one that is being stopped with its end.
@@ -268,26 +281,9 @@ export class Turn {
     const expired = this.context.expired(turnId)
     return { status: 'completed', turnId, stopReason: result ?? 'end_turn', ...(expired > 0 && { expired }) }
   }
-
-  /** Which limit ended the turn, in words; undefined when none did. */
-  #expiry(): string | undefined {
-    const { limits } = this.context
-    switch (this.#cancel) {
-      case 'activity_timeout':
-        return `nothing came from the agent for ${seconds(limits.inactivityTimeout)}`
-      case 'turn_timeout':
-        return `the turn took longer than ${seconds(limits.turnTimeout)}`
-      case 'frozen':
-        return `the agent process was frozen (state T) for ${seconds(limits.frozenAfter)}`
-      default:
-        return undefined
-    }
-  }
 }
 
 /** What an agent failed with, whatever was thrown. */
 export function failureFrom(error: unknown): AgentFailure {
   return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
 }
-
-const seconds = (ms: number) => `${Math.round(ms / 1000)} s`

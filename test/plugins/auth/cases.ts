@@ -145,6 +145,7 @@ export const harmless = [
   'POST /api/workspaces/{workspace_id}/automation/suggestions',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach',
+  'POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/presence',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/stop',

@@ -51,7 +51,9 @@ async function queued({ kernel, workspaceId }: World, more: object = {}) {
   return { task: task.id as string, run: run.id as string }
 }
 
-test('an agent works a task by tools alone, without a person', async ({ world, call }) => {
+test('an agent works a task by tools alone, without a person', async ({ world, at, call }) => {
+  const recap = async () => (await world.kernel.request('GET', `${at}/recap`)).body.recap
+  assert.is((await recap()).active_run, null)
   assert.equal(await call('task_run_claim_next'), { failed: false, text: '' }, 'there is nothing to do')
   const { task, run } = await queued(world, { title: 'paint it' })
   const claim = JSON.parse((await call('task_run_claim_next', { lease_seconds: 600 })).text).claim
@@ -60,8 +62,11 @@ test('an agent works a task by tools alone, without a person', async ({ world, c
   assert.is(JSON.parse((await call('task_run_info', { id: run })).text).run.run.status, 'claimed')
   assert.is(JSON.parse((await call('task_run_start', { run_id: run })).text).run.status, 'running')
   assert.is(JSON.parse((await call('task_run_heartbeat', { run_id: run })).text).lease.run_id, run)
+  const { active_run: active } = await recap()
+  assert.equal([active.id, active.task_id, active.status], [run, task, 'running'])
   const done = await call('task_run_complete', { run_id: run, result: { branch: 'work' } })
   assert.is(JSON.parse(done.text).lease.status, 'completed')
+  assert.is((await recap()).active_run, null)
   const { body } = await world.kernel.request('GET', `/api/tasks/${task}`)
   assert.equal([body.task.task.status, body.task.runs[0].result], ['completed', { branch: 'work' }])
 })

@@ -71,6 +71,27 @@ at(
   },
 )
 
+at('an agent asks the person of its session in words, and of no other session', async ({ scene }) => {
+  const [ada, eve] = [await working(scene, 'ada'), await working(scene, 'eve')]
+  const waiting = (id: string) =>
+    until(async () => {
+      const { body } = await scene.operator('GET', `${ada.at}/clarifications`)
+      return body.clarifications.find((one: Wire) => one.request_id !== id)
+    }, 'the question')
+  const call = ada.call('service__clarify', { question: 'Which branch?', choices: ['main', 'next'] })
+  const { request_id, agent_name, question } = await waiting('')
+  assert.equal([agent_name, question], ['ada', 'Which branch?'])
+  const answered = await scene.operator('POST', `${ada.at}/clarifications/${request_id}/answer`, { choice_index: 1 })
+  assert.is(answered.status, 200)
+  const { status, body } = await call
+  assert.is(status, 200, JSON.stringify(body))
+  assert.match(JSON.stringify(body), /next/)
+  const foreign = await ada.call('service__clarify', { question: 'Which branch?', session_id: eve.id })
+  assert.is(foreign.status, 403, JSON.stringify(foreign.body))
+  assert.is((await ada.call('service__clarify', { question: 'How long?', timeout_seconds: 3600 })).status, 400)
+  for (const one of [ada, eve]) await scene.operator('POST', `${one.at}/stop`)
+})
+
 at(
   'an answer for the session counts for the same input of the same tool until the session stops',
   async ({ scene }) => {

@@ -1,0 +1,26 @@
+import type { SessionLimits } from '../settings.js'
+import type { CancelReason } from './turn.js'
+
+/** Which limit ended a turn, and how that is told; undefined when none did. */
+export function expiryOf(
+  cancel: CancelReason | undefined,
+  limits: SessionLimits,
+): { readonly kind: 'timeout' | 'cancellation'; readonly error: string; readonly summary: string } | undefined {
+  const timeout = (summary: string) => ({ kind: 'timeout', error: `timeout: ${summary}`, summary }) as const
+  switch (cancel) {
+    case 'activity_timeout':
+      return timeout(`nothing came from the agent for ${seconds(limits.inactivityTimeout)}`)
+    case 'turn_timeout':
+      return timeout(`the turn took longer than ${seconds(limits.turnTimeout)}`)
+    case 'frozen':
+      return timeout(`the agent process was frozen (state T) for ${seconds(limits.frozenAfter)}`)
+    case 'max_iterations': {
+      const summary = `the agent began more than ${limits.maxIterations} tool calls in one turn (session.limits.max_iterations)`
+      return { kind: 'cancellation', error: `max_iterations: ${summary}`, summary }
+    }
+    default:
+      return undefined
+  }
+}
+
+const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
