@@ -1,8 +1,8 @@
-// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] …`; without names those
-// of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
-// $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
-// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2
-// when an agent cannot be installed.
+// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] …`; without
+// names those of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
+// $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time,
+// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk
+// to test/real/fake-model.mjs. Exits with 1 when anything is wrong, with 2 when an agent cannot be installed.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
