@@ -118,6 +118,24 @@ test('a server that never starts is tried ever more seldom, however often it is 
   }
 })
 
+test('a server that never answers keeps neither a list nor a search waiting, and is given up', async () => {
+  const clock = new VirtualClock()
+  const scene = await mcpScene({ clock })
+  try {
+    await hostile(scene, 'lives', 'plain')
+    await known(scene, 'lives')
+    await hostile(scene, 'hangs', 'hangs')
+    const search = scene.request('POST', '/api/tools/search', { query: 'told' })
+    assert.match(JSON.stringify((await whileTimePasses(clock, search)).body), 'mcp__lives__good')
+    const failed = async () => (await shown(scene, 'hangs')).runtime_status.state === 'failed'
+    while (!(await failed())) await clock.advance(1000)
+    assert.is((await shown(scene, 'hangs')).runtime_status.reason, 'mcp_unreachable')
+    assert.is((await scene.call('mcp__lives__good', { text: 'here' })).text, 'here')
+  } finally {
+    await whileTimePasses(clock, scene.close())
+  }
+})
+
 test('tools that cannot be used are left out and named, the others stay; no schema of a server is compiled', async () => {
   const scene = await mcpScene()
   try {

@@ -1,13 +1,13 @@
 import os from 'node:os'
 import path from 'node:path'
-import { shown } from '../../kernel/kit/text.js'
-import { type Declaration, type McpServerSource, type Place, parseDeclarations } from '../mcp/api.js'
-import type { SkillView } from './api.js'
-import { type Resolved, resolve } from './resolve.js'
-import type { SkillsKernel } from './service.js'
-import { SkillSettings } from './settings.js'
-import type { SkillSources } from './sources.js'
-import type { SkillSwitch } from './switch.js'
+import { shown } from '../../../kernel/kit/text.js'
+import { type Declaration, type McpServerSource, type Place, parseDeclarations } from '../../mcp/api.js'
+import type { SkillView } from '../api.js'
+import { type Resolved, resolve } from '../resolve.js'
+import type { SkillsKernel } from '../service.js'
+import { SkillSettings } from '../settings.js'
+import type { SkillSources } from '../sources.js'
+import type { SkillSwitch } from '../switch.js'
 
 /** What this needs of the service. */
 interface World {
