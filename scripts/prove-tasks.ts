@@ -33,8 +33,9 @@ const POOL = 500
 /** One claim in so many completes its run; another one is queued for it. The others give it back. */
 const COMPLETED = 20
 const NOTED = 10_000
-const RUNS_PER_KILL = 20
-const MS_TO_KILL = 700
+/** More than are done until the daemon is killed, mostly. */
+const RUNS_PER_KILL = 100
+const MS_TO_KILL = 300
 
 const wrong: string[] = []
 const random = chance(seed, 'tasks')
@@ -43,6 +44,7 @@ const note = (text: string) =>
   console.log(`${text}, ${wrong.length} wrong, ${Math.round((Date.now() - began) / 1000)} s`)
 
 wrong.push(...(await playHistories(histories, { steps, seed, lanes, note: done => note(`${done} histories`) })))
+if (claims === 0 && kills === 0) end()
 const daemon = (await startDaemon({ config: { limits: { max_concurrent_agents: 1000 } } })) as StartedDaemon
 try {
   const agent = path.join(daemon.home, 'agents', 'claimant')
@@ -52,13 +54,14 @@ try {
   await mkdir(root, { recursive: true })
   const workspace = (await daemon.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })).body.workspace.id
 
-  let all = await Claimants.of(daemon, workspace, claimants)
+  let all = await Claimants.of(daemon, workspace, claims > 0 ? claimants : 8)
   const held = new Map<string, string>()
   const over = new Set<string>()
   let claimed = 0
   if (claims > 0) await many(POOL, 8, n => queueRun(daemon, `claim ${n}`))
   await Promise.all(all.sessions.map(session => claim(all, session)))
   note(`${claimed} claims by ${claimants}, ${over.size} runs completed`)
+  await Promise.all(all.sessions.map(session => drain(all, session)))
 
   /** Claims and gives back, until all have claimed as often as was asked for. */
   async function claim(of: Claimants, session: string): Promise<void> {
@@ -78,6 +81,18 @@ try {
       const ended = await of.ask(session, `${id}/${completes ? 'complete' : 'release'}`)
       if (ended.status !== 200) wrong.push(`the end of ${id}: ${ended.status} ${JSON.stringify(ended.body)}`)
       if (completes) await queueRun(daemon, `claim ${id}`)
+    }
+  }
+
+  /** Completes what waits. */
+  async function drain(of: Claimants, session: string): Promise<void> {
+    for (;;) {
+      const { status, body } = await of.ask(session, 'claim-next')
+      if (status !== 200) return
+      const { id } = body.claim.run
+      const ended = await of.ask(session, `${id}/complete`)
+      if (over.has(id) || ended.status !== 200) wrong.push(`run ${id} was given away twice: ${ended.status}`)
+      over.add(id)
     }
   }
 
@@ -130,6 +145,10 @@ try {
 } finally {
   await daemon.stop()
 }
-for (const line of wrong.slice(0, 20)) console.log(`  ${line}`)
-console.log(`${wrong.length} wrong (--seed ${seed})`)
-process.exitCode = wrong.length > 0 ? 1 : 0
+end()
+
+function end(): never {
+  for (const line of wrong.slice(0, 20)) console.log(`  ${line}`)
+  console.log(`${wrong.length} wrong (--seed ${seed})`)
+  process.exit(wrong.length > 0 ? 1 : 0)
+}
