@@ -40,7 +40,7 @@ export async function benchTasks(context: Context): Promise<void> {
   const rows: Row[] = []
   for (const claimants of CLAIMANTS) {
     const cycles = (quick ? 50 : 200) * (claimants === 1 ? 1 : claimants === 8 ? 3 : 6)
-    const rounds = quick ? 1 : 5
+    const rounds = quick ? 1 : 3
     // The first round warms up.
     const all = await inTurn(
       rounds + 1,
