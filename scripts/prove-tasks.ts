@@ -33,8 +33,8 @@ const POOL = 500
 /** One claim in so many completes its run; another one is queued for it. The others give it back. */
 const COMPLETED = 20
 const NOTED = 10_000
-/** More than are done until the daemon is killed, mostly. */
-const RUNS_PER_KILL = 100
+/** Runs that wait at the begin of each life of the daemon: more than it lives to see done, mostly. */
+const WAITING = 100
 const MS_TO_KILL = 300
 
 const wrong: string[] = []
@@ -101,7 +101,8 @@ try {
   const completed = new Set<string>()
   const queued = new Set<string>()
   for (let kill = 0; kill < kills; kill++) {
-    for (const id of await many(RUNS_PER_KILL, 4, n => queueRun(daemon, `kill ${kill}.${n}`))) queued.add(id)
+    const missing = Math.max(0, WAITING - queued.size)
+    for (const id of await many(missing, 4, n => queueRun(daemon, `kill ${kill}.${n}`))) queued.add(id)
     let isDead = false
     const work = all.sessions.slice(0, 8).map(async session => {
       while (!isDead) {
