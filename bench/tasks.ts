@@ -30,17 +30,16 @@ export async function benchTasks(context: Context): Promise<void> {
   const why = installPackages(context.bench, ['pg', 'bullmq', 'ioredis'])
   const [socket, inside] = [await ourSocket(context), await ourProcess(context)]
   const others: Side[] = []
-  for (const start of [postgres, bullmq, beanstalkd]) {
-    const other = why !== undefined && start !== beanstalkd ? why : await start(context)
+  for (const { name, start } of OTHERS) {
+    const other = why !== undefined && name !== 'beanstalkd' ? why : await start(context)
     if (typeof other !== 'string') others.push(other)
-    else
-      report.skip(start.name === 'bullmq' ? 'BullMQ' : start.name === 'postgres' ? 'PostgreSQL' : 'beanstalkd', other)
+    else report.skip(name, other)
   }
   const sides = [socket, inside, ...others]
   const rows: Row[] = []
   for (const claimants of CLAIMANTS) {
     const cycles = (quick ? 50 : 200) * (claimants === 1 ? 1 : claimants === 8 ? 3 : 6)
-    const rounds = quick ? 1 : 5
+    const rounds = quick ? 1 : 3
     // The first round warms up.
     const all = await inTurn(
       rounds + 1,
@@ -51,22 +50,20 @@ export async function benchTasks(context: Context): Promise<void> {
     )
     const [over = [], within = [], ...rates] = all.map(each => each.slice(1))
     const by = `${claimants} claimant${claimants > 1 ? 's' : ''}`
-    for (const [n, { name }] of others.entries()) {
-      const isQueue = name === 'beanstalkd'
-      const [ours, theirs] = [isQueue ? within : over, rates[n] as number[]]
-      const ratio = ratioOf(ours, theirs)
-      const what = `claim, heartbeat, complete ${isQueue ? 'in the process' : 'over the socket'}, ${by}`
-      rows.push({
-        what,
-        ours: perSecond(median(ours)),
-        baseline: `${name}: ${perSecond(median(theirs))}`,
-        ratio,
-        value: ratio,
-        target: { atLeast: 1 },
+    for (const [where, ours, isOf] of [
+      ['over the socket', over, (name: string) => name !== 'beanstalkd'],
+      ['in the process', within, (name: string) => name === 'beanstalkd'],
+    ] as const) {
+      const row = { what: `claim, heartbeat, complete ${where}, ${by}`, ours: perSecond(median(ours)) }
+      const beside = others.flatMap(({ name }, n) => {
+        if (!isOf(name)) return []
+        const theirs = rates[n] as number[]
+        const ratio = ratioOf(ours, theirs)
+        const baseline = `${name}: ${perSecond(median(theirs))}`
+        return [{ ...row, baseline, ratio, value: ratio, target: { atLeast: 1 } }]
       })
+      rows.push(...(beside.length > 0 ? beside : [row]))
     }
-    if (others.length === 0)
-      rows.push({ what: `claim, heartbeat, complete over the socket, ${by}`, ours: perSecond(median(over)) })
   }
   for (const side of sides) await side.close()
   report.section('Tasks and leases, cycles a second beside queues that are as durable', rows)
@@ -135,6 +132,12 @@ async function beanstalkd(context: Context): Promise<Side | string> {
 
 const behind = (context: Context, name: string, server: Server, at: QueueAt) =>
   loadOf(context, name, at, () => server.stop())
+
+const OTHERS = [
+  { name: 'PostgreSQL', start: postgres },
+  { name: 'BullMQ', start: bullmq },
+  { name: 'beanstalkd', start: beanstalkd },
+] as const
 
 async function loadOf({ program }: Context, name: string, at: QueueAt, stop: () => Promise<void>): Promise<Side> {
   const child = Child.start<TasksLoad>(program('tasks-load'))

@@ -111,7 +111,10 @@ async function started(
   child.once('error', error => {
     failed = error.message
   })
-  const end = () => child.kill('SIGKILL')
+  const end = () => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
   process.once('exit', end)
   const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
   const stop = async () => {

@@ -30,13 +30,15 @@ export class Totals {
     })
   }
 
+  /** In the order of their names. */
   all(): Total[] {
     if (this.#totals === undefined) {
       this.#totals = new Map()
       const sql = `SELECT status, ${this.column}, count(*) FROM ${this.table} GROUP BY status, ${this.column}`
       for (const [status, of, count] of this.db.rows(sql)) this.#add(String(status), String(of), Number(count))
     }
-    return [...this.#totals.values()].filter(({ count }) => count > 0)
+    const counted = [...this.#totals].filter(([, { count }]) => count > 0)
+    return counted.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total)
   }
 
   byStatus(): Map<string, number> {

@@ -125,8 +125,8 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
         health_status: health(stuck > 0),
       },
       latency: {
-        claim_latency_ms: latency(core, filter, 'r.claimed_at - r.queued_at', 'r.claimed_at'),
-        start_latency_ms: latency(core, filter, 'r.started_at - r.claimed_at', 'r.started_at'),
+        claim_latency_ms: latency(core, filter, 'r.claimed_at - r.queued_at'),
+        start_latency_ms: latency(core, filter, 'r.started_at - r.claimed_at'),
       },
     },
     health: {
@@ -201,18 +201,14 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
   }
 }
 
-function latency(
-  core: TaskCore,
-  filter: Filter,
-  of: string,
-  at: string,
-): Dashboard['cards']['latency']['claim_latency_ms'] {
+/** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
+function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']['latency']['claim_latency_ms'] {
   const ended = ['completed', 'failed'].map(
     status =>
-      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter)} AND r.status = '${status}' AND ${at} IS NOT NULL
+      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter)} AND r.status = '${status}'
          ORDER BY r.queued_at DESC LIMIT ${SAMPLES / 2})`,
   )
-  const row = core.kernel.db.row(`SELECT count(*), avg(ms), max(ms) FROM (${ended.join(' UNION ALL ')})`, [
+  const row = core.kernel.db.row(`SELECT count(ms), avg(ms), max(ms) FROM (${ended.join(' UNION ALL ')})`, [
     ...filter.params,
     ...filter.params,
   ])

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { TASK_TABLES } from '../../../plugins/tasks/tables.js'
+import { sourcesBelow } from '../../harness/source.js'
+
+const root = path.resolve('.')
+/** Statements about the rows of one task, as they stand in the sources; those that are put together at run time are left out. */
+const statements = sourcesBelow(root, 'plugins/tasks').flatMap(({ file }) =>
+  [...readFileSync(path.join(root, file), 'utf8').matchAll(/(["`])((?:SELECT|UPDATE) [^"`]*\btask_id = \?[^"`]*)\1/g)]
+    .map(([, , sql = '']) => sql)
+    .filter(sql => !sql.includes('${')),
+)
+
+/** SQLite without an owner's rules, which allow no EXPLAIN. */
+interface PlainDatabase {
+  run(sql: string): void
+  exec(sql: string): readonly { readonly values: readonly (readonly unknown[])[] }[]
+}
+const sqlite: { readonly Database: new () => PlainDatabase } = await createRequire(import.meta.url)('sql.js')()
+const db = new sqlite.Database()
+for (const { sql } of TASK_TABLES) db.run(sql)
+const planOf = (sql: string) =>
+  (db.exec(`EXPLAIN QUERY PLAN ${sql}`)[0]?.values ?? []).map(row => String(row[3])).join('; ')
+/** Walks through what other tasks have. */
+const isWide = (sql: string) =>
+  /\bSCAN tasks_|USING (?:COVERING )?INDEX tasks_run_(?:status|free|active)/.test(planOf(sql))
+
+test('what concerns one task is looked up by it, however many runs of others wait', () => {
+  assert.ok(statements.length >= 8, `${statements.length} statements were found`)
+  assert.equal(statements.filter(isWide), [])
+})
+
+test('without its plus, a condition on the status makes SQLite read all queued runs', () => {
+  assert.ok(isWide("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'"))
+})
+
+test.run()
