@@ -4329,6 +4329,7 @@ export interface Operations {
           readonly executor_kind: "native" | "subprocess"
           readonly warm?: boolean | undefined
           readonly command?: string | undefined
+          readonly extension?: string | undefined
           readonly timeout_ms: number
           readonly matcher: Matcher
           readonly metadata?: { readonly [name: string]: string } | undefined

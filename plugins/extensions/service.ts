@@ -184,12 +184,7 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  async call(
-    key: string,
-    method: string,
-    params: unknown,
-    options?: { readonly timeoutMs?: number },
-  ): Promise<unknown> {
+  async call(...[key, method, params, options]: Parameters<ExtensionsApi['call']>): Promise<unknown> {
     await this.#expected.none(key)
     const runtime = this.get(key).generation?.runtime
     if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)

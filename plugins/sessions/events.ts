@@ -40,12 +40,6 @@ export interface NewEvent {
   readonly stopDetail?: string | undefined
 }
 
-/** Who hears of each event: before it is appended, and when it is on its way into the file. */
-export interface EventsTold {
-  readonly recording?: (event: NewEvent) => void
-  readonly recorded?: (event: NewEvent, sequence: number) => void
-}
-
 /** An event as the journal has it. */
 export interface StoredSessionEvent extends Omit<NewEvent, 'type'> {
   readonly sequence: number

@@ -29,6 +29,8 @@ export async function runSpawned(
     const [out, err] = [gather(handle.stdout), gather(handle.stderr)]
     // A program may end without having read what it was told.
     handle.stdin.on('error', () => {})
+    // Its time may be over before it has begun; then nobody hears of the abort any more.
+    signal.throwIfAborted()
     handle.stdin.end(`${JSON.stringify(payload)}\n`)
     const { code, signal: killed } = await handle.exited
     const [text, complaint] = await Promise.all([out, err])

@@ -1,16 +1,10 @@
 import type { Clock, Ids, Redact } from '../../../kernel/plugin.js'
 import type { Journal } from '../../journals/api.js'
-import {
-  decodeEvent,
-  type EventsTold,
-  encodeEvent,
-  type NewEvent,
-  type StoredSessionEvent,
-  withGaps,
-} from '../events.js'
+import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
 import { Cuts } from './cuts.js'
 import { Digest } from './digest.js'
 import { GatheredText, type TextHead } from './gathered-text.js'
+import type { EventsTold } from './telling.js'
 
 /** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
 const BACKLOG_BYTES = 1024 * 1024

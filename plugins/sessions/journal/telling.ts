@@ -3,6 +3,12 @@ import type { SessionHooks } from '../hooks.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { Recorded } from '../points.js'
 
+/** Who hears of each event: before it is appended, and when it is on its way into the file. */
+export interface EventsTold {
+  readonly recording?: (event: NewEvent) => void
+  readonly recorded?: (event: NewEvent, sequence: number) => void
+}
+
 /** Characters of a message that are told at its end. */
 const WHOLE = 64 * 1024
 /** What the agent says between two pieces of text does not belong to one message; what is only noted does. */

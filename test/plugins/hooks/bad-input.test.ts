@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isAlive, said } from '../../fixtures/session-world.js'
+import { eventually, isAlive, said } from '../../fixtures/session-world.js'
 import { openScene, type Scene, warmPython } from './scene.js'
 
 /** One hook each that misbehaves in its own way; all may look at every command that an agent has the daemon run. */
@@ -43,7 +44,8 @@ const declaration = async (name: string, more: object = {}) => ({
   command: await scene.program(name, PROGRAMS[name] ?? '#!/bin/sh\n'),
   warm: name.startsWith('warm'),
   mode: 'sync',
-  timeout: '1000ms',
+  // The others end by themselves, however long the machine takes for that.
+  timeout: name.endsWith('hangs') ? '1000ms' : '60s',
   ...more,
 })
 const drop = (name: string) => scene.kernel.request('DELETE', `/api/settings/hooks/${name}`)
@@ -67,6 +69,17 @@ for (const name of Object.keys(PROGRAMS)) {
     await drop(name)
   })
 }
+
+test('a program whose time is over before it has begun is ended all the same', async () => {
+  const command = await scene.program('early', '#!/bin/sh\nsleep 600\n')
+  await scene.configure({ early: { event: 'input.pre_submit', command, mode: 'sync', timeout: '1ms' } })
+  const { id, at } = await scene.session('free')
+  await scene.prompt(at, 'say hello')
+  assert.is((await scene.ran(id, run => run.hook_name === 'early')).outcome, 'failed')
+  const runs = () => spawnSync('pgrep', ['-f', command], { encoding: 'utf8' }).stdout.trim()
+  await eventually(async () => runs() === '', 'the end of the program')
+  await drop('early')
+})
 
 test('a hook whose file is gone fails, and the one after it runs', async () => {
   const gone = await declaration('gone')

@@ -99,7 +99,11 @@ test('what an answered request covers', () => {
   )
   const text = (text: string) => [{ type: 'content', content: { type: 'text', text } }]
   const written = call({ kind: 'execute', title: 'Bash', content: text('{"command":"rm -rf /tmp/x"}') })
-  assert.equal([written.written, written.command], ['rm -rf /tmp/x', undefined], 'the input stands in the content alone')
+  assert.equal(
+    [written.written, written.command],
+    ['rm -rf /tmp/x', undefined],
+    'the input stands in the content alone',
+  )
   assert.is(call({ kind: 'execute', content: text('{"command":') }).written, undefined)
   assert.is(call({ kind: 'edit', content: text('{"command":"view"}') }).written, undefined)
   assert.not(rules.coversCommand(call({ kind: 'edit' }), ['anything']))

@@ -1,6 +1,6 @@
-import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
-import type { HookEvent } from '../../schemas/hooks.js'
-import type { Recorded, Sessions } from '../sessions/api.js'
+import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { HookEvent } from '../../../schemas/hooks.js'
+import type { Recorded, Sessions } from '../../sessions/api.js'
 import { AsyncQueue } from './async-queue.js'
 
 /** Sessions whose pieces are told at the same time. */

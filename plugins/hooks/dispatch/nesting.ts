@@ -1,8 +1,8 @@
-import type { Awaitable, Identified, PluginKernel } from '../../kernel/plugin.js'
-import type { Processes } from '../processes/api.js'
-import type { DeclaredHook } from './declared.js'
+import type { Awaitable, Identified, PluginKernel } from '../../../kernel/plugin.js'
+import type { Processes } from '../../processes/api.js'
+import type { DeclaredHook } from '../declared.js'
+import { hookLabel } from '../executors/launch.js'
 import { type Dispatcher, MAX_DEPTH } from './dispatcher.js'
-import { hookLabel } from './executors/launch.js'
 
 /** How deep in hooks the program is that makes a request, as it says itself. */
 const DEPTH_HEADER = 'x-svc-hook-depth'

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Awaitable, type Clock, messageOf, within } from '../../kernel/plugin.js'
-import type { HookEvent } from '../../schemas/hooks.js'
-import type { Dispatched, HookPayload, Whom } from './api.js'
+import { type Awaitable, type Clock, messageOf, within } from '../../../kernel/plugin.js'
+import type { HookEvent } from '../../../schemas/hooks.js'
+import type { Dispatched, HookPayload, Whom } from '../api.js'
+import type { DeclaredHook } from '../declared.js'
+import { judge } from '../patch.js'
+import type { HookOutcome, HookRun } from '../runs.js'
 import { AsyncQueue } from './async-queue.js'
-import type { DeclaredHook } from './declared.js'
-import { judge } from './patch.js'
-import type { HookOutcome, HookRun } from './runs.js'
 
 /** Hooks that run for what hooks do: so many levels, the first one included. */
 export const MAX_DEPTH = 3
