@@ -79,6 +79,7 @@ test('a program whose time is over before it has begun is ended all the same', a
   const runs = () => spawnSync('pgrep', ['-f', command], { encoding: 'utf8' }).stdout.trim()
   await eventually(async () => runs() === '', 'the end of the program')
   await drop('early')
+  await scene.kernel.request('POST', `${at}/stop`)
 })
 
 test('a hook whose file is gone fails, and the one after it runs', async () => {
