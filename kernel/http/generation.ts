@@ -73,7 +73,6 @@ export class Generation {
   }
 
   async inject({ method, url, headers, body }: InjectRequest, as?: Actor): Promise<InjectReply> {
-    if (DOTS.test(url)) throw KernelErrors.route_not_found(`no route ${method} ${url}: "." and ".." name nothing`)
     const { ids, entrance } = this.context
     const key = ids.id('act')
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
@@ -82,7 +81,7 @@ export class Generation {
     try {
       const reply = await this.app.inject({
         method: method as 'GET',
-        url,
+        url: DOTS.test(url) ? NO_PATH : url,
         headers: { ...typed, ...headers, [ACTING]: key },
         ...(payload === undefined ? {} : { payload: payload as Buffer }),
       })
@@ -93,7 +92,8 @@ export class Generation {
   }
 }
 
-/** In a path that a plugin put together they are an id, and would lead to another route where the path is made short. */
+/** In a path that a plugin put together they are an id, and would lead to another route where the path is made short: to none. */
+const NO_PATH = '/no-path-with-dots'
 const DOTS = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
 
 function noCompiler(): never {

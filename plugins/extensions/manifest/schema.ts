@@ -217,9 +217,23 @@ export const Manifest = v.pipe(
     ['resources'],
     ({ resources: { hooks } }) => new Set(hooks.map(h => h.name)).size === hooks.length,
   ),
-  rule('a hook has a command, or is answered by the process of [subprocess]', ['resources'], m =>
-    m.resources.hooks.every(hook => hook.command !== undefined || m.subprocess !== undefined),
-  ),
+  v.rawCheck<v.InferOutput<typeof Shape>>(({ dataset, addIssue }) => {
+    if (!dataset.typed || dataset.value.subprocess) return
+    const { hooks } = dataset.value.resources
+    const at = hooks.findIndex(hook => hook.command === undefined)
+    const step = (key: string, input: Record<string, unknown>) =>
+      ({ type: 'object', origin: 'value', input, key, value: input[key] }) as const
+    const hook = { type: 'array', origin: 'value', input: hooks, key: at, value: hooks[at] } as const
+    const { resources } = dataset.value
+    const path = [
+      step('resources', dataset.value),
+      step('hooks', resources),
+      hook,
+      step('command', hooks[at] ?? {}),
+    ] as const
+    const message = 'a hook has a command, or is answered by the process of [subprocess]'
+    if (at >= 0) addIssue({ message, path: [...path] })
+  }),
   rule('an MCP server has either a command or a url', ['resources'], m =>
     Object.values(m.resources.mcp_servers).every(s => (s.command === undefined) !== (s.url === undefined)),
   ),

@@ -112,12 +112,10 @@ test('while the process does not run, a hook that is required refuses', async ()
     path.join(folder('odd'), 'extension.toml'),
     'name = "odd"\nversion = "1.0.1"\n[subprocess]\ncommand = "node"\nargs = ["main.cjs"]\n[[resources.hooks]]\nname = "strict"\nevent = "prompt.post_assemble"\nmode = "sync"\nrequired = true\n',
   )
-  await eventually(
-    async () =>
-      (await request('GET', '/api/hooks/catalog?event=prompt.post_assemble')).body.hooks.length === 1 &&
-      (await active('odd')),
-    'the strict hook',
-  )
+  await eventually(async () => {
+    const { hooks: now } = (await request('GET', '/api/hooks/catalog?event=prompt.post_assemble')).body
+    return now.length === 1 && now[0].name === 'strict' && (await active('odd'))
+  }, 'the strict hook')
   await scene.prompt(at, 'say nothing')
   const run = await scene.ran(id, one => one.hook_name === 'strict')
   assert.is(run.outcome, 'failed')
