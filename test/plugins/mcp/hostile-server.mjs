@@ -1,5 +1,5 @@
 // An MCP server that misbehaves as its argument says: `node hostile-server.mjs <how> [file]`. The file has a
-// line for each start.
+// line for each start, and for each call that it never answers.
 import { appendFileSync, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -52,7 +52,7 @@ createInterface({ input: process.stdin }).on('line', async line => {
   if (method !== 'tools/call') return send({ id, error: { code: -32601, message: 'no' } })
   const text = how === 'floods' ? 'x'.repeat(10 * 1024 * 1024) : String(params.arguments.text)
   if (text === 'die') process.exit(9)
-  if (text === 'wait') return
+  if (text === 'wait') return appendFileSync(file, 'wait\n')
   if (text === 'change') {
     changed = true
     send({ method: 'notifications/tools/list_changed' })

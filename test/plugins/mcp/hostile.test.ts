@@ -202,11 +202,10 @@ test('a server of which a tool is being called is not removed, and its caller ca
     const by = { actor: scene.inside.actor, signal: given.signal }
     const waiting = scene.backend.call(tool.descriptor, { text: 'wait' }, by).catch(error => error.name)
     const removed = () => scene.request('DELETE', '/api/settings/mcp-servers/busy')
-    const refused = await eventually(async () => {
-      const reply = await removed()
-      return reply.status === 409 && reply
-    }, 'a refusal')
-    assert.is(refused.body.code, 'mcp_server_in_use')
+    const log = path.join(scene.home, 'busy.log')
+    await eventually(async () => (await readFile(log, 'utf8')).includes('wait'), 'the call')
+    const refused = await removed()
+    assert.equal([refused.status, refused.body.code], [409, 'mcp_server_in_use'])
     given.abort()
     assert.is(await waiting, 'AbortError')
     assert.is((await removed()).status, 200)
