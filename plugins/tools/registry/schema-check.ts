@@ -45,20 +45,21 @@ export function schemaProblem(schema: unknown): string | undefined {
  * model the value: what takes too long is refused.
  */
 export function inputProblem(schema: Schema, value: unknown): string | undefined {
-  bench.run = () => new Check(schema).problem(schema, value, '', 0)
+  timed ??= { script: new vm.Script('run()'), context: vm.createContext({ run: undefined }) }
+  const { script, context } = timed
+  context.run = () => new Check(schema).problem(schema, value, '', 0)
   try {
-    return script.runInContext(bench, { timeout: MOST_MS })
+    return script.runInContext(context, { timeout: MOST_MS })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
     return `input: its schema takes more than ${MOST_MS} ms`
   } finally {
-    bench.run = undefined
+    context.run = undefined
   }
 }
 
-/** A script can be ended after a time, with everything that it calls; nothing else of this thread can. */
-const script = new vm.Script('run()')
-const bench = vm.createContext({ run: undefined as (() => string | undefined) | undefined })
+/** A script can be ended after a time, with everything that it calls; nothing else of this thread can. Made for the first call. */
+let timed: { readonly script: vm.Script; readonly context: vm.Context } | undefined
 
 type Judge = (
   this: void,
