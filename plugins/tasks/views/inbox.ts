@@ -6,7 +6,7 @@ import type { TaskCore } from '../core.js'
 import { PRIORITY, priorityOf } from '../limits.js'
 import { given } from '../rows.js'
 import { runFacts } from '../runs/run-row.js'
-import { summaryToWire } from '../tasks/task-row.js'
+import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 
 const DEFAULT_LIMIT = 50
@@ -21,15 +21,15 @@ interface TriageRow {
   readonly updated_at: number
 }
 
-/** A task of the inbox as far as totals, order and page need it. */
-interface Entry {
-  readonly id: string
-  readonly status: TaskStatus
-  readonly priority: number
-  readonly activity: number
+/** A task of the inbox, with what the caller made of it. */
+interface Entry extends TaskRow {
   readonly lane: InboxLane
   readonly unread: number
+  readonly seen: string | null
 }
+
+/** How many tasks of one kind there are. */
+type Count = readonly [lane: InboxLane, unread: number, status: TaskStatus, priority: number, count: number]
 
 /** Tasks that somebody may have to do something about, by their numbers in the table, from the indexes of what can be a reason for it. */
 const CANDIDATES = `
@@ -48,6 +48,7 @@ const LANE = `CASE
   WHEN t.status = 'blocked' THEN 'blocked'
   ELSE 'my_work' END`
 const SEEN = 'ifnull(g.last_seen_at, -1) >= t.last_activity_at'
+const UNREAD = `CASE WHEN ifnull(g.archived, 0) = 1 OR (${SEEN} AND g.read = 1) THEN 0 ELSE 1 END`
 
 /** What waits for somebody, and what he made of it. */
 export class TaskInbox {
@@ -83,38 +84,37 @@ export class TaskInbox {
   }
 
   list(who: Who, query: InboxQuery, workspace: string | undefined): Inbox {
-    const entries = this.#entries(who, query, workspace)
+    const { sql, values } = this.#asked(who, query, workspace)
     const limit = query.limit ?? DEFAULT_LIMIT
     const of = { actor: { kind: 'operator' as const, id: `${who.by.kind}/${who.by.ref}` }, query }
     const after = this.#paging.after(of, query.cursor)
-    const from = after === undefined ? 0 : entries.filter(entry => compare(placeOf(entry), after) <= 0).length
-    const { rows, ...position } = this.#paging.cut(of, entries.slice(from, from + limit + 1), limit, placeOf)
+    const counts = this.core.kernel.db.rows(
+      `SELECT ${LANE} AS lane, ${UNREAD} AS unread, t.status, t.priority, count(*) ${sql} GROUP BY 1, 2, 3, 4`,
+      values,
+    ) as unknown as Count[]
+    const { rows, ...position } = this.#paging.cut(of, this.#page(sql, values, after, limit + 1), limit, placeOf)
     const items = rows.map(entry => this.#item(who, entry))
+    const total = (wanted: (count: Count) => boolean) =>
+      counts.filter(wanted).reduce((sum, [, , , , count]) => sum + count, 0)
     return {
-      groups: LANES.map(lane => {
-        const all = entries.filter(entry => entry.lane === lane)
-        return {
-          lane,
-          count: all.length,
-          unread_count: all.filter(({ unread }) => unread === 1).length,
-          items: items.filter(item => item.lane === lane),
-        }
-      }),
+      groups: LANES.map(lane => ({
+        lane,
+        count: total(of => of[0] === lane),
+        unread_count: total(of => of[0] === lane && of[1] === 1),
+        items: items.filter(item => item.lane === lane),
+      })),
       facets: {
-        statuses: countBy(entries, ({ status }) => status).map(([status, count]) => ({ status, count })),
-        priorities: countBy(entries, ({ priority }) => priorityOf(priority)).map(([priority, count]) => ({
-          priority,
-          count,
-        })),
+        statuses: sumsBy(counts, of => of[2]).map(([status, count]) => ({ status, count })),
+        priorities: sumsBy(counts, of => priorityOf(of[3])).map(([priority, count]) => ({ priority, count })),
       },
-      archived_total: entries.filter(({ lane }) => lane === 'archived').length,
-      unread_total: entries.filter(({ unread }) => unread === 1).length,
-      page: { ...position, limit, total: entries.length },
+      archived_total: total(of => of[0] === 'archived'),
+      unread_total: total(of => of[1] === 1),
+      page: { ...position, limit, total: total(() => true) },
     }
   }
 
-  /** All that the filters leave, in order. */
-  #entries(who: Who, query: InboxQuery, workspace: string | undefined): Entry[] {
+  /** What the filters leave, from FROM on; `lane` and `unread` are to be selected. */
+  #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by
     const conditions: [string, SqlValue | undefined][] = [
       ['t.scope = ?', query.scope],
@@ -127,35 +127,49 @@ export class TaskInbox {
       ['unread = ?', query.unread === undefined ? undefined : Number(query.unread)],
       ["instr(lower(t.title || ' ' || ifnull(t.identifier, '')), lower(?)) > 0", query.query],
     ]
-    const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-    const numbered = asked.map(([sql], n) => sql.replace('?', `?${n + 3}`))
-    return this.core.kernel.db.all<Entry>(
-      `SELECT t.id, t.status, t.priority, t.last_activity_at AS activity, ${LANE} AS lane,
-         CASE WHEN ifnull(g.archived, 0) = 1 OR (${SEEN} AND g.read = 1) THEN 0 ELSE 1 END AS unread
-       FROM (${CANDIDATES}) c JOIN tasks_task t ON t.rowid = c.task
+    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const numbered = given.map(([sql], n) => sql.replace('?', `?${n + 3}`))
+    const sql = `FROM (${CANDIDATES}) c JOIN tasks_task t ON t.rowid = c.task
        LEFT JOIN tasks_triage g ON g.task_id = t.id AND g.actor_kind = ?1 AND g.actor_ref = ?2
        WHERE NOT (${SEEN} AND ifnull(g.dismissed, 0) = 1 AND ifnull(g.archived, 0) = 0)
-         ${numbered.map(sql => `AND ${sql}`).join(' ')}
-       ORDER BY unread DESC, activity DESC, t.priority DESC, t.id`,
-      [kind, ref, ...asked.map(([, value]) => value)],
+         ${numbered.map(sql => `AND ${sql}`).join(' ')}`
+    return { sql, values: [kind, ref, ...given.map(([, value]) => value)] }
+  }
+
+  /** The first rows behind a place, in order: all are sorted by their numbers, and those of the page alone are read whole. */
+  #page(sql: string, values: readonly SqlValue[], after: Place | undefined, limit: number): Entry[] {
+    const [unread, activity, priority, id] = [1, 2, 3, 4].map(n => `?${values.length + n}`)
+    const behind = `AND (unread < ${unread} OR unread = ${unread} AND (activity < ${activity} OR activity = ${activity}
+      AND (t.priority < ${priority} OR t.priority = ${priority} AND t.id > ${id})))`
+    const places = after ?? []
+    return this.core.kernel.db.all<Entry>(
+      `SELECT t.*, p.lane, p.unread, p.seen FROM (
+         SELECT c.task, ${LANE} AS lane, ${UNREAD} AS unread, t.last_activity_at AS activity,
+           CASE WHEN g.task_id IS NULL THEN NULL
+             ELSE json_array(g.read, g.dismissed, g.archived, g.last_seen_at, g.updated_at) END AS seen
+         ${sql} ${after ? behind : ''}
+         ORDER BY unread DESC, activity DESC, t.priority DESC, t.id LIMIT +?${values.length + places.length + 1}
+       ) p JOIN tasks_task t ON t.rowid = p.task
+       ORDER BY p.unread DESC, t.last_activity_at DESC, t.priority DESC, t.id`,
+      [...values, ...places, limit],
     )
   }
 
-  #item(who: Who, { id, lane, activity }: Entry): InboxItem {
-    const task = this.core.tasks.find(id)
+  #item(who: Who, entry: Entry): InboxItem {
+    const { lane, unread: _, seen, ...task } = entry
     const { paused: _p, effective_paused: _e, paused_by_task_id: _b, ...summary } = summaryToWire(task)
-    const [run] = this.core.runs.list(id, { limit: 1 })
+    const [run] = this.core.runs.list(task.id, { limit: 1 })
     const [reason] = task.status === 'blocked' ? this.core.tasks.blockedBy(task) : []
     const why = reason && (reason.reason || `it waits for ${reason.depends_on_task_ids?.join(', ')}`)
     return {
       lane,
       task: summary,
       run: run ? runFacts(run, task.max_attempts) : null,
-      triage: this.#toWire(who, id, task.created_at, this.#triageOf(who, id)),
+      triage: this.#toWire(who, task.id, task.created_at, seen === null ? undefined : triageFrom(seen)),
       approval_policy: task.approval_policy,
       approval_state: task.approval_state,
       ...given('blocking_reason', why),
-      latest_activity_at: iso(activity),
+      latest_activity_at: iso(task.last_activity_at),
     }
   }
 
@@ -180,15 +194,15 @@ export class TaskInbox {
 }
 
 type Place = [unread: number, activity: number, priority: number, id: string]
-const placeOf = ({ unread, activity, priority, id }: Entry): Place => [unread, activity, priority, id]
+const placeOf = ({ unread, last_activity_at: activity, priority, id }: Entry): Place => [unread, activity, priority, id]
 
-/** Below 0 where `a` comes first. */
-function compare([au, aa, ap, ai]: Place, [bu, ba, bp, bi]: Place): number {
-  return bu - au || ba - aa || bp - ap || (ai < bi ? -1 : ai > bi ? 1 : 0)
+function triageFrom(seen: string): TriageRow {
+  const [read, dismissed, archived, last_seen_at, updated_at] = JSON.parse(seen)
+  return { read, dismissed, archived, last_seen_at, updated_at }
 }
 
-function countBy<K extends string>(entries: readonly Entry[], keyOf: (entry: Entry) => K): [K, number][] {
-  const counts = new Map<K, number>()
-  for (const entry of entries) counts.set(keyOf(entry), (counts.get(keyOf(entry)) ?? 0) + 1)
-  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+function sumsBy<K extends string>(counts: readonly Count[], keyOf: (count: Count) => K): [K, number][] {
+  const sums = new Map<K, number>()
+  for (const count of counts) sums.set(keyOf(count), (sums.get(keyOf(count)) ?? 0) + count[4])
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
 }
