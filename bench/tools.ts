@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { AcpAgent } from './acp-agent.js'
-import { relay } from './acp-script.js'
+import { relay, type Script } from './acp-script.js'
 import { besideBare, call } from './beside-bare.js'
 import { Child } from './child.js'
 import type { Context } from './context.js'
@@ -26,6 +26,9 @@ const MOST_OVER_BARE = 1.5
 const MOST_SEARCH_MS = 10
 /** Milliseconds that the daemon as an MCP server may add to the start of a session. */
 const MOST_START_MS = 50
+/** A server may have some more. */
+const TOOLS_OF_ONE = 500
+const PATIENCE_MS = 60_000
 const WORDS = ['read', 'write', 'list', 'delete', 'find', 'send', 'ticket', 'invoice', 'branch', 'message', 'calendar']
 
 /** Tools, skills and catalogs by the thousand; the daemon as an MCP server. */
@@ -63,21 +66,22 @@ export async function benchTools(context: Context): Promise<void> {
   report.section(`Tools${quick ? ', coarse' : ''}`, rows)
 }
 
-/** An MCP server with so many tools, skills of the user, and a catalog. */
+/** MCP servers with so many tools, skills of the user, and a catalog. */
 function fill({ program }: Context, { home }: Home, counts: Counts): void {
   const words = (i: number) => `${WORDS[i % WORDS.length]} ${WORDS[Math.floor(i / 11) % WORDS.length]}`
   const inputSchema = { type: 'object' as const, properties: { id: { type: 'string' } }, required: ['id'] }
-  const served: Served = {
-    tools: Array.from({ length: counts.tools }, (_, i) => ({
+  const mcpServers: Record<string, object> = {}
+  for (let first = 0; first < counts.tools; first += TOOLS_OF_ONE) {
+    const length = Math.min(TOOLS_OF_ONE, counts.tools - first)
+    const tools = Array.from({ length }, (_, i) => first + i).map(i => ({
       name: `tool_${i}`,
       description: `To ${words(i)} of number ${i}`,
       inputSchema,
-    })),
-    text: 'done',
+    }))
+    const file = path.join(home, `served-${first}.json`)
+    writeFileSync(file, JSON.stringify({ tools, text: 'done' } satisfies Served))
+    mcpServers[`from-${first}`] = { command: process.execPath, args: [program('mcp-server'), file] }
   }
-  const file = path.join(home, 'served.json')
-  writeFileSync(file, JSON.stringify(served))
-  const mcpServers = { many: { command: process.execPath, args: [program('mcp-server'), file] } }
   writeFileSync(path.join(home, 'mcp.json'), JSON.stringify({ mcpServers }))
   for (let i = 0; i < counts.skills; i++) {
     const folder = path.join(home, 'skills', `skill-${i}`)
@@ -108,7 +112,10 @@ function fill({ program }: Context, { home }: Home, counts: Counts): void {
 async function firstSearch(socket: string, count: number): Promise<number> {
   const began = performance.now()
   const body = JSON.stringify({ query: `number ${count - 1}`, limit: 20 })
-  while (!(await call(socket, 'POST', '/api/tools/search', body)).includes(`tool_${count - 1}"`)) await pause(20)
+  while (!(await call(socket, 'POST', '/api/tools/search', body)).includes(`tool_${count - 1}"`)) {
+    if (performance.now() - began > PATIENCE_MS) throw new Error(`no search finds tool_${count - 1}`)
+    await pause(20)
+  }
   return performance.now() - began
 }
 
@@ -170,9 +177,16 @@ async function startedSession(context: Context): Promise<Row> {
     const body = JSON.stringify({ workspace_path: work, agent_name: 'scripted', sandbox: 'none' })
     const began = performance.now()
     const { session } = JSON.parse(await call(socket, 'POST', '/api/sessions', body))
+    const place = `/api/workspaces/${session.workspace_id}/sessions/${session.id}`
+    // The agent is ready when its first turn has ended.
+    const text = JSON.stringify({ kind: 'text', updates: 1, bytes: 1, gapMs: 0 } satisfies Script)
+    await call(socket, 'POST', `${place}/prompt`, JSON.stringify({ text, idempotency_key: 'first' }))
+    while (!(await call(socket, 'GET', `${place}/events`)).includes('"type":"done"')) {
+      if (performance.now() - began > PATIENCE_MS) throw new Error('the first turn does not end')
+      await pause(1)
+    }
     const took = performance.now() - began
-    if (session.state !== 'active') throw new Error(`the session is ${session.state}`)
-    await call(socket, 'POST', `/api/workspaces/${session.workspace_id}/sessions/${session.id}/stop`, '{}')
+    await call(socket, 'POST', `${place}/stop`, '{}')
     return took
   }
   const [ours, bare] = begun
@@ -180,7 +194,7 @@ async function startedSession(context: Context): Promise<Row> {
   for (const { daemon } of begun) await daemon.stop()
   await agent.kill()
   return {
-    what: 'start of a session that is handed the daemon as an MCP server',
+    what: 'first turn of a session that is handed the daemon as an MCP server',
     ours: ms(a),
     baseline: `not handed it: ${ms(b)}`,
     ratio,
