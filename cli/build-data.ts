@@ -7,6 +7,7 @@ import { inTree } from '../plugins/index.js'
 import { buildDocument } from '../plugins/openapi/document.js'
 import { clientTypes, type Document } from './client-types.js'
 import type { CommandData, ModuleCommand } from './commands/command-data.js'
+import { writeCommandLines } from './commands/command-lines.js'
 import { describeRoutes } from './commands/describe-commands.js'
 import { localCommands } from './local.js'
 
@@ -52,7 +53,7 @@ const data: CommandData = {
   commands: (await Promise.all(inTree.map(describeModules))).flat(),
 }
 refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
-put(join(dist, 'commands.json'), `${JSON.stringify(data)}\n`)
+put(join(dist, 'commands.json'), writeCommandLines(data))
 put(join(dist, 'glossary.md'), readFileSync(join(dist, '..', 'docs', 'glossary.md'), 'utf8'))
 const document = await buildDocument(routes, version)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)

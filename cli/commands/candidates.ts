@@ -76,7 +76,8 @@ async function rowsAt(
  * replies end with their connection and have no chunks.
  */
 async function ask(socket: string, path: string, signal: AbortSignal): Promise<unknown> {
-  const { connect } = await import('node:net')
+  // An `import()` would load the half of Node that resolves modules.
+  const { connect } = process.getBuiltinModule('node:net')
   return new Promise((resolve, reject) => {
     let reply = ''
     const connection = connect({ path: socket, signal })
@@ -122,11 +123,13 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
   const word = name.replace(/_(?:id|name)$/, '')
   // Runs of tasks are listed task by task alone.
   if (word === 'run' && entry.path.startsWith('task ')) return undefined
-  const lists = data.routes.filter(({ path, args }) => path.endsWith(' list') && !args.some(({ required }) => required))
   const group = entry.path.split(' ').slice(0, -1).join(' ')
+  // Arguments are looked at last, for to look is to parse the command.
+  const listAt = (fits: (path: string) => boolean) =>
+    data.routes.find(route => route.path.endsWith(' list') && fits(route.path) && !route.args.some(arg => arg.required))
   const list =
-    lists.find(({ path }) => [word, `${word}s`].includes(path.split(' ').at(-2) as string)) ??
-    (['id', 'name', 'kind'].includes(name) ? lists.find(({ path }) => path === `${group} list`) : undefined)
+    listAt(path => [word, `${word}s`].includes(path.split(' ').at(-2) as string)) ??
+    (['id', 'name', 'kind'].includes(name) ? listAt(path => path === `${group} list`) : undefined)
   return list && { list, name, given }
 }
 

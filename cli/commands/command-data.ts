@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { CliView, Method, RouteCli } from '../../kernel/contract/route.js'
 import type { CommandArgument, CommandOption } from '../../kernel/contract/surface.js'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { readCommandLines } from './command-lines.js'
 
 /** Many times what all commands need. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -74,9 +75,9 @@ export const isWatchable = ({ method, stream, follow, view }: RouteCommand): boo
 
 /** Commands that come with the package, and those of drop-ins that the daemon of this home wrote down. */
 export function loadCommandData(root: string, home: string): CommandData {
-  const own = readData(join(root, 'commands.json'))
+  const own = readData(join(root, 'commands.json'), readCommandLines)
   if (own === undefined) throw new Error(`${join(root, 'commands.json')} is missing; build the package again`)
-  const more = readData(join(home, 'cache', 'commands.json'))
+  const more = readData(join(home, 'cache', 'commands.json'), JSON.parse)
   if (more === undefined) return own
   const taken = new Set([...own.routes, ...own.commands].map(entry => entry.path))
   const free = (entry: { path: string }) => !taken.has(entry.path)
@@ -87,10 +88,10 @@ export function loadCommandData(root: string, home: string): CommandData {
   }
 }
 
-function readData(file: string): CommandData | undefined {
+function readData(file: string, parse: (text: string) => CommandData): CommandData | undefined {
   try {
-    const bytes = readRegularFileSync(file, { maxBytes: MAX_BYTES })
-    return bytes && JSON.parse(bytes.toString())
+    const text = readRegularFileSync(file, { maxBytes: MAX_BYTES })?.toString()
+    return text === undefined ? undefined : parse(text)
   } catch {
     // A drop-in's data that is damaged must not take the commands of the package away.
     return undefined

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { writeCommandLines } from '../../cli/commands/command-lines.js'
 import { textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, thingsData } from './fake-daemon.js'
 
@@ -29,7 +30,7 @@ test.before(async () => {
     external: ['*/plugins/index.js', '*/kernel/index.js'],
     outExtension: { '.js': '.mjs' },
   })
-  writeFileSync(join(folder, 'commands.json'), JSON.stringify(thingsData))
+  writeFileSync(join(folder, 'commands.json'), writeCommandLines(thingsData))
 })
 test.after(() => rmSync(folder, { recursive: true, force: true }))
 test.before.each(async context => {

@@ -1,0 +1,74 @@
+import type { CommandData, ModuleCommand, RouteCommand } from './command-data.js'
+
+/**
+ * JSON of the commands with one command a line, which {@link readCommandLines} reads without parsing those that nobody asks
+ * about: a call of the command line needs one or two of three hundred.
+ */
+export function writeCommandLines({ version, routes, commands }: CommandData): string {
+  const lines = (all: readonly (RouteCommand | ModuleCommand)[]) =>
+    all.map(({ kind, path, summary, ...rest }) => JSON.stringify({ kind, path, summary, ...rest })).join(',\n')
+  return `{"version":${JSON.stringify(version)},"routes":[\n${lines(routes)}\n],"commands":[\n${lines(commands)}\n]}\n`
+}
+
+/** @throws Error where the text is none of {@link writeCommandLines} */
+export function readCommandLines(text: string): CommandData {
+  const lines = text.split('\n')
+  const [first = ''] = lines
+  const [middle, end] = [lines.indexOf('],"commands":['), lines.lastIndexOf(']}')]
+  const between = (from: number, to: number) =>
+    lines.slice(from + 1, to).flatMap(line => (line === '' ? [] : [new LazyCommand(line)]))
+  const data = { routes: between(0, middle), commands: between(middle, end) }
+  // Each member is there, parsed or not: see `members`.
+  return { ...JSON.parse(`${first}]}`), ...data } as CommandData
+}
+
+const head = /^\{"kind":"(\w+)","path":("(?:[^"\\]|\\.)*"),"summary":("(?:[^"\\]|\\.)*")/
+
+/** A command of a line; all but what is needed to find it is parsed when it is asked for. */
+class LazyCommand {
+  readonly kind: string
+  readonly path: string
+  readonly summary: string
+  readonly #line: string
+  #parsed: Record<string, unknown> | undefined
+
+  /** @throws Error where the line does not begin as one of {@link writeCommandLines} */
+  constructor(line: string) {
+    const [, kind, path, summary] = head.exec(line) ?? []
+    if (kind === undefined || path === undefined || summary === undefined) throw new Error('no command in this line')
+    this.kind = kind
+    this.path = JSON.parse(path)
+    this.summary = JSON.parse(summary)
+    this.#line = line
+  }
+
+  get(member: string): unknown {
+    this.#parsed ??= JSON.parse(this.#line.replace(/,$/, '')) as Record<string, unknown>
+    return this.#parsed[member]
+  }
+}
+
+/** Every other member of a command; the compiler says when one is missing. */
+const members = {
+  args: 1,
+  options: 1,
+  method: 1,
+  url: 1,
+  body: 1,
+  stream: 1,
+  view: 1,
+  find: 1,
+  follow: 1,
+  done: 1,
+  shorthands: 1,
+  scoped: 1,
+  module: 1,
+  export: 1,
+} satisfies Record<Exclude<keyof RouteCommand | keyof ModuleCommand, 'kind' | 'path' | 'summary'>, 1>
+
+for (const member of Object.keys(members))
+  Object.defineProperty(LazyCommand.prototype, member, {
+    get(this: LazyCommand) {
+      return this.get(member)
+    },
+  })
