@@ -39,6 +39,7 @@ export interface EngineOptions {
 
 /** One instance of SQLite with a file system in memory of its own. */
 export interface Engine {
+  readonly pin: SqlitePin
   /** Opens an image (absent: an empty database). With bytes behind it in its buffer, the file grows into them uncopied. */
   open(image?: Uint8Array): SqliteDatabase
   /** Makes the write-ahead log of a database that has not read anything yet. */
@@ -82,6 +83,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
     ;(module.exports as Init)(config).then(resolve, reject)
   })
   return {
+    pin,
     open: image => new glue.Database(image === undefined ? undefined : growing(image)),
     putWal: (db, bytes) => watcher.create(glue, `/${db.filename}-wal`, bytes),
     watchers: watcher.watchers,

@@ -73,12 +73,18 @@ const SEED_BYTES = 8192
 /** Builds that were tested in this process: what the test proves is true of every instance of the same code. */
 const proven = new WeakMap<SqlitePin, Promise<void>>()
 
+/**
+ * Engines of stores that were closed in order. The next store takes one over: each has tens of megabytes, and V8 collects all
+ * garbage for every second one that is made.
+ */
+const spare: WeakRef<Engine>[] = []
+
 /** Loads SQLite and tests it, once a process. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
-  const engine = await loadEngine(options)
-  const { pin = SQLITE_PIN } = options ?? {}
-  const test = proven.get(pin) ?? selfTest(engine)
-  proven.set(pin, test)
+  const kept = options === undefined ? spare.pop()?.deref() : undefined
+  const engine = kept ?? (await loadEngine(options))
+  const test = proven.get(engine.pin) ?? selfTest(engine)
+  proven.set(engine.pin, test)
   await test
   return engine
 }
@@ -114,7 +120,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const core = new Core(db, mirror)
     const migrations = new Migrations(db, core, options.now)
     await unlessStalled(mirror, mirror.synced())
-    return serve(options.path, disk, { db, core, migrations, handles })
+    return serve(options.path, disk, { db, core, migrations, handles, engine })
   } catch (error) {
     if (db !== undefined) {
       engine.watchers.delete(db.filename)
@@ -172,13 +178,14 @@ async function usable(
 }
 
 interface Parts {
+  readonly engine: Engine
   readonly db: SqliteDatabase
   readonly core: Core
   readonly migrations: Migrations
   readonly handles: readonly number[]
 }
 
-function serve(file: string, disk: Disk, { db, core, migrations, handles }: Parts): Store {
+function serve(file: string, disk: Disk, { db, core, migrations, handles, engine }: Parts): Store {
   const { mirror } = core
   const checkpoint = (): Promise<void> => {
     core.commit()
@@ -195,7 +202,9 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles }: Part
       if (mirror.stalled !== undefined) await mirror.failed
       core.statements.clear()
       db.close()
+      engine.watchers.delete(db.filename)
       if (mirror.failure === undefined) {
+        if (engine.pin === SQLITE_PIN) spare.push(new WeakRef(engine))
         await mirror.drain()
         if (mirror.walRemoved) await disk.unlink(`${file}-wal`)
       }
