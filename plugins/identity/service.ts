@@ -125,7 +125,14 @@ export class IdentityService {
     const refused = connection && runsCode ? await this.#descended(connection) : undefined
     if (refused || !isFor) return refused
     const { db, needs } = this.kernel
-    await db.tx(t => needs.events.emit(t, ActingFor, isFor, { actor, cause: id, subject: isFor.session_id }))
+    let isTold = false
+    const written = db.tx(t => {
+      needs.events.emit(t, ActingFor, isFor, { actor, cause: id, subject: isFor.session_id })
+      isTold = true
+    })
+    // Rows that the request changes are on the disk with this or after it, since commits are: it need not be waited for twice.
+    if (runsCode || !isTold) await written
+    else written.catch(() => {})
     return undefined
   }
 

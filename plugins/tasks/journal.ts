@@ -3,7 +3,8 @@ import type { TaskEvent } from '../../schemas/tasks.js'
 import type { Events } from '../events/api.js'
 import { type TaskEventName, TaskEvents } from './api.js'
 import { LIMITS } from './limits.js'
-import { insert, json } from './rows.js'
+import { insert, json, update } from './rows.js'
+import type { TaskRow } from './tasks/task-row.js'
 import type { Who } from './who.js'
 
 /** An event of a task as it is stored; `seq` is its position in the log of the daemon. */
@@ -23,16 +24,22 @@ export interface EventRow {
 
 /** What happened, in the transaction in which it did. */
 export interface Told {
-  readonly task: { readonly id: string; readonly workspace_id: string | null }
+  readonly task: { readonly id: string; readonly workspace_id: string | null; readonly event_count?: number }
   readonly run?: string
   readonly payload?: Readonly<Record<string, unknown>>
+  /** Columns of the task that change with it. */
+  readonly changes?: Partial<TaskRow>
 }
+
+/** That somebody still works is no activity: what was read stays read, and no list is put in another order for it. */
+const QUIET: TaskEventName = 'task.run_lease_extended'
 
 /** Tells the log of events of what happens to tasks, and keeps the newest of it with each task. */
 export class TaskJournal {
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'needs'>) {}
 
-  write(t: Tx, who: Who, name: TaskEventName, { task, run, payload }: Told): void {
+  /** Its position in the log. */
+  write(t: Tx, who: Who, name: TaskEventName, { task, run, payload, changes }: Told): number {
     const now = this.kernel.clock.now()
     const options = { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined }
     const told = { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) }
@@ -51,12 +58,12 @@ export class TaskJournal {
       payload: json(payload),
     }
     insert(t, 'tasks_event', row)
-    const counted = t.row(
-      `UPDATE tasks_task SET latest_event_seq = ?, last_activity_at = ?, event_count = event_count + 1 WHERE id = ?
-       RETURNING event_count`,
-      [seq, now, task.id],
-    )
-    if (Number(counted?.[0] ?? 0) > LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
+    // The count as it was is good enough, and asking for it costs less than having it returned.
+    const count = task.event_count ?? Number(t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task.id])?.[0])
+    const marks = { ...changes, latest_event_seq: seq, ...(name === QUIET ? {} : { last_activity_at: now }) }
+    update(t, 'tasks_task', task.id, marks, 'event_count = event_count + 1')
+    if (count >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
+    return seq
   }
 
   #prune(t: Tx, task: string): void {

@@ -1,18 +1,33 @@
 import { sqlName } from '../../kernel/kit/text.js'
 import type { SqlValue, Tx } from '../../kernel/plugin.js'
 
+/** Statements by what they are made of: the same few, again and again. */
+const statements = new Map<string, string>()
+
+function statementOf(parts: string, make: () => string): string {
+  const sql = statements.get(parts) ?? make()
+  statements.set(parts, sql)
+  return sql
+}
+
 /** Adds a row; the names of its members are those of columns. */
 export function insert<R extends object>(t: Tx, table: string, row: R): void {
-  const names = Object.keys(row).map(sqlName)
-  const sql = `INSERT INTO ${sqlName(table)} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+  const names = Object.keys(row)
+  const sql = statementOf(`+${table} ${names}`, () => {
+    const columns = names.map(sqlName).join(', ')
+    return `INSERT INTO ${sqlName(table)} (${columns}) VALUES (${names.map(() => '?').join(', ')})`
+  })
   t.run(sql, Object.values(row) as SqlValue[])
 }
 
-/** Changes columns of the row with that id. */
-export function update<R extends object>(t: Tx, table: string, id: string, changes: R): void {
-  const names = Object.keys(changes).map(name => `${sqlName(name)} = ?`)
+/** Changes columns of the row with that id; `also`: one more change, as SQL has it. */
+export function update<R extends object>(t: Tx, table: string, id: string, changes: R, also = ''): void {
+  const names = Object.keys(changes)
   if (names.length === 0) return
-  const sql = `UPDATE ${sqlName(table)} SET ${names.join(', ')} WHERE id = ?`
+  const sql = statementOf(`${table} ${names} ${also}`, () => {
+    const columns = names.map(name => `${sqlName(name)} = ?`)
+    return `UPDATE ${sqlName(table)} SET ${[...columns, ...(also ? [also] : [])].join(', ')} WHERE id = ?`
+  })
   t.run(sql, [...(Object.values(changes) as SqlValue[]), id])
 }
 

@@ -68,7 +68,7 @@ export class Claims {
     const claimed = await this.core.write(who, (t, settle) => {
       this.core.expireBlocks(t, settle)
       const held = this.#held(t, settle, session.id, body.idempotency_key)
-      if (held) return { run: held, isNew: false }
+      if (held) return { run: held, task: this.core.tasks.find(held.task_id, t), isNew: false }
       if (this.scheduler.pausedIn(t) || this.#isFull(t, claimant, body.wait === true)) return undefined
       const free = this.#select(t, who, settle, claimant)
       if (!free) return undefined
@@ -87,13 +87,14 @@ export class Claims {
       if (claimant.isStartedForIt)
         t.run('UPDATE tasks_worker SET claimed_at = ? WHERE session_id = ?', [now, session.id])
       const task = this.core.tasks.find(run.task_id, t)
-      this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload: { session_id: session.id } })
-      return { run, isNew: true }
+      const payload = { session_id: session.id }
+      const seq = this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload })
+      return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
     })
     if (!claimed) return undefined
-    if (claimed.isNew) this.tokens.keep(session.id, claimed.run.id, token)
-    const task = summaryToWire(this.core.tasks.find(claimed.run.task_id))
-    return { lease: leaseToWire(claimed.run), run: runToWire(claimed.run), task }
+    const { run, task } = claimed
+    if (claimed.isNew) this.tokens.keep(session.id, run.id, token)
+    return { lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) }
   }
 
   /** The run that the session has by the same request before. Throws `AUTONOMY_LEASE_ALREADY_HELD` for one of another. */

@@ -6,7 +6,7 @@ import { TaskErrors, type TaskEventName } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
-import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
+import { leaseToWire, type RunRow, runToWire, taskOf } from '../runs/run-row.js'
 import type { RunMove } from '../states.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
@@ -43,8 +43,7 @@ export class Leases {
       const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
       const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
       update(t, 'tasks_run', id, longer)
-      const task = this.core.tasks.find(run.task_id, t)
-      this.core.journal.write(t, who, 'task.run_lease_extended', { task, run: id })
+      this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: id })
       return leaseToWire({ ...run, ...longer })
     })
   }
@@ -55,8 +54,7 @@ export class Leases {
       const run = this.#fence(t, session, id)
       const started = run.status === 'running' ? run : this.core.runs.move(t, run, 'startByLease')
       if (started !== run) {
-        const task = this.core.tasks.find(run.task_id, t)
-        this.core.journal.write(t, who, 'task.run_started', { task, run: id })
+        this.core.journal.write(t, who, 'task.run_started', { task: taskOf(run), run: id })
         settle(run.task_id)
       }
       return { ...runToWire(started), ...resolvedWorktree(latestWorker(t, id), session.id) }
@@ -104,7 +102,7 @@ export class Leases {
   ): Promise<TaskLease> {
     const ended = await this.core.write(who, (t, settle) => {
       const run = this.#fence(t, session, id)
-      const task = this.core.tasks.find(run.task_id, t)
+      const task = taskOf(run)
       if (move === 'completeByLease' && !changes?.result && this.wantsResult(t, task.id))
         throw TaskErrors.task_result_required(`run ${id} is completed with a result; the run goes on`)
       const unknown = this.#unknown(t, session, task.workspace_id, created)

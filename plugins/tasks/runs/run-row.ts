@@ -71,6 +71,9 @@ export const UNCLAIMED = {
   lease_ms: null,
 } as const
 
+/** The task of a run as far as the run knows it. */
+export const taskOf = ({ task_id: id, place }: RunRow) => ({ id, workspace_id: place === '' ? null : place })
+
 const time = (at: number | null) => (at === null ? null : iso(at))
 const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): TaskActor | null =>
   kind === null ? null : { kind, ref: ref ?? '' }

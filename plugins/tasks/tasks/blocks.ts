@@ -118,7 +118,7 @@ export class Blocks {
     const who = whoOf(this.core.kernel.actor)
     const over = t.all<BlockRow>(
       `SELECT * FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ?
-       ORDER BY expires_at, id LIMIT +?`,
+       ORDER BY expires_at LIMIT +?`,
       [this.core.now(), LIMITS.sweep.batch],
     )
     for (const block of over) {

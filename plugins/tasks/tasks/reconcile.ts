@@ -71,9 +71,10 @@ export class Reconciler {
     const closed = over ? (before.closed_at ?? now) : null
     // What was put on it before it was done does not count when it is done anew.
     const recurrences = status === 'completed' ? { recurrences: null } : {}
-    update(t, 'tasks_task', before.id, { status, closed_at: closed, updated_at: now, ...recurrences, ...marks })
+    const changes = { status, closed_at: closed, updated_at: now, ...recurrences, ...marks }
     this.totals.moved(t, before.scope, before.status, status)
-    this.journal.write(t, who, 'task.status_changed', { task: before, payload: { from: before.status, to: status } })
+    const payload = { from: before.status, to: status }
+    this.journal.write(t, who, 'task.status_changed', { task: before, payload, changes })
     this.changed(t, who, before, status)
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])

@@ -197,7 +197,7 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
     health_status: run.status === 'needs_attention' ? run.status : stuck ? 'stuck' : 'ok',
     ...given('error', run.error),
     latest_event_seq: task.latest_event_seq,
-    last_activity_at: iso(task.last_activity_at),
+    last_activity_at: iso(Math.max(task.last_activity_at, run.heartbeat_at ?? 0)),
   }
 }
 

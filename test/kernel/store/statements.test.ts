@@ -163,4 +163,30 @@ test('the prefix of a name with dots and hyphens has underscores', () =>
     assert.equal(db.rows('SELECT a FROM acme_night_shift_x'), [[1]])
   }))
 
+test('a parameter behind an equals sign finds the same rows; quoted text and comments stay as they are', () =>
+  withShop(async db => {
+    await db.tx(t => {
+      t.run("INSERT INTO shop_item (name, n) VALUES ('= ?', 1), ('b', 2), ('3', 3)")
+      t.run('UPDATE shop_item SET name = ?2, n =?1 WHERE id =?3', [4, 'c', 2])
+      t.run('INSERT INTO shop_part SELECT ?, id FROM shop_item WHERE n = ?', [1, 4])
+      assert.is(t.run("UPDATE shop_item SET n = 9 WHERE name = '= ?' AND n = ? -- it's n = ?", [1]).changes, 1)
+    })
+    const rows = (where: string, ...params: (string | number)[]) =>
+      db.rows(`SELECT name, n FROM shop_item WHERE ${where} ORDER BY n, id`, params)
+    assert.equal(rows("name = '= ?'"), [['= ?', 9]])
+    assert.equal(rows('name = ?', '= ?'), [['= ?', 9]])
+    assert.equal(rows("/* it's n = ? */ n = ? OR name = ?", 9, 'c'), [
+      ['c', 4],
+      ['= ?', 9],
+    ])
+    // As without the plus, a column makes a value what its type is.
+    assert.equal(rows('name = ?', 3), [['3', 3]])
+    assert.equal(rows('n = ?', '3'), [['3', 3]])
+    assert.equal(rows('n <= ? AND n >= ? AND n != ?', 4, 3, 3), [['c', 4]])
+    assert.equal(db.all(`SELECT n AS "n = ?", '''= ?' AS text FROM shop_item WHERE id = ?`, [3]), [
+      { 'n = ?': 3, text: "'= ?" },
+    ])
+    assert.equal(db.rows('SELECT i.n FROM shop_item i JOIN shop_part p ON p.item = i.id WHERE p.id = ?', [1]), [[4]])
+  }))
+
 test.run()

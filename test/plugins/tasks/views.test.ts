@@ -212,6 +212,47 @@ test('a task that was read, dismissed or archived is so until something new happ
   assert.equal([(await inbox(world)).archived_total, (await inbox(world)).unread_total], [1, 0])
 })
 
+test('a heartbeat says no more than that somebody still works: a task that was read stays read', async ({ world }) => {
+  const { task, run } = await world.queued({ title: 'mine' })
+  const ada = world.agent()
+  await ada.claim()
+  await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which colour?' })
+  await world.post(`/api/tasks/${task}/triage/read`)
+  const overview = async () => (await world.request('GET', '/api/tasks')).body.tasks[0]
+  const before = await overview()
+  await world.clock.advance(1000)
+  assert.is((await ada.act('heartbeat', run)).status, 200)
+  const after = await overview()
+  assert.is(after.last_activity_at, before.last_activity_at)
+  assert.ok(after.latest_event_seq > before.latest_event_seq)
+  assert.equal([(await inbox(world)).page.total, (await inbox(world)).unread_total], [1, 0])
+  const { items } = (await dashboard(world)).active_runs
+  assert.equal(
+    items.map((item: Reply) => item.last_activity_at),
+    [new Date(world.clock.now()).toISOString()],
+  )
+  await ada.act('fail', run, { error: 'no network' })
+  assert.is((await inbox(world)).unread_total, 1)
+})
+
+test('of each task the newest thousand events stay, however it came by them', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const { run: other, task: quiet } = await world.queued()
+  const [ada, bob] = [world.agent(), world.agent()]
+  await ada.claim({ run_id: run })
+  await bob.claim({ run_id: other })
+  const events = async (of: string): Promise<string[]> =>
+    (await world.request('GET', `/api/tasks/${of}/timeline?limit=1000`)).body.timeline.map(
+      (entry: Reply) => entry.event_type,
+    )
+  while ((await events(task))[0] === 'task.created' && (await world.task(task)).summary.latest_event_seq < 1500)
+    await Promise.all(Array.from({ length: 50 }, () => ada.act('heartbeat', run)))
+  const kept = await events(task)
+  assert.equal([kept.length, new Set(kept)], [1000, new Set(['task.run_lease_extended'])])
+  await ada.act('complete', run)
+  assert.is((await events(quiet))[0], 'task.created')
+})
+
 test('the inbox goes in pages, and a cursor is good for its own query', async ({ world }) => {
   for (let n = 0; n < 5; n++) {
     await world.clock.advance(1)
