@@ -3,7 +3,7 @@ import { BRIEFING_TABLE } from './agent/briefing.js'
 import type { SessionState } from './api.js'
 import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
-import { Remembered } from './remembered.js'
+import { Remembered } from './lifecycle/remembered.js'
 import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'

@@ -2,7 +2,7 @@ import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '.
 import type { Workspace } from '../../workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
 import type { SessionsKernel } from '../context.js'
-import { Remembered } from '../remembered.js'
+import { Remembered } from '../lifecycle/remembered.js'
 import type { SessionRow } from '../table.js'
 
 /** Milliseconds that one contributor has. */

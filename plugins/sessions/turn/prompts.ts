@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent, NewEvent } from '../events.js'
-import { Remembered } from '../remembered.js'
+import { Remembered } from '../lifecycle/remembered.js'
 
 /**
  * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
