@@ -5,7 +5,8 @@ import { mkdtemp, readFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { createKernel, definePlugin, Host, Requests } from '../kernel/index.js'
+import { createKernel } from '../kernel/index.js'
+import { Callers, definePlugin, Host, Requests } from '../kernel/plugin.js'
 import { Events } from '../plugins/events/api.js'
 import { LogRing } from '../plugins/extensions/load/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest/manifest.js'
@@ -53,7 +54,7 @@ const handlers = {
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
-      requires: { host: Host, request: Requests, events: Events, processes: Processes },
+      requires: { host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
       service: async () =>
         class {
           constructor(kernel: SubprocessKernel) {

@@ -24,6 +24,7 @@ import { benchProcesses } from './processes.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
 import { type Figure, Report } from './report.js'
+import { benchSandboxes } from './sandboxes.js'
 import { benchSessions, benchStoredSessions } from './sessions.js'
 import { benchSettings } from './settings.js'
 import { benchStart } from './start.js'
@@ -50,7 +51,7 @@ const SECTIONS: Sections = {
   tasks: [benchTasks, benchManyTasks],
   triggers: [benchTriggers],
   bundles: [benchBundles],
-  sessions: [benchSessions, benchStoredSessions],
+  sessions: [benchSessions, benchSandboxes, benchStoredSessions],
   processes: [benchProcesses],
   tools: [benchTools],
   cli: [benchCli],

@@ -124,7 +124,7 @@ export default definePlugin({
       body: CreateAgentBody,
       replies: { 201: AgentReply },
       errors: [400, 404, 409, 410, 422, 500, 503],
-      handle: async (self, { body }) => created({ agent: await self.create(body) }),
+      handle: async (self, { body }) => created({ agent: await self.editing.create(body) }),
     }),
     route({
       method: 'GET',
@@ -181,7 +181,7 @@ export default definePlugin({
       body: PutAgentBody,
       replies: { 200: AgentReply },
       errors: [400, 404, 409, 410, 422, 500, 503],
-      handle: async (self, { params, body }) => ok({ agent: await self.update(params.name, body) }),
+      handle: async (self, { params, body }) => ok({ agent: await self.editing.update(params.name, body) }),
     }),
     route({
       method: 'DELETE',
@@ -206,7 +206,7 @@ export default definePlugin({
         },
       },
       handle: async (self, { params, query }) =>
-        ok(await self.remove(params.name, await self.workspace(query.workspace))),
+        ok(await self.editing.remove(params.name, await self.workspace(query.workspace))),
     }),
     route({
       method: 'POST',
@@ -216,7 +216,7 @@ export default definePlugin({
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },
       errors: [400, 404, 409, 410, 422, 500, 503],
-      handle: async (self, { params, body }) => created({ agent: await self.duplicate(params.name, body) }),
+      handle: async (self, { params, body }) => created({ agent: await self.editing.duplicate(params.name, body) }),
     }),
   ],
   taps: [

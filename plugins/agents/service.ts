@@ -1,4 +1,3 @@
-// Longer than 300 lines for its one interface: every verb of agents, from finding one to writing it, reads here.
 import {
   type Actor,
   type Batch,
@@ -9,29 +8,12 @@ import {
   messageOf,
   type PluginKernel,
 } from '../../kernel/plugin.js'
-import type {
-  Agent,
-  AgentCatalogQuery,
-  AgentCatalogReply,
-  AgentInput,
-  CreateAgentBody,
-  DeleteAgentReply,
-  DuplicateAgentBody,
-  ListAgentsReply,
-  PutAgentBody,
-} from '../../schemas/agents.js'
+import type { Agent, AgentCatalogQuery, AgentCatalogReply, ListAgentsReply } from '../../schemas/agents.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
 import { Trust, type TrustApi } from '../trust/api.js'
 import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
-import {
-  type ActivitySource,
-  AgentActivities,
-  type AgentDefinition,
-  AgentErrors,
-  type AgentsApi,
-  type LaunchPlan,
-} from './api.js'
+import { type ActivitySource, AgentActivities, type AgentDefinition, type AgentsApi, type LaunchPlan } from './api.js'
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
 import type { AgentSpec } from './definition/agent-kind.js'
@@ -40,7 +22,7 @@ import { AGENT_NAME } from './definition/frontmatter.js'
 import { PackagedAgents } from './definition/packaged.js'
 import { AgentSources, general } from './definition/sources.js'
 import type { Broken } from './definition/view.js'
-import { DefinitionWriter, type Kept } from './definition/writer.js'
+import { AgentEditing } from './editing.js'
 import { invalid, notFound } from './faults.js'
 import { planOf } from './launch-plan.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
@@ -48,7 +30,7 @@ import { DefaultPermissions } from './settings.js'
 import { checkTrusted, nobodyTrusted } from './trusted.js'
 import { mapInTurns } from './turns.js'
 import { useOf } from './uses.js'
-import { agentToInput, WireCache } from './wire.js'
+import { WireCache } from './wire.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000
@@ -61,7 +43,7 @@ const DIAGNOSTICS_SHOWN = 100
 export class AgentsService implements AgentsApi {
   readonly deleting: Guard<[definition: AgentDefinition]>
   readonly #sources: AgentSources
-  readonly #writer: DefinitionWriter
+  readonly editing: AgentEditing
   readonly #wire: WireCache
   readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
@@ -77,7 +59,7 @@ export class AgentsService implements AgentsApi {
     this.deleting = kernel.hooks.guard('deleting')
     this.#sources = new AgentSources(kernel)
     this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
-    this.#writer = new DefinitionWriter(() => kernel.ids.hex(6))
+    this.editing = new AgentEditing(kernel, this.#sources, this)
   }
 
   /** Reads all definitions once, so that no request has to. */
@@ -103,7 +85,7 @@ export class AgentsService implements AgentsApi {
   }
 
   async locate(name: string, workspace?: Workspace) {
-    const first = await this.#first(name, workspace)
+    const first = await this.first(name, workspace)
     if (!first) throw notFound(name, workspace)
     const { found, where } = first
     if (found.ok) return { definition: found.definition, where }
@@ -174,55 +156,6 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  async create({ agent, scope, workspace: reference }: CreateAgentBody): Promise<Agent> {
-    const index = await this.#target(scope, reference)
-    return this.#keepingTrust(index, () => this.#create(index, agent))
-  }
-
-  /** What the operator writes into a workspace through here is no reason to trust it less. */
-  #keepingTrust<T>({ where }: FolderIndex, work: () => Promise<T>): Promise<T> {
-    const workspace = this.kernel.needs.workspaces.get(where.workspaceId ?? '')
-    const trust = this.kernel.needs.trust.current
-    return workspace && trust ? trust.keeping(workspace, work) : work()
-  }
-
-  async update(name: string, { agent, expected_digest, workspace }: PutAgentBody): Promise<Agent> {
-    if (agent.name !== name) {
-      throw AgentErrors.agent_invalid(`agent.name is ${JSON.stringify(agent.name)}, but the path names ${name}`, {
-        next: `svc agent duplicate ${name} <new-name>`,
-      })
-    }
-    const { found, index } = await this.#writable(name, await this.workspace(workspace))
-    if (!found.ok) throw invalid(found)
-    await this.#keepingTrust(index, () => this.#writer.replace(index.where, agent, expected_digest))
-    return this.#written(index, name)
-  }
-
-  async remove(name: string, workspace: Workspace | undefined): Promise<DeleteAgentReply> {
-    const { found, index } = await this.#writable(name, workspace)
-    if (found.ok) await this.kernel.db.tx(t => this.deleting.check(t, found.definition))
-    await this.#keepingTrust(index, () => this.#writer.remove(index.where, name))
-    await index.read(name)
-    const now = (await this.#first(name, workspace))?.found
-    const { origin } = index.where
-    return { name, origin, ...(now?.ok ? { unshadowed_origin: now.definition.origin } : {}) }
-  }
-
-  /** The copy lies where the original does, unless a scope is given. */
-  async duplicate(name: string, body: DuplicateAgentBody): Promise<Agent> {
-    const workspace = await this.workspace(body.workspace)
-    const definition = await this.find(name, workspace)
-    const index = await this.#target(body.scope ?? definition.origin, workspace?.id)
-    const { mcpServers, hooks } = definition
-    const kept: Kept = {
-      ...(mcpServers.length > 0 ? { mcp_servers: [...mcpServers] } : {}),
-      ...(hooks.length > 0 ? { hooks: [...hooks] } : {}),
-    }
-    const { prompt = definition.prompt, ...overrides } = body.overrides ?? {}
-    const input = { ...agentToInput(definition), ...overrides, prompt, name: body.name }
-    return this.#keepingTrust(index, () => this.#create(index, input, kept))
-  }
-
   /** Doctor: definition files that are not valid, in the home and in every workspace. */
   async check(): Promise<DiagnosticItem[]> {
     const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
@@ -260,40 +193,8 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  async #create(index: FolderIndex, agent: AgentInput, kept?: Kept): Promise<Agent> {
-    await this.#writer.create(index.where, agent, kept)
-    return this.#written(index, agent.name)
-  }
-
-  async #written(index: FolderIndex, name: string): Promise<Agent> {
-    const found = await index.read(name)
-    if (found?.ok) return this.wire(found.definition)
-    throw found ? invalid(found) : notFound(name, undefined)
-  }
-
-  async #target(scope: 'workspace' | 'global', reference: string | undefined): Promise<FolderIndex> {
-    if (scope === 'global') return this.#sources.target(undefined)
-    if (!reference) throw AgentErrors.agent_workspace_missing()
-    return this.#sources.target(await this.workspace(reference))
-  }
-
-  /** The file of that name that counts. Throws `agent_not_found` (404), `agent_read_only` (409). */
-  async #writable(name: string, workspace: Workspace | undefined) {
-    const first = await this.#first(name, workspace)
-    if (!first) throw notFound(name, workspace)
-    const { found, where } = first
-    if (where?.writable) {
-      const index = this.#sources.target(where.source === 'home' ? undefined : workspace)
-      return { found, index }
-    }
-    const from = where ? `lies in ${where.folder}` : 'comes with the daemon or with a package'
-    throw AgentErrors.agent_read_only(`agent ${name} ${from}; it cannot be changed here`, {
-      next: `svc agent duplicate ${name} <new-name>`,
-    })
-  }
-
   /** A name that no agent can have is found only as what somebody wrote by mistake. */
-  async #first(name: string, workspace: Workspace | undefined) {
+  async first(name: string, workspace: Workspace | undefined) {
     const view = this.#sources.view(workspace)
     if (AGENT_NAME.test(name)) return view.first(name)
     const found = name === '' ? undefined : (await view.listing()).broken.find(broken => broken.name === name)

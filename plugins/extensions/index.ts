@@ -1,4 +1,5 @@
 import {
+  Callers,
   DiskSpace,
   DropIns,
   definePlugin,
@@ -52,6 +53,7 @@ export default definePlugin({
     host: Host,
     dropIns: DropIns,
     request: Requests,
+    callers: Callers,
     file: Files,
     disk: DiskSpace,
     daemon: Daemon,

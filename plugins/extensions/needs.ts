@@ -1,4 +1,4 @@
-import type { DiskSpace, DropIns, Files, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Callers, DiskSpace, DropIns, Files, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Processes } from '../processes/api.js'
@@ -10,6 +10,7 @@ export type ExtensionNeeds = {
   host: typeof Host
   dropIns: typeof DropIns
   request: typeof Requests
+  callers: typeof Callers
   file: typeof Files
   disk: typeof DiskSpace
   daemon: typeof Daemon
@@ -25,4 +26,6 @@ export type InstallerKernel = PluginKernel<
 >
 
 /** The kernel of a plugin that hosts processes of extensions. */
-export type SubprocessKernel = PluginKernel<Pick<ExtensionNeeds, 'host' | 'request' | 'events' | 'processes'>>
+export type SubprocessKernel = PluginKernel<
+  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes'>
+>

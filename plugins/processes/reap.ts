@@ -131,25 +131,34 @@ const giveUpMs = 6000
 const SIGNALS_A_TURN = 20
 /** Those who share a look go on with what it found one after the other, so many in a turn of the event loop. */
 const PLANS_A_TURN = 20
-let line = Promise.resolve()
-let planned = 0
-
-function inLine(): Promise<void> {
-  line = line.then(() => {
-    planned++
-    return planned % PLANS_A_TURN === 0 ? turn() : undefined
-  })
-  return line
-}
-
 /** Looks in a row without any that say that none is left, before and after one was found: a look is not one moment. */
 const sureAfter = { none: 2, some: 4 }
 
-/**
- * Ends them until none is left: SIGTERM once to each; after `termMs` all that can be found are stopped before they are
- * killed, for what is stopped neither forks nor notices how others end. Gives up 6 s later.
- */
-export async function endLeft(system: ProcessSystem, hunt: Hunt): Promise<ReapResult> {
+/** Ends processes for all who ask it to, some of each turn of the event loop. */
+export class Reaper {
+  #line = Promise.resolve()
+  #planned = 0
+
+  constructor(private readonly system: ProcessSystem) {}
+
+  /**
+   * Ends them until none is left: SIGTERM once to each; after `termMs` all that can be found are stopped before they are
+   * killed, for what is stopped neither forks nor notices how others end. Gives up 6 s later.
+   */
+  endLeft(hunt: Hunt): Promise<ReapResult> {
+    return endLeft(this.system, hunt, () => this.#inLine())
+  }
+
+  #inLine(): Promise<void> {
+    this.#line = this.#line.then(() => {
+      this.#planned++
+      return this.#planned % PLANS_A_TURN === 0 ? turn() : undefined
+    })
+    return this.#line
+  }
+}
+
+async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<void>): Promise<ReapResult> {
   const { self } = system
   const { rows } = hunt
   // Processes know no time but the real one.

@@ -13,7 +13,7 @@ import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
 import type { ProcessTable } from './process-row.js'
-import { endLeft, Identities, identityOf, type ReapResult } from './reap.js'
+import { Identities, identityOf, Reaper, type ReapResult } from './reap.js'
 import { withoutWithheld } from './withheld.js'
 
 /** A process to start, and the plugin that it is for. */
@@ -73,6 +73,7 @@ const termMs = { reap: 1000, strays: 500 }
 export function createSpawner(options: SpawnerOptions): Spawner {
   const { homeId, table, clock, durable, cgroup: place, report, limits = OUTPUT_LIMITS } = options
   const system = hostSystem()
+  const reaper = new Reaper(system)
   const { platform } = process
   const cgroup = place && platform === 'linux' ? new Cgroup(homeId, system.self, place) : undefined
   const home = homeNumber(homeId)
@@ -117,7 +118,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     // Elsewhere nothing tells what left the group, and a look at all processes starts one.
     const look = platform === 'linux' ? system.look : async () => new Map()
     const endStrays = () =>
-      endLeft(system, { rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
+      reaper.endLeft({ rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
     const owner = request.onBehalfOf ?? request.owner
     const bounded = (stream: string, kill: () => void) =>
       new BoundedOutput(owner, limits, (verdict, text) => {
@@ -223,7 +224,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       await cgroup?.leave()
       const rows = table.list()
       let members = new Set<number>()
-      const result = await endLeft(system, {
+      const result = await reaper.endLeft({
         rows,
         isMarked: seen => numberIn(seen.mark, home) > 0 || seen.homeId === homeId || members.has(seen.pid),
         ownChildren: () => running.size > 0,

@@ -3,6 +3,7 @@ import { BRIEFING_TABLE } from './agent/briefing.js'
 import type { SessionState } from './api.js'
 import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
+import { Remembered } from './lifecycle/remembered.js'
 import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
@@ -132,6 +133,8 @@ export interface SessionFilter {
 export class SessionTable {
   /** Rises with every write: what was counted before may not hold. */
   changes = 0
+  /** A turn looks at its row a dozen times, and every reader of its session does for each frame. */
+  readonly #rows = new Remembered(id => this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id]))
 
   /** @param told what happens to the list, once it is durable */
   constructor(
@@ -145,18 +148,7 @@ export class SessionTable {
   ) {}
 
   get(id: string): SessionRow | undefined {
-    return this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id])
-  }
-
-  /** Reads a row again and again, from the table only after something changed there: a reader looks at it for each frame. */
-  follow(id: string): () => SessionRow | undefined {
-    let seen = -1
-    let row: SessionRow | undefined
-    return () => {
-      if (seen !== this.changes) row = this.get(id)
-      seen = this.changes
-      return row
-    }
+    return this.#rows.get(id)
   }
 
   /** Those that an earlier daemon, or this one, has not stopped. */
@@ -171,7 +163,7 @@ export class SessionTable {
   }
 
   insert(t: Tx, row: SessionRow): void {
-    this.changes++
+    this.#changed(row.id)
     this.db.onDurable(t, () => this.told('created', row.id, row.workspace_id))
     const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
     const values = names.map(name => row[name as keyof SessionRow])
@@ -179,7 +171,7 @@ export class SessionTable {
   }
 
   update(t: Tx, id: string, change: SessionChange): void {
-    this.changes++
+    this.#changed(id)
     const kind = change.state === 'stopped' ? 'stopped' : 'updated'
     this.db.onDurable(t, () => {
       const row = this.get(id)
@@ -193,8 +185,8 @@ export class SessionTable {
   }
 
   remove(t: Tx, id: string): void {
-    this.changes++
     const workspaceId = this.get(id)?.workspace_id ?? ''
+    this.#changed(id)
     this.db.onDurable(t, () => this.told('removed', id, workspaceId))
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_attachment WHERE session_id = ?', [id])
@@ -222,6 +214,11 @@ export class SessionTable {
   activeIn(reads: Pick<Db, 'get'> | Tx, workspaceId: string): number {
     const sql = "SELECT count(*) AS n FROM sessions_session WHERE workspace_id = ? AND state <> 'stopped'"
     return reads.get<{ n: number }>(sql, [workspaceId])?.n ?? 0
+  }
+
+  #changed(id: string): void {
+    this.changes++
+    this.#rows.changed(id)
   }
 }
 

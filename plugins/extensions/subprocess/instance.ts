@@ -1,6 +1,7 @@
 import { messageOf, onBehalfOf, turn, within } from '../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../processes/api.js'
 import type { InstalledExtension } from '../api.js'
+import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import { Connection } from './connection.js'
 import { launchOf } from './environment.js'
@@ -62,7 +63,7 @@ export class Instance {
         hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
       ),
     ])
-    void this.over.then(why => this.#connection.close(why))
+    void this.over.then(why => this.#hungUp(why))
   }
 
   /**
@@ -136,6 +137,19 @@ export class Instance {
     this.#connection.close('it was stopped')
     await within(host.clock, DRAIN_MS, this.#logged).catch(() => {})
     this.start.logs.flush()
+  }
+
+  /** Nobody hears the answers to what it asked: a question that it put to a person is taken away. */
+  async #hungUp(why: string): Promise<void> {
+    this.#ending.abort()
+    this.#connection.close(why)
+    const { host, extension } = this.start
+    const { id } = caller(extension.key)
+    const dismiss = () => host.needs.callers.dismiss(one => one.id === id, ExtensionErrors.extension_not_running(why))
+    dismiss()
+    // What it asked last may not have reached its route yet.
+    await turn()
+    dismiss()
   }
 
   async #readLog(flooded: () => void): Promise<void> {

@@ -2,6 +2,7 @@ import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '.
 import type { Workspace } from '../../workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
 import type { SessionsKernel } from '../context.js'
+import { Remembered } from '../lifecycle/remembered.js'
 import type { SessionRow } from '../table.js'
 
 /** Milliseconds that one contributor has. */
@@ -24,10 +25,16 @@ export interface BriefingPart {
 
 /** Reads and writes what agents are told besides their definitions: it is kept with the session that it was read for. */
 export class BriefingTable {
+  readonly #texts = new Remembered(id => this.#of(id))
+
   constructor(private readonly db: Db) {}
 
   /** All parts as one text, empty for none; and whether it is another one than the session began with. */
   of(sessionId: string): { readonly text: string; readonly changed: boolean } {
+    return this.#texts.get(sessionId)
+  }
+
+  #of(sessionId: string) {
     const sql = 'SELECT text, changed FROM sessions_briefing WHERE session_id = ? ORDER BY name'
     const parts = this.db.all<{ text: string; changed: number }>(sql, [sessionId])
     const texts = parts.map(({ text }) => text).filter(text => text !== '')
@@ -42,12 +49,14 @@ export class BriefingTable {
 
   /** @param late the agent may know the conversation already, and has to be told */
   insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
+    this.#texts.changed(sessionId)
     const sql = 'INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, ?)'
     for (const { name, text } of parts) t.run(sql, [sessionId, name, text, late && text !== '' ? 1 : 0])
   }
 
   /** @param t may be another plugin's */
   change(t: Tx, sessionId: string, { name, text }: BriefingPart): void {
+    this.#texts.changed(sessionId)
     this.db.within(t).run(
       `INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, 1)
        ON CONFLICT (session_id, name) DO UPDATE SET text = excluded.text, changed = 1`,

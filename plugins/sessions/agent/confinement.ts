@@ -41,8 +41,8 @@ export interface Surroundings {
   change(command: SessionCommand): SessionCommand
   /** What the daemon does not write for the agent. */
   readonly protected: readonly string[]
-  /** Waits for the end of the agent's process, and then for that of its group. */
-  watch(handle: ProcessHandle): void
+  /** Resolves when the agent's process and its group have ended and what they left is cleaned up; never rejects. */
+  watch(handle: ProcessHandle): Promise<void>
 }
 
 /**
@@ -74,9 +74,9 @@ export async function surroundingsOf(
   return {
     protected: guarded,
     change: command => changes.reduce((changed, change) => change(changed), command),
-    watch(handle) {
+    watch: async handle => {
       if (endings.length === 0) return
-      cleanUp(handle).catch(error =>
+      await cleanUp(handle).catch(error =>
         kernel.log.error('what a process left was not cleaned up', {
           session: launch.session.id,
           error: messageOf(error),

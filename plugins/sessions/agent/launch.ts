@@ -164,16 +164,18 @@ async function start(
     turnId: () => listener.turnId(),
     record: (turnId, content) => listener.note(turnId, content),
   })
-  const surroundings = await surroundingsOf(context, {
-    session: info,
-    provider: program ?? provider ?? kernel.needs.providers.builtIn,
-    roots: territory.roots,
-    mcpServers: begin.mcpServers,
-    confinement,
-    argv,
-    cwd,
-    env: begin.env,
-  })
+  const surround = () =>
+    surroundingsOf(context, {
+      session: info,
+      provider: program ?? provider ?? kernel.needs.providers.builtIn,
+      roots: territory.roots,
+      mcpServers: begin.mcpServers,
+      confinement,
+      argv,
+      cwd,
+      env: begin.env,
+    })
+  let [surroundings, cleanedUp] = [await surround(), Promise.resolve()]
   /** Starts a command of the session with what is put around it. */
   const spawn = (label: string, command: SessionCommand) =>
     kernel.needs.processes.spawn({ ...surroundings.change(command), label, stdio: 'pipe', onBehalfOf: owner })
@@ -193,7 +195,7 @@ async function start(
     const handle = await spawn(owner, { argv, cwd, env: begin.env }).catch(error => {
       throw new AgentFailure('startup_failure', messageOf(error), error)
     })
-    surroundings.watch(handle)
+    cleanedUp = surroundings.watch(handle)
     const abort = () => void handle.stop({ graceMs: 200, termMs: 1000 }).catch(() => {})
     listener.signal.addEventListener('abort', abort, { once: true })
     try {
@@ -245,15 +247,17 @@ async function start(
       listener.signal.removeEventListener('abort', abort)
     }
   }
-  const agent = await connect(load).catch(error => {
+  const agent = await connect(load).catch(async error => {
     // Some that say they can load end when they are asked to.
     const whileLoading = error instanceof AgentFailure && error.kind === 'load_session_failure'
     if (!whileLoading || listener.signal.aborted) throw error
     kernel.log.warn('an agent ended while it was loading its session; starting it without', { session: row.id })
+    // With the first process ended what was around it.
+    await cleanedUp
+    surroundings = await surround()
     return connect(undefined)
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
-  const { env, preamble } = begin
   return {
     agent,
     permissions,
@@ -261,8 +265,8 @@ async function start(
     terminals,
     argv,
     cwd,
-    env,
-    preamble,
+    env: begin.env,
+    preamble: begin.preamble,
     unheld,
     confinement,
     provider: plan.provider,

@@ -82,7 +82,7 @@ export async function openStream(
 ): Promise<AsyncIterable<Frame | EncodedFrame>> {
   const { log, release } = await logs.hold(row.id)
   const signal = AbortSignal.any([caller, kernel.scope.signal])
-  const source = { log, clock: kernel.clock, row: table.follow(row.id), signal }
+  const source = { log, clock: kernel.clock, row: () => table.get(row.id), signal }
   const request = {
     lastEventId,
     afterSequence: query.after_sequence,

@@ -191,7 +191,7 @@ export class Prompting {
   ): Promise<void> {
     const { prompts, kernel } = this.context
     const begins = (t: Tx) => write(t, live.binding.running ? 'running' : 'starting')
-    const sends = (t: Tx) => prompts.setStatus(t, request.id, 'running')
+    const sends = (t: Tx) => prompts.setStatus(t, request, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
     const { turn_id: turnId, message_id: messageId, text, source } = request
     const runtime = request.runtime === null ? null : JSON.parse(request.runtime)
@@ -258,7 +258,7 @@ export class Prompting {
         const live = this.sessions.peek(id)
         if (this.#closed || !live || live.turn || live.signal.aborted) return
         try {
-          await this.#start(live, request, (t, status) => prompts.setStatus(t, request.id, status))
+          await this.#start(live, request, (t, status) => prompts.setStatus(t, request, status))
           return
         } catch (error) {
           await writeUnbegun(live.log, request, messageOf(error))

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent, NewEvent } from '../events.js'
+import { Remembered } from '../lifecycle/remembered.js'
 
 /**
  * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
@@ -90,15 +91,18 @@ export function droppedEvent(turnId: string): NewEvent {
 /** The prompts of all sessions: waiting, running, and answered ones by their idempotency key. */
 export class PromptTable {
   readonly #history: History<PromptRow>
+  readonly #queues = new Remembered(sessionId => {
+    const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status = 'queued' ORDER BY seq"
+    return this.db.all<PromptRow>(sql, [sessionId]) as readonly PromptRow[]
+  })
 
   constructor(private readonly db: Db) {
     this.#history = new History(db, { table: 'sessions_prompt', ended: `status NOT IN ${ALIVE}` })
   }
 
   /** Waiting ones, first in first out. */
-  queued(sessionId: string): PromptRow[] {
-    const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status = 'queued' ORDER BY seq"
-    return this.db.all<PromptRow>(sql, [sessionId])
+  queued(sessionId: string): readonly PromptRow[] {
+    return this.#queues.get(sessionId)
   }
 
   /** Rises with each interruption: what was queued before it is stale. */
@@ -142,15 +146,18 @@ export class PromptTable {
   }
 
   insert(t: Tx, row: Omit<PromptRow, 'seq'>): void {
+    if (row.status === 'queued') this.#queues.changed(row.session_id)
     this.#history.append(t, row)
   }
 
-  setStatus(t: Tx, id: string, status: PromptStatus): void {
+  setStatus(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
+    this.#left(session_id, id)
     t.run('UPDATE sessions_prompt SET status = ? WHERE id = ?', [status, id])
   }
 
   /** The end of a prompt: kept for repetitions when it has a key, without its text, else gone. */
   finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
+    this.#left(session_id, id)
     if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
     t.run("UPDATE sessions_prompt SET status = ?, text = '' WHERE id = ?", [status, id])
     this.#history.prune(t, { session_id }, { newest: KEPT })
@@ -164,17 +171,20 @@ export class PromptTable {
 
   /** Another text for a prompt that waits, under new identities. */
   change(t: Tx, id: string, to: Pick<PromptRow, 'text' | 'digest' | 'message_id' | 'idempotency_key'>): void {
+    this.#queues.changedAll()
     const sql = 'UPDATE sessions_prompt SET text = ?, digest = ?, message_id = ?, idempotency_key = ? WHERE id = ?'
     t.run(sql, [to.text, to.digest, to.message_id, to.idempotency_key, id])
   }
 
   /** Lets a prompt that waits steer the turn that runs. `reply`: what its sender was told, as JSON. */
   stage(t: Tx, id: string, reply: string): void {
+    this.#queues.changedAll()
     t.run("UPDATE sessions_prompt SET mode = 'steer', reply = ? WHERE id = ?", [reply, id])
   }
 
   /** Ends all that wait; returns how many. */
   dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
+    this.#queues.changed(sessionId)
     const sql = "UPDATE sessions_prompt SET status = ?, text = '' WHERE session_id = ? AND status = 'queued'"
     return t.run(sql, [status, sessionId]).changes
   }
@@ -189,6 +199,14 @@ export class PromptTable {
   abandon(t: Tx, sessionId: string): void {
     const begun = this.begun(sessionId)
     if (begun) this.finish(t, begun, begun.status === 'starting' ? 'interrupted' : 'indeterminate')
+  }
+
+  /** A prompt waits no longer, if it did. */
+  #left(sessionId: string, id: string): void {
+    const queue = this.#queues.peek(sessionId)
+    // Of most nobody knew otherwise than that they ran.
+    if (queue?.every(prompt => prompt.id !== id)) return
+    this.#queues.changed(sessionId)
   }
 
   #find(sessionId: string, column: 'message_id' | 'idempotency_key', value: string): PromptRow | undefined {

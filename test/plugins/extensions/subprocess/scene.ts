@@ -1,7 +1,7 @@
 import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { definePlugin, Host, kind, Requests } from '../../../../kernel/plugin.js'
+import { Callers, definePlugin, Host, kind, Requests } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
 import { Events } from '../../../../plugins/events/api.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
@@ -75,7 +75,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
-    requires: { host: Host, request: Requests, events: Events, processes: Processes },
+    requires: { host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
     service: async () =>
       class {
         constructor(own: SubprocessKernel) {

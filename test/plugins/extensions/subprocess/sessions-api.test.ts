@@ -146,6 +146,55 @@ test('an extension asks the person of a session, and hears the answer', async ()
   await stop(at)
 })
 
+test('a question goes when the process that asked it ends', async () => {
+  const { id: session_id, at } = await session()
+  await hang(at)
+  const mortal = await world.make({ name: 'mortal', permissions: ['clarify/ask'] })
+  await mortal.runtime.start()
+  const clarifications = async () => (await request('GET', `${at}/clarifications`)).clarifications
+  const asked = async (of: Made, question: string) => {
+    of.ask('clarify/ask', { workspace_id: workspace, session_id, question, timeout_seconds: 3600 }).catch(() => {})
+    return eventually(
+      async () => (await clarifications()).find((one: Reply) => one.question === question)?.request_id,
+      'the question',
+    )
+  }
+  const stays = await asked(made, 'Of one that lives?')
+  const goes = await asked(mortal, 'Of one that dies?')
+  mortal.tell('exit', { code: 3 }).catch(() => {})
+  await eventually(async () => (await clarifications()).length === 1, 'the end of the question')
+  assert.is((await clarifications())[0].request_id, stays)
+  const { events } = await request('GET', `${at}/events?limit=1000`)
+  const ends = events.filter((event: Reply) => event.content.status === 'resolved')
+  assert.equal(
+    ends.map(({ content }: Reply) => [content.request_id, content.resolved_by]),
+    [[goes, 'cancel']],
+  )
+  const gone = await world.host.request('POST', `${at}/clarifications/${goes}/answer`, { text: 'late' })
+  assert.is(gone.status, 409)
+  await stop(at)
+})
+
+test('an agent that ends while it loads runs in its sandbox again, and so do commands of others', async () => {
+  const name = 'forgetful'
+  const folder = path.join(root, `.svc/agents/${name}`)
+  mkdirSync(folder, { recursive: true })
+  const head = `name: ${name}\npermissions: approve-all\ncommand: '${process.execPath} ${AGENT} --exit-on-load'`
+  writeFileSync(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nDo.\n`)
+  const { id } = (await request('POST', '/api/sessions', { workspace, agent_name: name })).session
+  const at = `/api/workspaces/${workspace}/sessions/${id}`
+  await hang(at)
+  await request('POST', `${at}/prompt/cancel`)
+  await request('POST', `${at}/prompt`, { text: 'exit 3' })
+  await eventually(async () => (await request('GET', at)).session.state === 'stopped', 'the end of the agent')
+  await hang(at)
+  assert.is((await made.ask('sandbox/info', { session_id: id })).result.sandbox.state, 'running')
+  assert.is((await exec(id, ['echo', 'inside'])).result.stdout, 'inside\n')
+  await exec(id, ['sh', '-c', 'mkdir -p .git/hooks && echo x > .git/hooks/pre-push'])
+  await stop(at)
+  assert.is(existsSync(path.join(root, '.git/hooks')), false)
+})
+
 test('what was not granted is denied, by name', async () => {
   const other = await world.make({ name: 'bare', permissions: ['sandbox/list'] })
   await other.runtime.start()
