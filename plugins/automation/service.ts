@@ -141,7 +141,7 @@ export class AutomationService {
       dispatch: this.#dispatcher.start.bind(this.#dispatcher),
     }
     this.fires = new TriggerFires(kernel, work)
-    this.webhooks = new Webhooks(kernel, ids, work)
+    this.webhooks = new Webhooks(kernel, work)
   }
 
   async start(): Promise<void> {

@@ -12,6 +12,11 @@ const KEPT_MS = 7 * 24 * 60 * 60_000
 const KEPT_TIME =
   "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
 
+/** Ends of runs of one definition from one look for old ones to the next: so many more than {@link KEPT_RUNS} may be there. */
+const PRUNED_EVERY = 32
+/** Definitions whose ends are counted; for any other each end is a look. */
+const COUNTED_DEFINITIONS = 1000
+
 /** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
 export type NewRun = RunOf & {
   readonly id: string
@@ -45,6 +50,8 @@ const NOTED_AMONG = 500
 /** The runs of all jobs and triggers. Every change is one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
+  /** Ends since the runs of a definition were pruned, by its id. */
+  readonly #unpruned = new Map<string, number>()
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
@@ -78,7 +85,7 @@ export class RunStore implements RunBook {
   }
 
   has(run: string): boolean {
-    return this.get(run) !== undefined
+    return this.kernel.db.row('SELECT 1 FROM automation_run WHERE id = ?', [run]) !== undefined
   }
 
   openOf(job: string): number {
@@ -175,9 +182,9 @@ export class RunStore implements RunBook {
     const now = this.kernel.clock.now()
     const ended = run.status === 'canceled'
     const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
-    t.run(
+    const row = t.get<RunRow>(
       `INSERT INTO automation_run (id, job_id, trigger_id, status, attempt, fire_id, scheduled_at, started_at, ended_at,
-         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
       [
         run.id,
         'jobId' in run ? run.jobId : '',
@@ -197,13 +204,16 @@ export class RunStore implements RunBook {
       ],
     )
     if (ended) this.#prune(t, run)
-    return this.get(run.id) as RunRow
+    return row as RunRow
   }
 
-  /** Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it. */
+  /**
+   * Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it.
+   * @param run its id, or its row as it was read in this transaction
+   */
   move(
     t: Tx,
-    id: string,
+    run: string | RunRow,
     to: RunStatus,
     more: {
       readonly sessionId?: string
@@ -211,7 +221,8 @@ export class RunStore implements RunBook {
       readonly task?: { readonly id: string; readonly run: string }
     } = {},
   ): RunRow {
-    const before = this.get(id)
+    const id = typeof run === 'string' ? run : run.id
+    const before = typeof run === 'string' ? this.get(id) : run
     if (!before || !(RUN_TRANSITIONS[before.status] as readonly RunStatus[]).includes(to)) {
       throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'gone'}`)
     }
@@ -221,9 +232,10 @@ export class RunStore implements RunBook {
     const event = this.#emit(t, type, id, runOf(before), to, what, before.event)
     const now = this.kernel.clock.now()
     const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
-    t.run(
+    const row = t.get<RunRow>(
       `UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ?, delivery_error = ?,
-         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?`,
+         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?
+       RETURNING *`,
       [
         to,
         sessionId ?? null,
@@ -239,7 +251,7 @@ export class RunStore implements RunBook {
       ],
     )
     if (isFinal(to)) this.#prune(t, runOf(before))
-    return this.get(id) as RunRow
+    return row as RunRow
   }
 
   #emit(
@@ -276,6 +288,14 @@ export class RunStore implements RunBook {
 
   #prune(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
+    const ends = this.#unpruned.get(id) ?? PRUNED_EVERY
+    if (ends < PRUNED_EVERY) {
+      this.#unpruned.set(id, ends + 1)
+      return
+    }
+    // A look reads over all runs that are kept.
+    if (this.#unpruned.size >= COUNTED_DEFINITIONS) this.#unpruned.clear()
+    this.#unpruned.set(id, 1)
     const since = this.kernel.clock.now() - KEPT_MS
     this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
   }
