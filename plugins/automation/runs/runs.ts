@@ -2,6 +2,7 @@ import { History } from '../../../kernel/kit/history.js'
 import type { EventType, PluginKernel, SqlValue, Tx } from '../../../kernel/plugin.js'
 import type { EmitOptions, Events, StoredEvent } from '../../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
+import { EveryNth } from './every-nth.js'
 import type { RunBook } from './room.js'
 import { columnOf, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf } from './run-row.js'
 
@@ -14,8 +15,6 @@ const KEPT_TIME =
 
 /** Ends of runs of one definition from one look for old ones to the next: so many more than {@link KEPT_RUNS} may be there. */
 const PRUNED_EVERY = 32
-/** Definitions whose ends are counted; for any other each end is a look. */
-const COUNTED_DEFINITIONS = 1000
 
 /** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
 export type NewRun = RunOf & {
@@ -50,8 +49,7 @@ const NOTED_AMONG = 500
 /** The runs of all jobs and triggers. Every change is one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
-  /** Ends since the runs of a definition were pruned, by its id. */
-  readonly #unpruned = new Map<string, number>()
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
@@ -288,14 +286,8 @@ export class RunStore implements RunBook {
 
   #prune(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
-    const ends = this.#unpruned.get(id) ?? PRUNED_EVERY
-    if (ends < PRUNED_EVERY) {
-      this.#unpruned.set(id, ends + 1)
-      return
-    }
     // A look reads over all runs that are kept.
-    if (this.#unpruned.size >= COUNTED_DEFINITIONS) this.#unpruned.clear()
-    this.#unpruned.set(id, 1)
+    if (!this.#pruning.due(id)) return
     const since = this.kernel.clock.now() - KEPT_MS
     this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
   }

@@ -6,6 +6,7 @@ import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx, tur
 import type { WebhookReply } from '../../../schemas/automation.js'
 import type { Daemon } from '../../daemon/api.js'
 import { AutomationErrors } from '../api.js'
+import { EveryNth } from '../runs/every-nth.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Envelope, placeOf } from '../triggers/envelope.js'
 import { type FireWork, promptOf, runId } from '../triggers/fires.js'
@@ -21,8 +22,6 @@ const UNKNOWN_ENDPOINTS = 1000
 const REMEMBERED = 20_000
 /** Deliveries of one webhook from one look for too many keys to the next. */
 const PRUNED_EVERY = 100
-/** Webhooks whose deliveries are counted; for any other each delivery is a look. */
-const COUNTED_WEBHOOKS = 1000
 /** From one look for keys that are too old to the next, in milliseconds. */
 const SWEPT_MS = 1000
 
@@ -53,8 +52,7 @@ export class Webhooks {
   readonly #known = new Map<string, TokenBucket>()
   readonly #unknown = new Map<string, TokenBucket>()
   readonly #history: History<DeliveryRow>
-  /** Keys that were remembered since those of a trigger were pruned. */
-  readonly #unpruned = new Map<string, number>()
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(
@@ -151,15 +149,8 @@ export class Webhooks {
       )
       if (changes === 0) throw AutomationErrors.webhook_replayed()
     }
-    this.#prune(t, trigger)
-  }
-
-  /** Forgets the oldest keys of a trigger that has too many, now and then: a look reads over all that are kept. */
-  #prune(t: Tx, trigger: string): void {
-    const count = this.#unpruned.get(trigger) ?? PRUNED_EVERY
-    if (this.#unpruned.size >= COUNTED_WEBHOOKS) this.#unpruned.clear()
-    this.#unpruned.set(trigger, count < PRUNED_EVERY ? count + 1 : 1)
-    if (count >= PRUNED_EVERY) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
+    // A look reads over all that are kept.
+    if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
   }
 
   #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, more: Readonly<Record<string, string>>, at: number) {
