@@ -8,6 +8,7 @@ import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { pause } from './measure.js'
 import { sessions } from './no-sessions.js'
+import { serveBare } from './webhook-server.js'
 
 /** Milliseconds of each event: until it is durable, and from then until its run is. */
 export interface Fired {
@@ -22,6 +23,9 @@ const EVENTS = Array.from({ length: 20 }, (_, n) => `ext.bench.tick${n}`)
 /** What deliveries are signed with. */
 export const SECRET = 'a secret of the bench'
 
+const table = `CREATE TABLE observer_delivery (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, body TEXT NOT NULL
+  ) STRICT;`
 const needs = { events: Events }
 const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_cause: string) => {} }
 const observer = definePlugin({
@@ -35,7 +39,7 @@ const observer = definePlugin({
         kernel.needs.events.on(RunCreated, ({ cause }) => seen.run(cause ?? ''))
       }
     },
-}).surface({})
+}).surface({ tables: [{ id: '001-delivery', sql: table }] })
 
 let kernel: Kernel
 
@@ -50,7 +54,18 @@ async function create(body: object): Promise<{ readonly webhook_endpoint: string
   return JSON.parse(reply.body).trigger
 }
 
+/** A bare server that writes one row for each signed delivery, as durably and into the same store. */
+async function inserting(): Promise<number> {
+  const { db } = seen.kernel as PluginKernel<typeof needs>
+  return serveBare(SECRET, async (signature, body) => {
+    const insert = 'INSERT INTO observer_delivery (key, body) VALUES (?, ?)'
+    await db.tx(t => t.run(insert, [signature, body.toString()]))
+  })
+}
+
 const handlers = {
+  inserting,
+
   /** With so many webhooks; their paths, and the port. */
   async boot(webhooks: number): Promise<{ readonly port: number; readonly paths: readonly string[] }> {
     const plugins = [...base, daemon, resources, workspaces, sessions, automation, observer]

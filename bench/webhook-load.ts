@@ -10,20 +10,20 @@ export interface Deliveries {
   readonly secret: string
   readonly clients: number
   readonly seconds: number
-  /** The status that each has to have. */
-  readonly status: number
-  /** All are the same one. */
+  /** One of them each has to have. */
+  readonly statuses: readonly number[]
+  /** Each path is sent the same one again and again. */
   readonly repeated?: boolean
 }
 
 let sent = 0
 
 const handlers = {
-  async run({ port, paths, secret, clients, seconds, status, repeated }: Deliveries) {
+  async run({ port, paths, secret, clients, seconds, statuses, repeated }: Deliveries) {
     const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
     const stamp = Math.floor(Date.now() / 1000)
     const one = () => {
-      const n = repeated ? 0 : sent++
+      const n = repeated ? sent++ % paths.length : sent++
       const body = JSON.stringify({
         ref: 'refs/heads/main',
         n,
@@ -44,7 +44,9 @@ const handlers = {
             text += chunk
           })
           response.on('end', () =>
-            response.statusCode === status ? resolve() : reject(new Error(`${response.statusCode}: ${text}`)),
+            statuses.includes(response.statusCode ?? 0)
+              ? resolve()
+              : reject(new Error(`${response.statusCode}: ${text}`)),
           )
         })
         call.once('error', reject)

@@ -55,6 +55,12 @@ export interface HookCompletion {
   readonly cause?: string | undefined
 }
 
+/** A request that the program of a hook makes, and what the hook was run for: a session, an event of the log. */
+export interface HookAsked {
+  readonly id: string
+  readonly whoms: readonly { readonly sessionId?: string; readonly cause?: string | undefined }[]
+}
+
 /** The prompt of a run that is about to be dispatched; with `deny`, the reason in words, it becomes `canceled`. */
 export interface FirePrompt {
   readonly prompt: string
@@ -77,6 +83,8 @@ export interface AutomationApi {
   emit(t: Tx, event: ExtensionEvent): { readonly id: string }
   /** Tells triggers of `hook.<name>.completed` that a hook was run; nothing is written when there is none. */
   hookCompleted(t: Tx, run: HookCompletion): void
+  /** The program of a hook asks for something: what follows from that follows from the runs of triggers before the hook. */
+  hookAsks(request: HookAsked): Promise<void>
 }
 
 export const Automation = token<AutomationApi>('automation@1')

@@ -31,6 +31,8 @@ export interface TriggerFire {
   readonly metadata: Readonly<Record<string, unknown>>
   /** It must not run, whatever room there is. */
   readonly skip?: Skip | undefined
+  /** There is {@link Claims.room}: asked for in this transaction. */
+  readonly hasRoom?: boolean | undefined
 }
 
 /** The limits of a daemon. */
@@ -136,9 +138,9 @@ export class Claims {
    * undefined when it was claimed before.
    */
   fired(t: Tx, trigger: TriggerRecord, fire: TriggerFire): RunRow | undefined {
-    if (this.runs.get(fire.id)) return undefined
+    if (this.runs.has(fire.id)) return undefined
     const of = { triggerId: trigger.id }
-    const skip = fire.skip ?? this.#skip(trigger, of)
+    const skip = fire.skip ?? (fire.hasRoom ? undefined : this.#skip(trigger, of))
     return this.runs.insert(t, {
       ...of,
       id: fire.id,

@@ -52,6 +52,8 @@ export class Dispatcher {
 
   /** Starts the work of a run that is durably `scheduled`; returns at once. */
   start(run: RunRow, definition: DefinitionRecord): void {
+    // The next start begins it, as it would after a kill.
+    if (this.#closing.signal.aborted && run.trigger_id !== null) return
     const active: Active = {}
     const done = this.#run(run, definition, active).catch(error => {
       this.kernel.log.error(`run ${run.id} of ${definition.kind} ${definition.id} was lost: ${messageOf(error)}`, {
@@ -121,7 +123,7 @@ export class Dispatcher {
       const now = this.runs.get(run.id)
       if (!now || isFinal(now.status)) return
       const { task } = ending
-      this.runs.move(t, run.id, ending.status, { error: ending.error, ...(task ? { task } : {}) })
+      this.runs.move(t, now, ending.status, { error: ending.error, ...(task ? { task } : {}) })
       if ((ending.status === 'completed' || ending.status === 'delegated') && run.trigger_id === null)
         this.claims.completed(t, run.job_id)
     })

@@ -32,6 +32,7 @@ import { AutomationSettings } from './settings.js'
 import { simulationRoutes } from './simulate/routes.js'
 import { suggestionRoutes } from './suggestions/routes.js'
 import { suggestionTable } from './suggestions/suggestions.js'
+import { askedTable } from './triggers/asked.js'
 import { triggerRoutes } from './triggers/routes.js'
 import { webhookRoutes } from './webhooks/routes.js'
 import { webhookTable } from './webhooks/webhook-ids.js'
@@ -73,6 +74,7 @@ export default definePlugin({
     { id: '007-webhooks', sql: `${webhookTable}\n${deliveryTable}` },
     { id: '008-suggestions', sql: suggestionTable },
     { id: '009-tasks', sql: taskColumns },
+    { id: '010-asked', sql: askedTable },
   ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),

@@ -90,6 +90,7 @@ export class AutomationService {
   readonly #claims: Claims
   readonly #scheduler: Scheduler
   readonly #dispatcher: Dispatcher
+  readonly #observed: Observed
   readonly #enabled: boolean
   readonly #stopping = new AbortController()
   /** Runs of triggers that an earlier daemon claimed and had not begun. */
@@ -127,8 +128,9 @@ export class AutomationService {
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
     const ids = new WebhookIds(kernel)
     this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
-    const observed = new Observed(kernel, this.triggers, this.#runs)
+    this.#observed = new Observed(kernel, this.triggers, this.#runs)
     const { triggers } = this
+    const observed = this.#observed
     this.simulator = new Simulator(kernel, { cursors: this.#cursors, runs: this.#runs, triggers, observed, limits })
     this.suggestions = new Suggestions(kernel, this.jobs, triggers)
     this.emitted = new EmittedEvents(kernel)
@@ -141,7 +143,7 @@ export class AutomationService {
       dispatch: this.#dispatcher.start.bind(this.#dispatcher),
     }
     this.fires = new TriggerFires(kernel, work)
-    this.webhooks = new Webhooks(kernel, ids, work)
+    this.webhooks = new Webhooks(kernel, work)
   }
 
   async start(): Promise<void> {
@@ -186,6 +188,7 @@ export class AutomationService {
       suggest: (actor, workspace, wish) => this.suggestions.propose(actor, workspace, wish),
       emit: (t, event) => this.emitted.emit(t, name, event),
       hookCompleted: (t, run) => this.emitted.completed(t, run),
+      hookAsks: request => this.#observed.asked.note(request),
     }
   }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
 import {
   type Consumer as Asking,
@@ -67,6 +68,8 @@ export class EventLog {
   readonly outbox: Outbox
   readonly #consumers = new Set<Consumer>()
   readonly #waking = new Set<Consumer>()
+  /** Calls consumers as if nobody had made an event: what was done for one request must not pass for being for others. */
+  readonly #apart = AsyncLocalStorage.snapshot()
   #durable: number
   #sweepDue: number
   #sweeping: Promise<void> | undefined
@@ -247,7 +250,7 @@ export class EventLog {
       setImmediate(() => {
         const waking = [...this.#waking]
         this.#waking.clear()
-        for (const one of waking) void one.pump()
+        for (const one of waking) void this.#apart(() => one.pump())
       })
     }
     this.#waking.add(consumer)

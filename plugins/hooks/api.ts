@@ -1,5 +1,13 @@
 /** `svc/plugins/hooks`: programs and functions that are run when something happens, and have a say in it. */
-import { type Awaitable, defineErrors, type GuardTap, type Hook, registry, token } from '../../kernel/plugin.js'
+import {
+  type Awaitable,
+  defineErrors,
+  type GateTap,
+  type GuardTap,
+  type Hook,
+  registry,
+  token,
+} from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { HookSpec } from './hook-kind.js'
@@ -51,6 +59,14 @@ export interface Whom {
   readonly cause?: string | undefined
 }
 
+/** A request that changes something, which the program of a hook makes. */
+export interface HookRequest {
+  /** `req_…`: what it leads to has this as its cause. */
+  readonly id: string
+  /** What the runs are about that it may be made for: a program that stays answers several at once. */
+  readonly whoms: readonly Whom[]
+}
+
 export interface HooksApi {
   /** Is there a hook for this event. Costs a look into a table. */
   has(event: HookEvent, sessionId?: string): boolean
@@ -66,6 +82,8 @@ export interface HooksApi {
   refresh(): void
   /** A hook was run, or was not and why: told in the transaction that writes it down. */
   readonly completed: Hook<GuardTap<[run: HookRun]>>
+  /** The program of a hook asks the daemon for something: told before that is done; a refusal answers the request. */
+  readonly asking: Hook<GateTap<[request: HookRequest]>>
   /** Runs of the hook of that name that are under way. */
   running(name: string): number
 }

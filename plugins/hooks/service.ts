@@ -1,10 +1,10 @@
-import { type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import { type Gate, type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
 import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { Dispatched, HookPayload, HookRun, HooksApi, Whom } from './api.js'
+import type { Dispatched, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
@@ -27,6 +27,7 @@ type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 /** The one runtime of hooks: which there are, running them, and what came of it. */
 export class HooksService implements HooksApi {
   readonly completed: Guard<[run: HookRun]>
+  readonly asking: Gate<[request: HookRequest]>
   readonly #runs: HookRuns
   readonly #dispatcher: Dispatcher
   #resolved: readonly Resolved[] = []
@@ -42,6 +43,7 @@ export class HooksService implements HooksApi {
 
   constructor(private readonly kernel: HooksKernel) {
     this.completed = kernel.hooks.guard('completed')
+    this.asking = kernel.hooks.gate('asking')
     this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
     this.#executors = new Executors(kernel)
     this.deltas = new Deltas(kernel, {
@@ -58,7 +60,7 @@ export class HooksService implements HooksApi {
       record: run => this.#record(run),
       warn: (text, fields) => kernel.log.warn(text, fields),
     })
-    this.nesting = new Nesting(kernel, this.#dispatcher)
+    this.nesting = new Nesting(kernel, this.#dispatcher, this.asking)
   }
 
   /** What goes with the plugin, in reverse. */

@@ -2,6 +2,7 @@ import { History } from '../../../kernel/kit/history.js'
 import type { EventType, PluginKernel, SqlValue, Tx } from '../../../kernel/plugin.js'
 import type { EmitOptions, Events, StoredEvent } from '../../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
+import { EveryNth } from './every-nth.js'
 import type { RunBook } from './room.js'
 import { columnOf, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf } from './run-row.js'
 
@@ -11,6 +12,9 @@ const KEPT_MS = 7 * 24 * 60 * 60_000
 /** What never ran is not kept for its age, and what is not over is kept in any case. */
 const KEPT_TIME =
   "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
+
+/** Ends of runs of one definition from one look for old ones to the next: so many more than {@link KEPT_RUNS} may be there. */
+const PRUNED_EVERY = 32
 
 /** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
 export type NewRun = RunOf & {
@@ -45,6 +49,7 @@ const NOTED_AMONG = 500
 /** The runs of all jobs and triggers. Every change is one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
@@ -79,7 +84,7 @@ export class RunStore implements RunBook {
   }
 
   has(run: string): boolean {
-    return this.get(run) !== undefined
+    return this.kernel.db.row('SELECT 1 FROM automation_run WHERE id = ?', [run]) !== undefined
   }
 
   openOf(job: string): number {
@@ -176,9 +181,9 @@ export class RunStore implements RunBook {
     const now = this.kernel.clock.now()
     const ended = run.status === 'canceled'
     const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
-    t.run(
+    const row = t.get<RunRow>(
       `INSERT INTO automation_run (id, job_id, trigger_id, status, attempt, fire_id, scheduled_at, started_at, ended_at,
-         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
       [
         run.id,
         'jobId' in run ? run.jobId : '',
@@ -198,13 +203,16 @@ export class RunStore implements RunBook {
       ],
     )
     if (ended) this.#prune(t, run)
-    return this.get(run.id) as RunRow
+    return row as RunRow
   }
 
-  /** Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it. */
+  /**
+   * Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it.
+   * @param run its id, or its row as it was read in this transaction
+   */
   move(
     t: Tx,
-    id: string,
+    run: string | RunRow,
     to: RunStatus,
     more: {
       readonly sessionId?: string
@@ -212,7 +220,8 @@ export class RunStore implements RunBook {
       readonly task?: { readonly id: string; readonly run: string }
     } = {},
   ): RunRow {
-    const before = this.get(id)
+    const id = typeof run === 'string' ? run : run.id
+    const before = typeof run === 'string' ? this.get(id) : run
     if (!before || !(RUN_TRANSITIONS[before.status] as readonly RunStatus[]).includes(to)) {
       throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'gone'}`)
     }
@@ -222,9 +231,10 @@ export class RunStore implements RunBook {
     const event = this.#emit(t, type, id, runOf(before), to, what, before.event)
     const now = this.kernel.clock.now()
     const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
-    t.run(
+    const row = t.get<RunRow>(
       `UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ?, delivery_error = ?,
-         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?`,
+         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?
+       RETURNING *`,
       [
         to,
         sessionId ?? null,
@@ -240,7 +250,7 @@ export class RunStore implements RunBook {
       ],
     )
     if (isFinal(to)) this.#prune(t, runOf(before))
-    return this.get(id) as RunRow
+    return row as RunRow
   }
 
   #emit(
@@ -277,6 +287,8 @@ export class RunStore implements RunBook {
 
   #prune(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
+    // A look reads over all runs that are kept.
+    if (!this.#pruning.due(id)) return
     const since = this.kernel.clock.now() - KEPT_MS
     this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
   }

@@ -2,9 +2,10 @@ import { iso, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Events, StoredEvent } from '../../events/api.js'
 import { SessionCreated, type SessionInfo, SessionStopped, type Sessions } from '../../sessions/api.js'
 import type { Workspace, Workspaces } from '../../workspaces/api.js'
-import { Observation, RunEnded } from '../api.js'
+import { type HookAsked, Observation, RunEnded } from '../api.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
+import { AskedByHooks } from './asked.js'
 import { type Envelope, placeOf } from './envelope.js'
 import { matches } from './match.js'
 import type { TriggerRecord } from './trigger-kind.js'
@@ -26,11 +27,15 @@ interface SessionTold {
 
 /** Reads events of the log as triggers see them. */
 export class Observed {
+  readonly asked: AskedByHooks
+
   constructor(
     private readonly kernel: Kernel,
     private readonly triggers: Triggers,
     private readonly runs: RunStore,
-  ) {}
+  ) {
+    this.asked = new AskedByHooks(kernel, whom => this.#depthBehind(whom))
+  }
 
   /** In the order of their ids. */
   matching(envelope: Envelope): TriggerRecord[] {
@@ -88,15 +93,37 @@ export class Observed {
 
   /** How many runs of triggers led to an event, one by the other, by the chain of its causes. */
   depthOf(event: StoredEvent): number {
+    const { events } = this.kernel.needs
     let at: StoredEvent | undefined = event
     for (let n = 0; at && n < MAX_CAUSES; n++) {
       const run: RunRow | undefined = at.name.startsWith('automation.run.')
         ? this.runs.get(at.subject ?? '')
         : this.runs.ofSession(at.actor.id)
       if (run && run.trigger_id !== null) return run.depth
-      at = at.cause === undefined ? undefined : this.kernel.needs.events.find(at.cause)
+      const { cause, actor }: StoredEvent = at
+      const before: StoredEvent | undefined = cause === undefined ? undefined : events.find(cause)
+      const asked = before || cause === undefined ? 0 : this.asked.depthOf(cause)
+      if (asked > 0) return asked
+      // What a session does follows from what made it.
+      at = before ?? (actor.kind === 'session' ? this.#madeBy(actor.id) : undefined)
     }
     return 0
+  }
+
+  /** The same of what a hook is run for. */
+  #depthBehind({ sessionId, cause }: HookAsked['whoms'][number]): number {
+    const run = sessionId ? this.runs.ofSession(sessionId) : undefined
+    if (run && run.trigger_id !== null) return run.depth
+    const event = cause === undefined ? undefined : this.kernel.needs.events.find(cause)
+    const made = sessionId ? this.#madeBy(sessionId) : undefined
+    return Math.max(
+      event ? this.depthOf(event) : cause === undefined ? 0 : this.asked.depthOf(cause),
+      made ? this.depthOf(made) : 0,
+    )
+  }
+
+  #madeBy(session: string): StoredEvent | undefined {
+    return this.kernel.needs.events.latest({ name: SessionCreated.name, subject: session })
   }
 }
 

@@ -19,6 +19,8 @@ const KEPT_PLACES = 1000
 export class Triggers extends Definitions<TriggerSpec, Trigger> {
   /** By event and workspace, what was looked up since a record changed: events come by the hundred, triggers do not. */
   readonly #about = new Map<string, readonly TriggerRecord[]>()
+  /** By the id of its webhook, likewise. */
+  readonly #ofWebhook = new Map<string, TriggerRecord>()
 
   constructor(
     kernel: DefinitionKernel,
@@ -81,10 +83,29 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return found
   }
 
+  /** The trigger that deliveries to this webhook are for, whether enabled or not. */
+  ofWebhook(webhookId: string): TriggerRecord | undefined {
+    const known = this.#ofWebhook.get(webhookId)
+    if (known) return known
+    const id = this.webhooks.trigger(webhookId)
+    const found = id === undefined ? undefined : decodeTrigger(this.kernel.records.get(TriggerKind.name, id))
+    if (found) {
+      if (this.#ofWebhook.size >= KEPT_PLACES) this.#ofWebhook.clear()
+      this.#ofWebhook.set(webhookId, found)
+    }
+    return found
+  }
+
+  /** What was looked up may be otherwise now. */
+  #forget(): void {
+    this.#about.clear()
+    this.#ofWebhook.clear()
+  }
+
   /** Assigns webhooks their ids; forgets what belongs to triggers that are gone. */
   async reconcile(batch: Batch<TriggerSpec>): Promise<void> {
     // Also after the commit: what was looked up before may be of one that failed.
-    this.#about.clear()
+    this.#forget()
     await this.kernel.db.tx(t => {
       for (const id of batch.removed) {
         this.webhooks.remove(t, id)
@@ -96,6 +117,8 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
         else this.webhooks.project(t, record)
       }
     })
+    // What came meanwhile saw the ids of webhooks as they were.
+    this.#ofWebhook.clear()
     for (const record of batch.records) this.projected(record)
     for (const id of batch.removed) await this.vault.current?.delete(secretOf(id))
   }
@@ -154,7 +177,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
 
   /** Refuses also a name, and a `webhook_id`, that another trigger has. */
   override guard(change: RecordChange): Fault | undefined {
-    this.#about.clear()
+    this.#forget()
     const fault = super.guard(change)
     if (fault || change.verb !== 'put') return fault
     const { id, spec } = change.after

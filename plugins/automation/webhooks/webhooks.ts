@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import { History } from '../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
-import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx, turn } from '../../../kernel/plugin.js'
 import type { WebhookReply } from '../../../schemas/automation.js'
 import type { Daemon } from '../../daemon/api.js'
 import { AutomationErrors } from '../api.js'
+import { EveryNth } from '../runs/every-nth.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Envelope, placeOf } from '../triggers/envelope.js'
 import { type FireWork, promptOf, runId } from '../triggers/fires.js'
 import { matches } from '../triggers/match.js'
-import { decodeTrigger, TriggerKind, type TriggerRecord } from '../triggers/trigger-kind.js'
+import type { TriggerRecord } from '../triggers/trigger-kind.js'
 import { FRESH_MS, type Headers, isSigned, schemes } from './schemes.js'
-import type { WebhookIds } from './webhook-ids.js'
 
 /** Deliveries that a webhook takes, right or wrong. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
@@ -20,6 +20,10 @@ const DELIVERIES = { burst: 60, perSecond: 10 }
 const UNKNOWN_ENDPOINTS = 1000
 /** Keys that are remembered of one webhook, two a delivery: more do not come while their signatures are good. */
 const REMEMBERED = 20_000
+/** Deliveries of one webhook from one look for too many keys to the next. */
+const PRUNED_EVERY = 100
+/** From one look for keys that are too old to the next, in milliseconds. */
+const SWEPT_MS = 1000
 
 export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, trigger_id TEXT NOT NULL, key TEXT NOT NULL, until INTEGER NOT NULL,
@@ -48,10 +52,11 @@ export class Webhooks {
   readonly #known = new Map<string, TokenBucket>()
   readonly #unknown = new Map<string, TokenBucket>()
   readonly #history: History<DeliveryRow>
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
+  #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(
     private readonly kernel: Kernel,
-    private readonly ids: WebhookIds,
     private readonly work: FireWork,
   ) {
     this.#history = new History(kernel.db, { table: 'automation_webhook_delivery' })
@@ -88,9 +93,10 @@ export class Webhooks {
       const { actor, cause } = delivery
       const metadata = { activation: 'webhook' }
       const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
-      return this.work.claims.fired(t, trigger, { id, prompt, skip, actor, cause, depth: 1, metadata })
+      return this.work.claims.fired(t, trigger, { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true })
     })
-    if (run?.status === 'scheduled') this.work.dispatch(run, trigger)
+    // After the reply, which waits for whatever is being written when it goes out.
+    if (run?.status === 'scheduled') void turn().then(() => this.work.dispatch(run, trigger))
     return { matched: run ? 1 : 0, runs: run ? [runToWire(run)] : [] }
   }
 
@@ -98,8 +104,7 @@ export class Webhooks {
   #find({ endpoint, workspaceId }: Delivery): TriggerRecord | undefined {
     const at = endpoint.lastIndexOf('--')
     const [slug, webhookId] = at < 0 ? ['', endpoint] : [endpoint.slice(0, at), endpoint.slice(at + 2)]
-    const id = this.ids.trigger(webhookId)
-    const trigger = id === undefined ? undefined : decodeTrigger(this.kernel.records.get(TriggerKind.name, id))
+    const trigger = this.work.triggers.ofWebhook(webhookId)
     const { spec, scope } = trigger ?? {}
     const isIt = spec?.event === 'webhook' && (spec.endpoint_slug ?? '') === slug && scope?.id === workspaceId
     return trigger && isIt && this.work.triggers.enabled(trigger) ? trigger : undefined
@@ -130,13 +135,22 @@ export class Webhooks {
 
   /** Remembers a delivery. Throws 409 `webhook_replayed`. */
   #once(t: Tx, trigger: string, keys: readonly string[], until: number): void {
-    t.run('DELETE FROM automation_webhook_delivery WHERE until < ?', [this.kernel.clock.now()])
-    for (const key of keys) {
-      const known = 'SELECT 1 FROM automation_webhook_delivery WHERE trigger_id = ? AND key = ?'
-      if (this.kernel.db.row(known, [trigger, key])) throw AutomationErrors.webhook_replayed()
-      this.#history.append(t, { trigger_id: trigger, key, until })
+    const now = this.kernel.clock.now()
+    // One that is too old is refused by its time in any case, so the rest can wait; also when the clock was set back.
+    if (Math.abs(now - this.#sweptAt) >= SWEPT_MS) {
+      t.run('DELETE FROM automation_webhook_delivery WHERE until < ?', [now])
+      this.#sweptAt = now
     }
-    this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
+    for (const key of keys) {
+      const { changes } = t.run(
+        `INSERT INTO automation_webhook_delivery (trigger_id, key, until) VALUES (?, ?, ?)
+         ON CONFLICT (trigger_id, key) DO NOTHING`,
+        [trigger, key, until],
+      )
+      if (changes === 0) throw AutomationErrors.webhook_replayed()
+    }
+    // A look reads over all that are kept.
+    if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
   }
 
   #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, more: Readonly<Record<string, string>>, at: number) {

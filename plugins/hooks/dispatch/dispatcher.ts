@@ -11,6 +11,8 @@ import { AsyncQueue } from './async-queue.js'
 export const MAX_DEPTH = 3
 const WORKERS = 4
 const WAITING = 64
+/** Hooks of which it is kept what their latest run was about. */
+const KEPT_LATEST = 1000
 
 /** What dispatching needs of its plugin. */
 export interface DispatchHost {
@@ -29,7 +31,9 @@ export class Dispatcher {
   readonly #depth = new AsyncLocalStorage<number>()
   readonly #queue = new AsyncQueue(WORKERS, WAITING)
   /** Runs that are under way, and how deep each is. */
-  readonly #running = new Set<{ readonly hook: DeclaredHook; readonly depth: number }>()
+  readonly #running = new Set<{ readonly hook: DeclaredHook; readonly depth: number; readonly whom: Whom }>()
+  /** By name, the latest runs outside of this process: what they started may outlive them. */
+  readonly #latest = new Map<string, { readonly hook: DeclaredHook; readonly whom: Whom }>()
   #hasLeft = false
 
   constructor(private readonly host: DispatchHost) {}
@@ -78,6 +82,14 @@ export class Dispatcher {
     return Math.max(0, ...[...this.#running].map(({ hook, depth }) => (wanted(hook) ? depth : 0)))
   }
 
+  /** What the runs of such hooks are about that are under way; without one, what the latest was about. */
+  whomsOf(wanted: (hook: DeclaredHook) => boolean): readonly Whom[] {
+    const those = (all: Iterable<{ readonly hook: DeclaredHook; readonly whom: Whom }>) =>
+      [...all].filter(({ hook }) => wanted(hook)).map(({ whom }) => whom)
+    const now = those(this.#running)
+    return now.length > 0 ? now : those(this.#latest.values())
+  }
+
   /** A hook has run that is not a function of this process. */
   get hasLeft(): boolean {
     return this.#hasLeft
@@ -111,9 +123,9 @@ export class Dispatcher {
     const isNative = hook.executor.kind === 'native'
     // A function of this process cannot be told to end, and a controller costs more than most of them.
     const over = isNative ? undefined : new AbortController()
-    const run = { hook, depth }
+    const run = { hook, depth, whom }
     this.#running.add(run)
-    if (!isNative) this.#hasLeft = true
+    if (!isNative) this.#leave(hook, whom)
     const tell = (outcome: HookOutcome, more: { error?: string; patch?: HookPayload } = {}) =>
       this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
     const failed = (outcome: 'failed' | 'rejected', error: string, patch?: HookPayload) => {
@@ -139,6 +151,14 @@ export class Dispatcher {
       over?.abort()
       this.#running.delete(run)
     }
+  }
+
+  #leave(hook: DeclaredHook, whom: Whom): void {
+    this.#hasLeft = true
+    this.#latest.delete(hook.name)
+    this.#latest.set(hook.name, { hook, whom })
+    const [oldest] = this.#latest.keys()
+    if (this.#latest.size > KEPT_LATEST && oldest !== undefined) this.#latest.delete(oldest)
   }
 
   #record(

@@ -1,5 +1,6 @@
-import type { Awaitable, Identified, PluginKernel } from '../../../kernel/plugin.js'
+import type { Awaitable, Fault, Gate, Identified, PluginKernel } from '../../../kernel/plugin.js'
 import type { Processes } from '../../processes/api.js'
+import type { HookRequest, Whom } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import { hookLabel } from '../executors/launch.js'
 import { type Dispatcher, MAX_DEPTH } from './dispatcher.js'
@@ -7,43 +8,58 @@ import { type Dispatcher, MAX_DEPTH } from './dispatcher.js'
 /** How deep in hooks the program is that makes a request, as it says itself. */
 const DEPTH_HEADER = 'x-svc-hook-depth'
 
+/** A run of a hook that somebody may be part of: how deep it is, and what it is about. */
+interface Part {
+  readonly depth: number
+  readonly whoms: readonly Whom[]
+}
+
 /** Finds out how deep in hooks whoever makes a request is, so that hooks which run for it are one deeper. */
 export class Nesting {
   constructor(
     private readonly kernel: PluginKernel<{ processes: typeof Processes }>,
-    private readonly dispatcher: Pick<Dispatcher, 'within' | 'depthOf' | 'hasLeft'>,
+    private readonly dispatcher: Pick<Dispatcher, 'within' | 'depthOf' | 'whomsOf' | 'hasLeft'>,
+    private readonly asking: Pick<Gate<[HookRequest]>, 'ask'>,
   ) {}
 
   /** What its header says counts, for nobody gains by that; what is known of its process counts where that is deeper. */
-  nest(incoming: Identified): Awaitable<undefined> {
+  nest(incoming: Identified): Awaitable<Fault | undefined> {
     const said = incoming.headers[DEPTH_HEADER]
     const claimed = said === undefined ? 0 : /^[1-9]$/.test(String(said)) ? Number(said) : MAX_DEPTH
     // Reading makes nothing happen, and until a program of a hook has run nobody can be one.
     if (incoming.method === 'GET' || !this.dispatcher.hasLeft) return this.#take(incoming, claimed)
-    return this.#known(incoming).then(depth => this.#take(incoming, Math.max(claimed, depth)))
+    return this.#asks(incoming, claimed)
+  }
+
+  async #asks(incoming: Identified, claimed: number): Promise<Fault | undefined> {
+    const { depth, whoms } = await this.#partOf(incoming)
+    const refused = whoms.length > 0 ? await this.asking.ask({ id: incoming.id, whoms }) : undefined
+    return refused ?? this.#take(incoming, Math.max(claimed, depth))
   }
 
   #take(incoming: Identified, depth: number): undefined {
     if (depth > 0) incoming.callBy(handle => this.dispatcher.within(depth, handle))
   }
 
-  /** The deepest run that the caller may belong to: one that stays answers several at once. */
-  async #known({ actor, connection }: Identified): Promise<number> {
-    if (actor.owner?.kind === 'extension') return this.dispatcher.depthOf(ofExtension(actor.owner.id))
-    if (!connection) return 0
-    const caller = await this.kernel.needs.processes.callerOf(connection)
-    if (caller.status !== 'started') return 0
+  async #partOf({ actor, connection }: Identified): Promise<Part> {
+    if (actor.owner?.kind === 'extension') return this.#part(ofExtension(actor.owner.id))
+    const caller = connection ? await this.kernel.needs.processes.callerOf(connection) : undefined
+    if (caller?.status !== 'started') return NO_PART
     const { owner, label } = caller
-    if (owner === this.kernel.name)
-      return Math.max(
-        1,
-        this.dispatcher.depthOf(hook => hook.executor.kind === 'subprocess' && hookLabel(hook) === label),
-      )
-    return owner === 'extensions'
-      ? this.dispatcher.depthOf(hook => ofExtension(label.replace(/^extension /, ''))(hook))
-      : 0
+    if (owner === this.kernel.name) {
+      const part = this.#part(hook => hook.executor.kind === 'subprocess' && hookLabel(hook) === label)
+      return { ...part, depth: Math.max(1, part.depth) }
+    }
+    return owner === 'extensions' ? this.#part(ofExtension(label.replace(/^extension /, ''))) : NO_PART
+  }
+
+  /** The deepest run that the caller may belong to: one that stays answers several at once. */
+  #part(wanted: (hook: DeclaredHook) => boolean): Part {
+    return { depth: this.dispatcher.depthOf(wanted), whoms: this.dispatcher.whomsOf(wanted) }
   }
 }
+
+const NO_PART: Part = { depth: 0, whoms: [] }
 
 const ofExtension =
   (key: string) =>

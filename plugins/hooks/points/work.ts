@@ -46,6 +46,15 @@ const automation = definePlugin({
           return undefined
         },
     ),
+    tapFires(
+      Hooks,
+      hooks => hooks.asking,
+      ({ needs }) =>
+        async request => {
+          await needs.automation.hookAsks(request)
+          return undefined
+        },
+    ),
     tap(
       Events,
       events => events.of(RunStarted),

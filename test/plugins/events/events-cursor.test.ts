@@ -115,6 +115,54 @@ test('a failing durable consumer is called again with the same event, later and 
     await failing.end()
   }))
 
+test('of several that are handed over at once one that fails holds the cursor, and the others are not handed over again', () =>
+  inFolder(async folder => {
+    const first = await openLog(folder)
+    const tries: number[] = []
+    const done: number[] = []
+    let broken = true
+    first.plugin('p').events.on({ cursor: 'main', type: Made, atOnce: 4 }, async event => {
+      tries.push(event.seq)
+      if (event.seq === 2 && broken) throw new Error('not yet')
+      done.push(event.seq)
+    })
+    await first.emit(Made, 1, 6)
+    const triesOf = (seq: number) => tries.filter(other => other === seq).length
+    const pass = async (what: () => boolean) => {
+      for (let n = 0; n < 5000 && !what(); n++) {
+        await first.clock.advance(30_000)
+        await new Promise(resolve => setTimeout(resolve, 1))
+      }
+    }
+    await pass(() => triesOf(2) >= 3)
+    assert.equal(done.toSorted(), [1, 3, 4], 'those beside it are done, and none behind them has begun')
+    broken = false
+    await pass(() => done.length === 6)
+    assert.equal(done.toSorted(), [1, 2, 3, 4, 5, 6])
+    for (const seq of [1, 3, 4, 5, 6]) assert.is(triesOf(seq), 1, `event ${seq}`)
+    await first.close()
+  }))
+
+test('after a crash the one that failed comes again, with those behind it that were handed over at once with it', () =>
+  inFolder(async folder => {
+    const first = await openLog(folder)
+    const begun: number[] = []
+    first.plugin('p').events.on({ cursor: 'main', type: Made, atOnce: 4 }, async event => {
+      begun.push(event.seq)
+      if (event.seq === 6) throw new Error('never')
+    })
+    await first.emit(Made, 1, 8)
+    await until(() => begun.includes(8))
+    await first.store.db.durable()
+    await first.store.close()
+    const second = await openLog(folder)
+    const { told } = follower(second, 'p')
+    await atEnd(second, told)
+    assert.ok(Number(told[0]) <= 6, `resumed at ${told[0]}`)
+    assert.equal(told, range(told[0] as number, 8))
+    await second.close()
+  }))
+
 test('a slow consumer holds the table, one of a rare type does not', () =>
   withLog(async log => {
     let go = () => {}

@@ -1,11 +1,16 @@
+// timeout: 240s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { hookPoints } from '../../../plugins/hooks/points/beside.js'
+import { automation } from '../../../plugins/index.js'
+import { eventually } from '../../fixtures/session-world.js'
+import type { Reply } from '../../harness/kernel.js'
 import { openScene } from './scene.js'
 
 /** A program that makes a session, as the command line does it in a hook. */
-const MAKES = (home: string, workspace: string, header: string) => `#!${process.execPath}
+const MAKES = (home: string, workspace: string, header: string, agent = 'plain') => `#!${process.execPath}
 const { request } = require('node:http')
-const body = JSON.stringify({ workspace: ${JSON.stringify(workspace)}, agent_name: 'plain' })
+const body = JSON.stringify({ workspace: ${JSON.stringify(workspace)}, agent_name: '${agent}' })
 const headers = { 'content-type': 'application/json', ${header} }
 request({ socketPath: ${JSON.stringify(`${home}/daemon.sock`)}, method: 'POST', path: '/api/sessions', headers })
   .on('response', response => response.resume())
@@ -28,5 +33,30 @@ for (const [what, header, sessions] of [
     assert.is(made.length, sessions)
     await scene.close()
   })
+
+test('what triggers and the program of a hook make of each other ends with the third run', async () => {
+  const scene = await openScene({}, { listen: ['socket'], plugins: [automation, ...hookPoints] })
+  const { request } = scene.kernel
+  for (const name of ['plain', 'made']) await scene.agent(name)
+  const command = await scene.program('makes.cjs', MAKES(scene.home, scene.workspaceId, '', 'made'))
+  const hook = { event: 'session.post_create', mode: 'async', timeout: '60s', matcher: { agent_name: 'plain' } }
+  await scene.configure({ makes: { ...hook, command } })
+  const { body, status } = await request('POST', '/api/automation/triggers', {
+    ...{ name: 'feeds', agent_name: 'plain', prompt: 'say hello', event: 'session.created' },
+    ...{ scope: 'workspace', workspace_id: scene.workspaceId, filter: { 'data.agent_name': 'made' } },
+    fire_limit: { max: 100, window: '1h' },
+  })
+  assert.is(status, 201, JSON.stringify(body))
+  await scene.session('plain')
+  const runs = async (): Promise<readonly Reply[]> =>
+    (await request('GET', `/api/automation/triggers/${body.trigger.id}/runs`)).body.runs
+  // Each is waited for by itself: a machine that has much to do takes its time for every one.
+  for (const count of [1, 2, 3, 4])
+    await eventually(async () => (await runs()).length >= count, `run ${count} of the trigger`)
+  const [last, ...before] = await runs()
+  assert.equal([last?.status, last?.metadata.reason], ['canceled', 'trigger_depth'], JSON.stringify(last))
+  assert.is(before.length, 3)
+  await scene.close()
+})
 
 test.run()

@@ -69,6 +69,22 @@ test('the source decides before the priority, then the priority, then the name; 
   await scene.kernel.request('DELETE', '/api/settings/hooks/strong')
 })
 
+test('an answer cannot allow what is refused when hooks are asked, and may refuse what is allowed', async () => {
+  let says: string | undefined = 'allow'
+  use(hook('judge', () => ({ decision: says }), { event: 'permission.request' }))
+  const ask = (payload: HookPayload) => service.dispatch('permission.request', about(), payload)
+  for (const decision of ['deny', undefined]) {
+    const { payload } = await ask({ decision })
+    assert.is(payload.decision, decision, 'the answer is rejected, and the payload as it was')
+  }
+  assert.is((await ask({ decision: 'allow' })).deny, undefined)
+  const rejected = (await scene.runs('none')).filter(run => run.hook_name === 'judge' && run.outcome === 'rejected')
+  assert.is(rejected.length, 2, JSON.stringify(rejected))
+  says = 'deny'
+  assert.match((await ask({ decision: 'allow' })).deny ?? '', /a hook refused it/)
+  use()
+})
+
 test('a stronger source hides a hook of the same name and event, and a disabled one hides as well', async () => {
   const command = await scene.program('noop.sh', '#!/bin/sh\n')
   const ran: string[] = []
