@@ -10,6 +10,7 @@ import {
 } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { SessionInfo } from '../sessions/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import type { HookSpec } from './hook-kind.js'
 import type { HookRun } from './runs.js'
 
@@ -34,11 +35,24 @@ export interface NativeHook
 /** Contributes functions as hooks; the owner of an entry is whose hook it is. */
 export const NativeHooks = registry<NativeHook>('hooks.native@1')
 
+/** For whom hooks are looked up: everybody, a workspace, an agent in it, or a session of that. */
+export interface HookPlace {
+  readonly workspace?: Workspace
+  /** Name of an agent. */
+  readonly agent?: string
+  readonly session?: SessionInfo
+}
+
 /** Declarations that somebody keeps for a source of its own, skills say. */
 export interface HookDeclarations {
   readonly source: Extract<HookSource, 'skill'>
-  /** Asked again at each {@link HooksApi.refresh}; one that is not valid is left out and named in the log. */
-  readonly read: () => readonly (unknown & { readonly name: string })[]
+  /**
+   * Those of a place: `of` names what has one, `base` is the folder that its command is relative to. Asked at the start of each
+   * session and at each {@link HooksApi.refresh}; one that is not valid is left out and named in the log.
+   */
+  readonly read: (
+    place: HookPlace,
+  ) => Promise<readonly { readonly written: unknown; readonly of: string; readonly base?: string }[]>
 }
 
 export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')
@@ -78,8 +92,8 @@ export interface HooksApi {
   announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void
   /** Asks hooks about a session; undefined when there is none. */
   ask(event: HookEvent, session: SessionInfo, more?: HookPayload): Promise<Dispatched | undefined>
-  /** Collects the declarations anew: a source has others by now. */
-  refresh(): void
+  /** Collects the declarations anew: a source has others by now. Resolves when those that are read from files are in force. */
+  refresh(): Promise<void>
   /** A hook was run, or was not and why: told in the transaction that writes it down. */
   readonly completed: Hook<GuardTap<[run: HookRun]>>
   /** The program of a hook asks the daemon for something: told before that is done; a refusal answers the request. */

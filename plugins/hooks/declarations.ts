@@ -2,7 +2,7 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { issueText, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import { durationMs } from '../../schemas/duration.js'
-import { HookDeclarers, type HookSource, NativeHooks } from './api.js'
+import { type HookSource, NativeHooks } from './api.js'
 import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './declared.js'
 import { HookKind, HookSpec, hookProblem } from './hook-kind.js'
 import { ConfiguredHooks } from './settings.js'
@@ -51,7 +51,7 @@ export function hookOf(written: unknown, place: Place): DeclaredHook {
   return declared(parsed.output, place)
 }
 
-/** Every hook that does not belong to one agent. What is wrong with one is logged, and leaves the others alone. */
+/** Every hook that is the same for all sessions. What is wrong with one is logged, and leaves the others alone. */
 export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
   const all: DeclaredHook[] = []
   const attempt = (what: string, make: () => DeclaredHook) => {
@@ -88,9 +88,6 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
       const place: Place = { source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId }
       return declared(spec, place, spec.process ? { kind: 'extension', key: source.id } : undefined)
     })
-  for (const { owner, entry } of kernel.collect(HookDeclarers))
-    for (const written of entry.read())
-      attempt(`${written.name} of ${owner}`, () => hookOf(written, { source: entry.source, owner }))
   return all
 }
 

@@ -87,6 +87,20 @@ export function resolve(hooks: readonly DeclaredHook[]): Resolved[] {
   return kept
 }
 
+export type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
+
+/** Those that are enabled, in their order. */
+export function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
+  const all = new Map<HookEvent, DeclaredHook[]>()
+  for (const hook of hooks.toSorted(inOrder)) {
+    if (!hook.enabled) continue
+    const some = all.get(hook.event)
+    if (some) some.push(hook)
+    else all.set(hook.event, [hook])
+  }
+  return all
+}
+
 /** The test of a valid matcher: every field that is set has to match; a field that an event lacks does not. */
 export function matcherTest(matcher: HookSpec['matcher']): (payload: HookPayload) => boolean {
   const tests = Object.entries(matcher).flatMap(([name, wanted]): ((payload: HookPayload) => boolean)[] => {

@@ -48,7 +48,7 @@ export default definePlugin({
     tap(
       Settings,
       settings => settings.of(ConfiguredHooks),
-      self => () => self.refresh(),
+      self => () => void self.refresh(),
     ),
     ...sessionTaps,
   ],

@@ -5,8 +5,9 @@ import type { Agents } from '../agents/api.js'
 import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
+import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
-import { type DeclaredHook, inOrder, type Resolved, resolve } from './declared.js'
+import { type ByEvent, byEvent, type DeclaredHook, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
@@ -22,7 +23,6 @@ export type HooksKernel = PluginKernel<
 const DRAIN_MS = 10_000
 /** Milliseconds that hooks of an agent outlive its session. */
 const LINGER_MS = 5000
-type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 
 /** The one runtime of hooks: which there are, running them, and what came of it. */
 export class HooksService implements HooksApi {
@@ -36,6 +36,7 @@ export class HooksService implements HooksApi {
   readonly #ofSessions = new Map<string, ByEvent>()
   /** When they are forgotten, by the id of a session that has stopped. */
   readonly #leaving = new Map<string, Timer>()
+  readonly #brought: BroughtHooks
   readonly #executors: Executors
   readonly deltas: Deltas
   readonly nesting: Nesting
@@ -46,6 +47,7 @@ export class HooksService implements HooksApi {
     this.asking = kernel.hooks.gate('asking')
     this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
     this.#executors = new Executors(kernel)
+    this.#brought = new BroughtHooks(kernel)
     this.deltas = new Deltas(kernel, {
       wanted: (event, id) => this.has(event, id),
       deliver: async (event, piece) => {
@@ -75,7 +77,9 @@ export class HooksService implements HooksApi {
 
   has(event: HookEvent, sessionId = ''): boolean {
     return (
-      this.#byEvent.has(event) || (this.#ofSessions.size > 0 && (this.#ofSessions.get(sessionId)?.has(event) ?? false))
+      this.#byEvent.has(event) ||
+      (this.#ofSessions.size > 0 && (this.#ofSessions.get(sessionId)?.has(event) ?? false)) ||
+      this.#brought.has(event, sessionId)
     )
   }
 
@@ -87,16 +91,17 @@ export class HooksService implements HooksApi {
     return this.#dispatcher.running(name)
   }
 
-  refresh(): void {
+  async refresh(): Promise<void> {
     this.#isReady = true
     this.#resolved = resolve(readDeclarations(this.kernel))
     this.#byEvent = byEvent(this.#resolved.map(({ hook }) => hook))
+    await this.#brought.refresh()
     this.#dropPrograms()
   }
 
   /** Declarations changed while the daemon runs; before that they are read once, when all plugins are there. */
   changed(): void {
-    if (this.#isReady) this.refresh()
+    if (this.#isReady) void this.refresh()
   }
 
   /** What hooks are told of a session besides what happened to it. */
@@ -129,6 +134,8 @@ export class HooksService implements HooksApi {
 
   /** Asks them; undefined when there is none. */
   async ask(event: HookEvent, session: SessionInfo, more: HookPayload = {}): Promise<Dispatched | undefined> {
+    const { workspaces } = this.kernel.needs
+    if (session.state !== 'stopped') await this.#brought.meet(session, workspaces.get(session.workspaceId))
     if (!this.has(event, session.id)) return undefined
     return this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
   }
@@ -154,8 +161,10 @@ export class HooksService implements HooksApi {
    */
   async adopt(session: SessionInfo): Promise<string | undefined> {
     const { workspaces } = this.kernel.needs
-    const hooks = await this.#agentHooks(session.agentName, workspaces.get(session.workspaceId))
+    const workspace = workspaces.get(session.workspaceId)
+    const hooks = await this.#agentHooks(session.agentName, workspace)
     if (typeof hooks === 'string') return hooks
+    await this.#brought.adopt(session.id, placeOf(session, workspace))
     this.#stay(session.id)
     if (hooks.length > 0) this.#ofSessions.set(session.id, byEvent(hooks))
     else this.#ofSessions.delete(session.id)
@@ -170,9 +179,11 @@ export class HooksService implements HooksApi {
     payload: HookPayload,
     cause?: string,
   ): Promise<Dispatched | undefined> {
-    const hooks = await this.#agentHooks(agent, this.kernel.needs.workspaces.get(workspaceId))
+    const workspace = this.kernel.needs.workspaces.get(workspaceId)
+    const hooks = await this.#agentHooks(agent, workspace)
     if (typeof hooks === 'string') return { payload, deny: hooks }
     const unmade = `new ${this.kernel.ids.hex(8)}`
+    await this.#brought.adopt(unmade, { agent, ...(workspace && { workspace }) })
     if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
     try {
       if (!this.has(event, unmade)) return undefined
@@ -188,7 +199,7 @@ export class HooksService implements HooksApi {
 
   /** A session has stopped. Its hooks hear of that, and what its agent said last may still be on its way to them. */
   ended(id: string): void {
-    if (!this.#ofSessions.has(id)) return
+    if (!this.#ofSessions.has(id) && !this.#brought.knows(id)) return
     this.#stay(id)
     this.#leaving.set(
       id,
@@ -204,7 +215,8 @@ export class HooksService implements HooksApi {
 
   forget(sessionId: string): void {
     this.#stay(sessionId)
-    if (this.#ofSessions.delete(sessionId)) this.#dropPrograms()
+    const [own, brought] = [this.#ofSessions.delete(sessionId), this.#brought.forget(sessionId)]
+    if (own || brought) this.#dropPrograms()
   }
 
   async quiesce(): Promise<void> {
@@ -220,7 +232,9 @@ export class HooksService implements HooksApi {
     const { workspaces } = this.kernel.needs
     const workspace = query.workspace === undefined ? undefined : await workspaces.find(query.workspace)
     const own = query.agent === undefined ? [] : await this.#agentHooks(query.agent, workspace)
-    const all = [...this.#resolved.map(({ hook }) => hook), ...(typeof own === 'string' ? [] : own)]
+    const { agent } = query
+    const brought = await this.#brought.read({ ...(workspace && { workspace }), ...(agent !== undefined && { agent }) })
+    const all = [...this.#resolved.map(({ hook }) => hook), ...(typeof own === 'string' ? [] : own), ...brought]
     const shadowed = this.#resolved.flatMap(entry => entry.shadowed)
     const here = resolve([...all, ...shadowed]).filter(
       ({ hook }) => workspace === undefined || hook.workspaceId === undefined || hook.workspaceId === workspace.id,
@@ -254,8 +268,9 @@ export class HooksService implements HooksApi {
 
   #hooksOf(event: HookEvent, { sessionId = '', workspaceId }: Whom): readonly DeclaredHook[] {
     const common = this.#byEvent.get(event) ?? []
-    const own = this.#ofSessions.get(sessionId)?.get(event)
-    const all = own === undefined ? common : resolve([...common, ...own]).map(({ hook }) => hook)
+    const own = this.#ofSessions.get(sessionId)?.get(event) ?? []
+    const more = [...own, ...this.#brought.of(event, { sessionId, ...(workspaceId !== undefined && { workspaceId }) })]
+    const all = more.length === 0 ? common : resolve([...common, ...more]).map(({ hook }) => hook)
     return all.some(hook => !hook.enabled || (hook.workspaceId ?? workspaceId) !== workspaceId)
       ? all.filter(hook => hook.enabled && (hook.workspaceId ?? workspaceId) === workspaceId)
       : all
@@ -276,7 +291,8 @@ export class HooksService implements HooksApi {
   /** Ends programs whose hook nobody declares any more. */
   #dropPrograms(): void {
     const of = (events: ByEvent) => [...events.values()].flat()
-    this.#executors.keep([...of(this.#byEvent), ...[...this.#ofSessions.values()].flatMap(of)])
+    const ofSessions = [...this.#ofSessions.values()].flatMap(of)
+    this.#executors.keep([...of(this.#byEvent), ...ofSessions, ...this.#brought.all])
   }
 }
 
@@ -284,14 +300,3 @@ const whomOf = ({ id, workspaceId }: SessionInfo): Whom => ({ sessionId: id, wor
 
 const roleOf = (type: Recorded['type']): HookPayload =>
   type === 'user_message' ? { message_role: 'user' } : type === 'agent_message' ? { message_role: 'assistant' } : {}
-
-function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
-  const all = new Map<HookEvent, DeclaredHook[]>()
-  for (const hook of hooks.toSorted(inOrder)) {
-    if (!hook.enabled) continue
-    const some = all.get(hook.event)
-    if (some) some.push(hook)
-    else all.set(hook.event, [hook])
-  }
-  return all
-}

@@ -16,6 +16,7 @@ export const commands: readonly Command[] = [
       { name: 'url', type: 'text', summary: 'address of a server over HTTP' },
       { name: 'header', type: 'list', summary: 'Name=value sent with every request' },
       { name: 'secret-header', type: 'list', summary: 'Name=vault:mcp/… sent with every request' },
+      { name: 'sandbox', type: 'text', summary: 'sandbox profile that its program runs in' },
       { name: 'oauth', type: 'boolean', summary: 'it needs a login: svc mcp auth login <name>' },
       { name: 'workspace', type: 'text', summary: 'only for this workspace; default: for all' },
       { name: 'target', type: 'text', values: ['auto', 'config', 'sidecar'], summary: 'config.json or mcp.json' },

@@ -25,6 +25,7 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
     ...some('secret_env', pairs('secret-env')),
     ...some('headers', pairs('header')),
     ...some('secret_headers', pairs('secret-header')),
+    ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
     ...(options.oauth && { auth: { type: 'oauth', registration: 'auto' } }),
   }
   const query = new URLSearchParams()

@@ -2,13 +2,14 @@ import { Fault, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { AgentDefinition } from '../agents/api.js'
 import type { AcpMcpServer } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
+import { declaredSandbox } from './client/confining.js'
 import { valuesOf } from './client/reach.js'
 import { McpErrors } from './errors.js'
 import type { Sources } from './sources/sources.js'
 
 /**
  * The servers that the process of a session is handed, with their secrets, to start or reach them itself. Those that need a
- * login are left to the daemon, which has the tokens and calls their tools on the session's behalf.
+ * login, or a sandbox of their own, are left to the daemon, which calls their tools on the session's behalf.
  * @throws Fault naming a source that cannot be read, or a secret that is missing
  */
 export async function serversForSession(
@@ -23,8 +24,9 @@ export async function serversForSession(
   if (problem)
     throw problem.error instanceof Fault ? problem.error : McpErrors.mcp_file_invalid(messageOf(problem.error))
   const handed: AcpMcpServer[] = []
-  for (const { name, declaration } of servers) {
-    if (allowed && !allowed.includes(name)) continue
+  for (const server of servers) {
+    const { name, declaration } = server
+    if ((allowed && !allowed.includes(name)) || declaredSandbox(server) !== undefined) continue
     const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
     const pairs = async (...of: [typeof env, typeof secret_env]) =>
       Object.entries(await valuesOf(kernel, name, workspace.id, ...of)).map(([key, value]) => ({ name: key, value }))

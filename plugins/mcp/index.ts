@@ -4,6 +4,7 @@ import { StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
+import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
 import { NativeTools, ToolBackends, Tools } from '../tools/api.js'
 import { Vault } from '../vault/api.js'
@@ -43,6 +44,7 @@ export default definePlugin({
     host: Host,
     events: Events,
     tools: maybe(Tools),
+    sandboxes: maybe(Confinement),
   },
   provides: Mcp,
   service: () => import('./service.js').then(module => module.McpService),
@@ -85,7 +87,7 @@ export default definePlugin({
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.hosting.stopped(session),
+      self => session => self.sessionStopped(session),
     ),
   ],
   commands,

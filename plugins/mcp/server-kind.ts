@@ -3,6 +3,7 @@ import { secretRef } from '../../kernel/kit/secret-ref.js'
 import { text } from '../../kernel/kit/text.js'
 import { kind } from '../../kernel/plugin.js'
 import { StringMap } from '../../schemas/kernel/common.js'
+import { SandboxName } from '../../schemas/settings/entries.js'
 
 const Reference = secretRef({ env: '', vault: 'mcp/' })
 
@@ -32,6 +33,7 @@ const ServerSpec = v.pipe(
     headers: v.optional(StringMap),
     secret_headers: v.optional(v.record(v.string(), Reference)),
     auth: v.nullish(Auth),
+    sandbox: SandboxName,
   }),
   v.transform(({ auth, ...spec }) => ({
     ...spec,
@@ -42,12 +44,13 @@ const ServerSpec = v.pipe(
 export type ServerSpec = v.InferOutput<typeof ServerSpec>
 
 /** What the transport and the login of a server do not go together with; undefined when all fits. */
-export function serverProblem({ transport, command, url, auth }: ServerSpec): string | undefined {
+export function serverProblem({ transport, command, url, auth, sandbox }: ServerSpec): string | undefined {
   if (transport === 'stdio') {
     if (command === undefined) return 'command: required for transport stdio'
     if (url !== undefined) return 'url: a server has a command or a url, not both'
     return auth ? 'auth: not possible for transport stdio' : undefined
   }
+  if (sandbox !== undefined) return 'sandbox: only a server with a command has one'
   if (url === undefined) return 'url: required for transport http'
   if (command !== undefined) return 'command: a server has a command or a url, not both'
   const parsed = URL.canParse(url) ? new URL(url) : undefined

@@ -19,11 +19,14 @@ import type {
 import type { ApplyOutcome } from '../../schemas/settings.js'
 import type { AgentDefinition, Agents } from '../agents/api.js'
 import type { Processes } from '../processes/api.js'
-import type { AcpMcpServer, Sessions } from '../sessions/api.js'
-import type { ToolsApi } from '../tools/api.js'
+import type { ConfinementApi } from '../sandboxes/api.js'
+import type { AcpMcpServer, SessionInfo, Sessions } from '../sessions/api.js'
+import type { ToolPlace, ToolsApi } from '../tools/api.js'
 import type { VaultApi } from '../vault/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
 import type { CatalogOrigin, McpApi } from './api.js'
+import { confinedFor } from './client/confining.js'
+import type { Connection } from './client/connection.js'
 import { Manager } from './client/manager.js'
 import { reach } from './client/reach.js'
 import { McpErrors } from './errors.js'
@@ -46,6 +49,7 @@ export type McpKernel = PluginKernel<{
   vault: MaybeToken<VaultApi>
   host: typeof Host
   tools: MaybeToken<ToolsApi>
+  sandboxes: MaybeToken<ConfinementApi>
 }>
 
 /** MCP servers: those that there are, how they are, and their tools. */
@@ -59,10 +63,15 @@ export class McpService implements McpApi {
 
   constructor(private readonly kernel: McpKernel) {
     this.sources = new Sources(kernel)
-    this.logins = new Logins(kernel, server => this.manager.known(server)?.retry())
-    this.manager = new Manager(kernel, server => reach(kernel, server, tokenFetch(this.logins, server)))
+    this.logins = new Logins(kernel, server => this.manager.retry(server))
+    this.manager = new Manager(kernel, (server, confined) =>
+      reach(kernel, server, confined, tokenFetch(this.logins, server)),
+    )
     const { agents, workspaces } = kernel.needs
-    this.tools = new McpTools({ clock: kernel.clock, agents, workspaces, sources: this.sources, manager: this.manager })
+    this.tools = new McpTools({
+      ...{ clock: kernel.clock, agents, workspaces, sources: this.sources },
+      connection: (server, place, workspace) => this.#connection(server, place, workspace),
+    })
     this.hosting = new Hosting(kernel)
     this.#writing = new Writing(kernel, this.sources, this.manager)
   }
@@ -70,6 +79,11 @@ export class McpService implements McpApi {
   start(): void {
     this.kernel.scope.defer('MCP servers', () => this.manager.close())
     this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
+  }
+
+  async sessionStopped(session: SessionInfo): Promise<void> {
+    await this.hosting.stopped(session)
+    await this.manager.leave(session.id)
   }
 
   /** What the process of a session is handed. */
@@ -95,7 +109,7 @@ export class McpService implements McpApi {
   async show(name: string, query: ShowMcpServerQuery): Promise<McpServerView> {
     const server = await this.find(name, await this.#workspace(query))
     if (query.probe === 'true') {
-      const connection = this.manager.of(server)
+      const connection = this.#connection(server, {}, await this.#workspace(query))
       connection.retry()
       await connection.tools().catch(error => this.kernel.log.debug(messageOf(error)))
     }
@@ -162,6 +176,11 @@ export class McpService implements McpApi {
         ...(auth && { auth_status: auth.status }),
       }
     })
+  }
+
+  /** The one that a caller has, confined as it has to be for them. */
+  #connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection {
+    return this.manager.of(server, confinedFor(this.kernel.needs, server, place, workspace), place.sessionId)
   }
 
   #view(server: Server): McpServerView {

@@ -12,7 +12,6 @@ import {
 } from '../tools/api.js'
 import type { Workspace, WorkspacesApi } from '../workspaces/api.js'
 import type { Connection } from './client/connection.js'
-import type { Manager } from './client/manager.js'
 import type { McpTool } from './client/tools.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
@@ -27,7 +26,8 @@ interface BackendWorld {
   readonly agents: AgentsApi
   readonly workspaces: WorkspacesApi
   readonly sources: Sources
-  readonly manager: Manager
+  /** The one of a server that a caller has. */
+  connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection
 }
 
 /** The tools of MCP servers. A list is made anew when a server, its tools or its state are others than before. */
@@ -49,7 +49,7 @@ export class McpTools implements ToolBackend {
         failure?.reason,
       ]),
     )
-    const at = JSON.stringify([place.workspaceId, place.agentName])
+    const at = JSON.stringify([place.workspaceId, place.agentName, connections.some(one => one.confined)])
     const before = this.#lists.get(at)
     if (before?.state === state) return before.tools
     const tools = connections.flatMap(connection => this.#offered(connection))
@@ -120,12 +120,13 @@ export class McpTools implements ToolBackend {
     }
   }
 
-  async #connections({ workspaceId, agentName }: ToolPlace): Promise<Connection[]> {
-    const { workspaces, agents, sources, manager } = this.world
+  async #connections(place: ToolPlace): Promise<Connection[]> {
+    const { workspaceId, agentName } = place
+    const { workspaces, agents, sources } = this.world
     const workspace: Workspace | undefined = workspaceId === undefined ? undefined : workspaces.get(workspaceId)
     // Planned as a session is: a definition that may not run, or names secrets of others, brings no servers.
     const plan = agentName === undefined ? undefined : await agents.plan(agentName, workspace).catch(() => undefined)
     const { servers } = await sources.read({ workspace, definition: plan?.definition })
-    return servers.map(server => manager.of(server))
+    return servers.map(server => this.world.connection(server, place, workspace))
   }
 }

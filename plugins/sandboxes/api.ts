@@ -56,4 +56,38 @@ export interface SandboxPoints {
   readonly stop: Hook<(session: SessionInfo) => unknown>
 }
 
-export const Confinement = token<{ readonly points: SandboxPoints }>('sandboxes@1')
+/** How a program that is no agent is confined. */
+export interface ProgramSandbox {
+  readonly profile: string
+  /** Absent: as the profile has it. */
+  readonly network?: 'host' | 'none'
+  /** Folders that it may read and write; it is started in the first one. */
+  readonly roots: readonly string[]
+}
+
+export interface ProgramCommand {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A command with the sandbox around it. */
+export interface EnclosedProgram {
+  readonly argv: string[]
+  readonly cwd: string
+  readonly env: Record<string, string>
+  /** To be called when it has ended: puts aside what would run code outside. */
+  ended(): Promise<void>
+}
+
+export interface ConfinementApi {
+  readonly points: SandboxPoints
+  /** How programs run that are started on behalf of a session, which is no weaker than its own sandbox; undefined: it has none. */
+  ofSession(id: string): ProgramSandbox | undefined
+  /**
+   * Puts a sandbox around a program; `id` names it in the names of files that are put aside, and is used by one at a time.
+   * Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422).
+   */
+  encloseProgram(id: string, sandbox: ProgramSandbox, command: ProgramCommand): Promise<EnclosedProgram>
+}
+
+export const Confinement = token<ConfinementApi>('sandboxes@1')

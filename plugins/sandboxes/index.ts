@@ -5,8 +5,9 @@ import { Providers } from '../providers/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { Confinement, SandboxErrors } from './api.js'
+import { guardTable } from './kept-guards.js'
 import { sandboxRoutes } from './routes.js'
-import { guardTable, type SandboxesService } from './service.js'
+import type { SandboxesService } from './service.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
 
 const { contribute, tap } = surfaceOf<SandboxesService>()

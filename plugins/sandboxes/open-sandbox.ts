@@ -42,6 +42,11 @@ export class OpenSandbox {
     return this.place.enclosure.mounts
   }
 
+  /** Canonical folders that are worked in. */
+  get roots(): readonly string[] {
+    return this.place.roots
+  }
+
   get commands(): number {
     return this.#running.size
   }

@@ -32,7 +32,8 @@ export interface Place {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly roots: readonly string[]
-  readonly provider: Provider
+  /** Absent: it is no program of an agent, and has no files of its own. */
+  readonly provider: Provider | undefined
   /** All of them, for the files by which they run code. */
   readonly providers: readonly Provider[]
   /** Program of a command line. */
@@ -127,10 +128,15 @@ async function systemMounts(): Promise<Mount[]> {
 }
 
 /** What the agent's program keeps in the home, and in folders that its variables name; and its home, if it has one of its own. */
-async function ownFiles(provider: Provider, home: string, env: Readonly<Record<string, string>>, daemonHome: string) {
-  const named = (provider.ownFilesEnv ?? []).flatMap(name => env[name] ?? [])
-  const isolated = contains(path.join(daemonHome, 'providers'), home) ? [home] : []
-  const wanted = [...isolated, ...named, ...(provider.ownFiles ?? []).map(file => path.join(home, file))]
+async function ownFiles(
+  provider: Provider | undefined,
+  home: string,
+  env: Readonly<Record<string, string>>,
+  daemonHome: string,
+) {
+  const named = (provider?.ownFilesEnv ?? []).flatMap(name => env[name] ?? [])
+  const isolated = provider && contains(path.join(daemonHome, 'providers'), home) ? [home] : []
+  const wanted = [...isolated, ...named, ...(provider?.ownFiles ?? []).map(file => path.join(home, file))]
   const mounts: Mount[] = []
   for (const file of wanted) {
     if (!path.isAbsolute(file)) continue
@@ -142,7 +148,7 @@ async function ownFiles(provider: Provider, home: string, env: Readonly<Record<s
     mounts.push({ kind: 'write', path: place })
     if (place !== file) mounts.push({ kind: 'link', path: file, target: place })
   }
-  const code = (provider.codeFiles ?? []).map(file => path.join(home, file))
+  const code = (provider?.codeFiles ?? []).map(file => path.join(home, file))
   const writable = mounts.filter(({ kind }) => kind === 'write').map(mount => mount.path)
   const guards = writable.map(folder => ({
     folder,

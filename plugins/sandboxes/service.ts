@@ -1,8 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import os from 'node:os'
 import { resolveSecret } from '../../kernel/kit/secret-ref.js'
-import { SerialBy } from '../../kernel/kit/serial.js'
-import { type Fault, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type Fault, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
 import { finding } from '../daemon/api.js'
@@ -18,10 +17,17 @@ import {
   type Sessions,
 } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { DEFAULT_PROFILE, NO_SANDBOX, SandboxErrors } from './api.js'
-import { enclosed } from './bubblewrap.js'
-import { cleanUp, type Guard } from './guard.js'
+import {
+  DEFAULT_PROFILE,
+  type EnclosedProgram,
+  NO_SANDBOX,
+  type ProgramCommand,
+  type ProgramSandbox,
+  SandboxErrors,
+} from './api.js'
+import { type Enclosure, enclosed } from './bubblewrap.js'
 import { SandboxHooks } from './hooks.js'
+import { KeptGuards } from './kept-guards.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
@@ -34,12 +40,6 @@ const AGAIN_MS = 10_000
 const CHECK_MS = 4000
 type Sandboxed = Extract<SessionConfinement, { kind: 'sandbox' }>
 
-/** Guards of sessions whose processes may still run: a daemon that was killed cleans up after them when it starts again. */
-export const guardTable = `CREATE TABLE sandboxes_guard (
-  session_id TEXT PRIMARY KEY,
-  guards TEXT NOT NULL
-) STRICT`
-
 export type SandboxNeeds = {
   sessions: typeof Sessions
   providers: typeof Providers
@@ -50,20 +50,18 @@ export type SandboxNeeds = {
 /** Which sessions run in a sandbox, and what they see in it. */
 export class SandboxesService {
   readonly points: SandboxHooks
-  readonly #turns = new SerialBy()
+  readonly #guards: KeptGuards
   /** By session, as long as its agent runs. */
   readonly #open = new Map<string, OpenSandbox>()
   #support: { readonly at: number; readonly found: Promise<Support> } | undefined
 
   constructor(private readonly kernel: PluginKernel<SandboxNeeds>) {
     this.points = new SandboxHooks(kernel)
+    this.#guards = new KeptGuards(kernel)
   }
 
-  async start(): Promise<void> {
-    for (const { session_id: id } of this.kernel.db.all<{ session_id: string }>(
-      'SELECT session_id FROM sandboxes_guard',
-    ))
-      await this.release(id)
+  start(): Promise<void> {
+    return this.#guards.start()
   }
 
   /** Whether sandboxes can be started here. What works is asked once. */
@@ -131,7 +129,7 @@ export class SandboxesService {
       network: confinement.network,
       env: { ...profile.env, ...(await this.#secrets(profile)) },
     }
-    await this.#keep(session.id, view.guards)
+    await this.#guards.keep(session.id, view.guards)
     // Its socket and its keys stay the agent's own.
     const shared = view.mounts.filter(({ path }) => path !== launch.env.SVC_SOCKET)
     const place = { sessionId: session.id, env: launch.env, roots: await Promise.all(roots.map(real)) }
@@ -153,8 +151,7 @@ export class SandboxesService {
 
   /** Nothing of a session runs any more. */
   async release(id: string): Promise<void> {
-    await this.#cleanUp(id)
-    await this.kernel.db.tx(t => void t.run('DELETE FROM sandboxes_guard WHERE session_id = ?', [id]))
+    await this.#guards.release(id, () => this.#closed(id))
   }
 
   /** Doctor: whether sandboxes work, and what weakens them. */
@@ -183,16 +180,8 @@ export class SandboxesService {
       const message =
         'http.trust_own_user is on: an agent in a sandbox with the network of the host is served over TCP as the operator'
       const suggested_command = 'svc config set http.trust_own_user false'
-      items.push(
-        finding({
-          ...item,
-          id: 'sandboxes:tcp',
-          code: 'sandbox_porous',
-          severity: 'warning',
-          message,
-          suggested_command,
-        }),
-      )
+      const id = 'sandboxes:tcp'
+      items.push(finding({ ...item, id, code: 'sandbox_porous', severity: 'warning', message, suggested_command }))
     }
     return items
   }
@@ -218,12 +207,6 @@ export class SandboxesService {
       return [variable, await resolveSecret(this.kernel, reference, `${variable} of sandbox profile ${name}`)] as const
     })
     return Object.fromEntries(await Promise.all(entries))
-  }
-
-  async #keep(id: string, guards: readonly Guard[]): Promise<void> {
-    await this.#cleanUp(id)
-    const sql = 'INSERT OR REPLACE INTO sandboxes_guard (session_id, guards) VALUES (?, ?)'
-    await this.kernel.db.tx(t => void t.run(sql, [id, JSON.stringify(guards)]))
   }
 
   /** The sandboxes of sessions that are not stopped. */
@@ -261,27 +244,45 @@ export class SandboxesService {
     return { ...about, backend, profile, network, state }
   }
 
-  /** One at a time: the end of a process and that of its session come together. What others run inside ends first. */
-  #cleanUp(id: string, opened = this.#open.get(id)): Promise<void> {
-    return this.#turns.run(id, async () => {
-      if (this.#open.get(id) === opened) this.#open.delete(id)
-      await opened?.close()
-      await this.#cleanUpNow(id)
-    })
+  /** What others run inside ends before anything is put aside. */
+  #cleanUp(id: string, opened: OpenSandbox): Promise<void> {
+    return this.#guards.putAside(id, () => this.#closed(id, opened))
   }
 
-  async #cleanUpNow(id: string): Promise<void> {
-    const row = this.kernel.db.get<{ guards: string }>('SELECT guards FROM sandboxes_guard WHERE session_id = ?', [id])
-    for (const guard of row ? (JSON.parse(row.guards) as Guard[]) : []) {
-      const aside = await cleanUp(guard, id).catch(error => {
-        this.kernel.log.error('what a sandboxed agent left could not be put aside', { id, error: messageOf(error) })
-        return []
-      })
-      if (aside.length > 0) {
-        const text = 'a sandboxed agent made files that would run code outside of it; they were renamed'
-        this.kernel.log.warn(text, { session: id, files: aside.join(', ') })
-      }
-    }
+  async #closed(id: string, opened = this.#open.get(id)): Promise<void> {
+    if (this.#open.get(id) === opened) this.#open.delete(id)
+    await opened?.close()
+  }
+
+  /** How programs run that are started for a session outside of its own processes; undefined: it has no sandbox. */
+  ofSession(id: string): ProgramSandbox | undefined {
+    const { confinement } = this.kernel.needs.sessions.get(id) ?? {}
+    if (confinement?.kind !== 'sandbox') return undefined
+    const { profile, network } = confinement
+    return { profile, network, roots: this.#open.get(id)?.roots ?? [] }
+  }
+
+  /** Puts a sandbox around a program that is no agent. Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422). */
+  async encloseProgram(id: string, sandbox: ProgramSandbox, command: ProgramCommand): Promise<EnclosedProgram> {
+    const profile = this.#profile(sandbox.profile)
+    if ('problem' in profile) throw profile.fault
+    const support = await this.support()
+    const reason = support.works ? await this.#obstacle(sandbox.roots) : support.reason
+    if (!support.works || reason !== undefined) throw SandboxErrors.sandbox_unusable(reason)
+    const { env, home, needs } = this.kernel
+    const roots = await Promise.all(sandbox.roots.map(real))
+    const cwd = roots[0] ?? '/tmp'
+    const none = { mcpServers: [], bin: undefined, socket: undefined, provider: undefined, programOf: () => undefined }
+    const view = await viewOf({
+      ...{ ...none, ...command, cwd, roots, providers: needs.providers.list() },
+      userHome: userHome(env),
+      daemonHome: home.root,
+      workspaces: needs.workspaces.list().map(({ rootDir }) => rootDir),
+    })
+    await this.#guards.keep(id, view.guards)
+    const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
+    const enclosure: Enclosure = { ...support, mounts: view.mounts, network, env: profile.env }
+    return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }
 

@@ -1,8 +1,9 @@
-import { definePlugin, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, Requests, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { HookDeclarers, Hooks } from '../hooks/api.js'
 import { McpServerSources } from '../mcp/api.js'
 import { SessionBriefings, Sessions } from '../sessions/api.js'
 import { NativeTools, Tools } from '../tools/api.js'
@@ -13,7 +14,7 @@ import { skillRoutes } from './routes.js'
 import type { SkillsService } from './service.js'
 import { SkillSettings } from './settings.js'
 
-const { contribute } = surfaceOf<SkillsService>()
+const { contribute, reconciler, tap } = surfaceOf<SkillsService>()
 
 /** How extensions have their skills read. */
 const family: ResourceFamily = {
@@ -30,6 +31,8 @@ export default definePlugin({
     agents: maybe(Agents),
     events: Events,
     request: Requests,
+    hooks: maybe(Hooks),
+    settings: Settings,
     sessions: maybe(Sessions),
     tools: maybe(Tools),
     workspaces: Workspaces,
@@ -42,10 +45,19 @@ export default definePlugin({
   errors: [SkillErrors],
   settings: Object.values(SkillSettings),
   routes: skillRoutes,
+  reconcilers: [reconciler({ kind: SkillKind, run: self => self.hooksChanged() })],
+  taps: [SkillSettings.disabled, SkillSettings.allowedHooks].map(setting =>
+    tap(
+      Settings,
+      settings => settings.of(setting),
+      self => () => self.hooksChanged(),
+    ),
+  ),
   registries: [
     contribute(ResourceFamilies, () => [family]),
     contribute(NativeTools, () => nativeTools),
     contribute(McpServerSources, self => [self.servers]),
+    contribute(HookDeclarers, self => [self.hooks]),
     contribute(SessionBriefings, self => [self.briefing]),
     contribute(WorkspaceDetailMembers, self => [
       { member: 'skills' as const, read: workspace => self.ofWorkspace(workspace) },

@@ -13,15 +13,15 @@ import type {
   SkillShadowsReply,
 } from '../../schemas/skills.js'
 import type { AgentsApi } from '../agents/api.js'
-import { finding } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
+import type { HookDeclarations, HooksApi } from '../hooks/api.js'
 import { AGENT_SESSION } from '../identity/api.js'
 import type { McpServerSource } from '../mcp/api.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import type { ToolsApi } from '../tools/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
 import { type ManagedSkill, SkillErrors, type SkillsApi, type SkillView } from './api.js'
-import { Briefings, environmentsOf } from './briefing.js'
+import { skillHooks } from './brought/hooks.js'
 import { skillServers } from './brought/servers.js'
 import type { Broken, Candidate } from './candidate.js'
 import { capabilitiesOf } from './capabilities.js'
@@ -31,18 +31,18 @@ import { SkillSettings } from './settings.js'
 import { Shadows } from './shadows.js'
 import { SkillSources } from './sources.js'
 import { SkillSwitch } from './switch.js'
+import { Briefings, environmentsOf } from './telling/briefing.js'
+import { DIAGNOSTICS_SHOWN, findingsOf } from './telling/findings.js'
 
 export type SkillsKernel = PluginKernel<{
   agents: MaybeToken<AgentsApi>
   events: typeof Events
   request: typeof Requests
+  hooks: MaybeToken<HooksApi>
   sessions: MaybeToken<SessionsApi>
   tools: MaybeToken<ToolsApi>
   workspaces: typeof Workspaces
 }>
-
-/** Diagnostics of the status; a home with thousands of broken files must stay readable. */
-const DIAGNOSTICS_SHOWN = 100
 
 /** What somebody sees. */
 export interface Seen {
@@ -60,13 +60,16 @@ export class SkillsService implements SkillsApi {
   readonly briefing: Briefings
   /** MCP servers that skills bring. */
   readonly servers: McpServerSource
+  readonly hooks: HookDeclarations
 
   constructor(private readonly kernel: SkillsKernel) {
     this.#sources = new SkillSources(kernel)
     this.#shadows = new Shadows(kernel)
     this.#switch = new SkillSwitch(kernel)
     const capabilities = (view: SkillView, trusted: boolean) => this.#capabilities(view, trusted)
-    this.servers = skillServers({ kernel, sources: this.#sources, switches: this.#switch, capabilities })
+    const bringing = { kernel, sources: this.#sources, switches: this.#switch, capabilities }
+    this.servers = skillServers(bringing)
+    this.hooks = skillHooks(bringing)
     this.briefing = new Briefings(kernel, view => this.see(view))
   }
 
@@ -76,6 +79,12 @@ export class SkillsService implements SkillsApi {
 
   changed(): void {
     this.#sources.expire()
+    this.hooksChanged()
+  }
+
+  /** Others may be in force by now. */
+  hooksChanged(): void {
+    void this.kernel.needs.hooks.current?.refresh()
   }
 
   async managed(): Promise<readonly ManagedSkill[]> {
@@ -156,6 +165,7 @@ export class SkillsService implements SkillsApi {
     const { workspace, agent } = await this.#viewOf(context, actor)
     // The list is read and written as a whole.
     await this.#serial.run(() => this.#switch.set(name, enabled, { workspace, agent }, actor))
+    await this.kernel.needs.hooks.current?.refresh()
   }
 
   /** A member of the status. */
@@ -178,41 +188,8 @@ export class SkillsService implements SkillsApi {
   }
 
   /** Doctor: skills of the home and of every workspace that are refused or cannot be read. */
-  async check(): Promise<DiagnosticItem[]> {
-    const { workspaces } = this.kernel.needs
-    const wrong = new Map<string, { readonly message: string; readonly name: string; readonly code: string }>()
-    let count = 0
-    for (const workspace of [undefined, ...workspaces.list()]) {
-      const { skills, broken } = await this.see({ workspace })
-      count = Math.max(count, skills.length)
-      for (const { path, message } of broken) wrong.set(path, { name: path, message, code: 'skill_invalid' })
-      for (const { failure, name, path } of skills.flatMap(({ winner, shadowed }) => [winner, ...shadowed]))
-        if (failure) wrong.set(path, { name, message: failure.message, code: 'skill_refused' })
-    }
-    if (wrong.size === 0) {
-      const message = `${count} skills`
-      return [
-        finding({
-          id: 'skills',
-          code: 'skill_registry_ready',
-          category: 'skills',
-          severity: 'info',
-          title: 'Skills are usable',
-          message,
-        }),
-      ]
-    }
-    return [...wrong].slice(0, DIAGNOSTICS_SHOWN).map(([path, { message, code, name }]) =>
-      finding({
-        id: `skills.${path}`,
-        code,
-        category: 'skills',
-        severity: 'warning',
-        title: `The skill ${shown(name)} is not used`,
-        message: `${path}: ${message}`,
-        suggested_command: 'svc skill list',
-      }),
-    )
+  check(): Promise<DiagnosticItem[]> {
+    return findingsOf(this.kernel.needs.workspaces.list(), view => this.see(view))
   }
 
   /** The view of a session: what it is and where it runs. */

@@ -212,6 +212,11 @@ const McpLogin = v.strictObject({
 })
 const references = v.record(v.pipe(v.string(), v.maxLength(256)), line(512))
 
+/** Profile of the sandbox that a program runs in; `none`: in none of its own. */
+export const SandboxName = v.optional(
+  v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'the name of a sandbox profile, or `none`')),
+)
+
 /** An MCP server of `mcp.json`: it has either `command` or `url`. */
 export const McpSidecarServer = v.strictObject({
   command: v.optional(line(4096)),
@@ -223,5 +228,6 @@ export const McpSidecarServer = v.strictObject({
   headers: v.optional(variables),
   secret_headers: v.optional(references),
   auth: v.nullish(McpLogin),
+  sandbox: SandboxName,
 })
 export type McpSidecarServer = v.InferOutput<typeof McpSidecarServer>

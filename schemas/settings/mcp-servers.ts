@@ -45,6 +45,8 @@ export const McpServerView = v.object({
   transport: v.string(),
   command: v.optional(v.string()),
   args: v.optional(v.array(v.string())),
+  /** Profile of the sandbox that its declaration names. */
+  sandbox: v.optional(v.string()),
   url: v.optional(v.string()),
   env_keys: v.optional(v.array(v.string())),
   secret_env_keys: v.optional(v.array(v.string())),

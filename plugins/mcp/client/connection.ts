@@ -3,6 +3,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/t
 import { backoff, type Clock, Fault, type Ids, messageOf, within } from '../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
+import { type Confined, confinedKey } from './confining.js'
 import type { Reached } from './reach.js'
 import { type ToolList, toolsOf } from './tools.js'
 
@@ -54,11 +55,11 @@ export interface ConnectionWorld {
   readonly ids: Ids
   readonly version: string
   /** Starts or reaches the server; its secrets are resolved then. */
-  reach(server: Server): Promise<Reached>
+  reach(server: Server, confined: Confined | undefined): Promise<Reached>
   /** It told of its tools, for the first time or anew. */
-  listed(server: Server, told: readonly unknown[]): void
+  listed(key: string, told: readonly unknown[]): void
   /** What it told of its tools the last time, where that is kept. */
-  kept(server: Server): readonly unknown[] | undefined
+  kept(key: string): readonly unknown[] | undefined
   log(text: string, fields: Readonly<Record<string, unknown>>): void
 }
 
@@ -69,12 +70,15 @@ export class Connection {
   #attempts = 0
   #calls = 0
   #idle: { cancel(): void } | undefined
+  readonly #key: string
 
   constructor(
     readonly server: Server,
     private readonly world: ConnectionWorld,
+    readonly confined: Confined | undefined,
   ) {
-    const kept = world.kept(server)
+    this.#key = confinedKey(server.key, confined)
+    const kept = world.kept(this.#key)
     this.#tools = kept && toolsOf(server.name, kept)
   }
 
@@ -188,7 +192,7 @@ export class Connection {
     let reached: Reached | undefined
     const client = new Client({ name: 'svc', version }, { jsonSchemaValidator: noValidator })
     try {
-      reached = await this.world.reach(this.server)
+      reached = await this.world.reach(this.server, this.confined)
       const { transport } = reached
       client.onclose = () => this.#lost(client)
       await within(clock, CONNECT_MS, client.connect(transport, { timeout: CONNECT_MS }))
@@ -221,7 +225,7 @@ export class Connection {
       if (cursor === undefined) break
     }
     this.#tools = toolsOf(this.server.name, told)
-    this.world.listed(this.server, told)
+    this.world.listed(this.#key, told)
     return this.#tools
   }
 

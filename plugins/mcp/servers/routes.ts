@@ -63,6 +63,7 @@ export const serverRoutes = [
           { header: 'Declared in', path: 'declared_in' },
           { header: 'Transport', path: 'transport' },
           { header: 'Command', path: 'command' },
+          { header: 'Sandbox', path: 'sandbox' },
           { header: 'Arguments', path: 'args', as: 'list' },
           { header: 'URL', path: 'url' },
           { header: 'Variables', path: 'env_keys', as: 'list' },

@@ -17,7 +17,8 @@ export function viewOf(
   auth: McpAuthStatus | undefined,
 ): McpServerView {
   const { declaration, source, shadowed, name } = server
-  const { command, args, url, env, secret_env, headers, secret_headers, catalog_entry, catalog_version } = declaration
+  const { command, args, url, env, sandbox, secret_env, headers, secret_headers, catalog_entry, catalog_version } =
+    declaration
   const scope = source.scope === 'workspace' ? 'workspace' : 'global'
   const failure = connection?.failure
   return {
@@ -26,6 +27,7 @@ export function viewOf(
     ...(source.workspaceId && { workspace_id: source.workspaceId }),
     transport: url === undefined ? 'stdio' : 'http',
     ...(command !== undefined && { command, args: [...(args ?? [])] }),
+    ...(sandbox !== undefined && { sandbox }),
     ...(url !== undefined && { url }),
     ...keysAs('env_keys', env),
     ...keysAs('secret_env_keys', secret_env),

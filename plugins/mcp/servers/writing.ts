@@ -166,17 +166,19 @@ export function refBase(name: string, workspace: Pick<Workspace, 'id'> | undefin
   return `vault:mcp/${workspace ? `ws/${workspace.id}` : 'global'}/${segment || 'server'}`
 }
 
-function check(name: string, { command, url, auth, transport }: Value): void {
+function check(name: string, { command, url, auth, transport, sandbox }: Value): void {
   const problem =
     (command === undefined) === (url === undefined)
       ? 'give exactly one of command and url'
       : transport !== undefined && (transport === 'stdio') !== (command !== undefined)
         ? `transport ${shown(transport)} does not go together with ${command === undefined ? 'a url' : 'a command'}`
-        : auth && command !== undefined
-          ? 'auth is not possible for a server that is started'
-          : auth?.registration === 'pre_registered' && !(auth.issuer_url && auth.client_id)
-            ? 'auth: registration pre_registered needs issuer_url and client_id'
-            : undefined
+        : sandbox !== undefined && command === undefined
+          ? 'sandbox is only for a server that is started'
+          : auth && command !== undefined
+            ? 'auth is not possible for a server that is started'
+            : auth?.registration === 'pre_registered' && !(auth.issuer_url && auth.client_id)
+              ? 'auth: registration pre_registered needs issuer_url and client_id'
+              : undefined
   if (problem !== undefined) throw McpErrors.mcp_server_invalid(`${shown(name)}: ${problem}`)
 }
 

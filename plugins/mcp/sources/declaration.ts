@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/plugin.js'
+import { SandboxName } from '../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'
 
@@ -30,6 +31,9 @@ export const Login = v.object({
 })
 export type Login = v.InferOutput<typeof Login>
 
+/** The profile that stands for no sandbox. */
+export const NO_SANDBOX = 'none'
+
 /** Members of a server as files have them. */
 export const ServerMembers = {
   transport: v.optional(text(64)),
@@ -41,6 +45,7 @@ export const ServerMembers = {
   headers: v.optional(variables),
   secret_headers: v.optional(references),
   auth: v.nullish(Login),
+  sandbox: SandboxName,
   catalog_entry: v.optional(text(256)),
   catalog_version: v.optional(text(128)),
 }

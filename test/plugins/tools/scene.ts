@@ -22,7 +22,7 @@ export interface Scene {
   /** A request of the operator. */
   operator(method: string, url: string, body?: unknown): Promise<{ status: number; body: Wire }>
   /** An agent with these lines in the head of its definition, in a session of its own. */
-  agent(name: string, options?: { permissions?: string; lines?: readonly string[] }): Promise<Caller>
+  agent(name: string, options?: { permissions?: string; lines?: readonly string[]; sandbox?: string }): Promise<Caller>
   /** Decides the only call that waits, once one does. */
   decide(decision: 'allow' | 'reject', more?: object): Promise<Wire>
   close(): Promise<void>
@@ -106,7 +106,7 @@ export async function openScene(
   return {
     world,
     operator,
-    async agent(name, { permissions = 'approve-reads', lines = [] } = {}) {
+    async agent(name, { permissions = 'approve-reads', lines = [], sandbox = 'none' } = {}) {
       const folder = path.join(world.home, 'agents', name)
       await mkdir(folder, { recursive: true })
       const head = [
@@ -116,7 +116,7 @@ export async function openScene(
         ...lines,
       ]
       await writeFile(path.join(folder, 'AGENT.md'), `---\n${head.join('\n')}\n---\nYou do what you are told.\n`)
-      const { id, at } = await world.session(name, { sandbox: 'none' })
+      const { id, at } = await world.session(name, { sandbox })
       const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
       const asked: Caller['ask'] = (method, url, body) =>
         ask({ socketPath }, url, { method, ...(body !== undefined && { body }) })

@@ -1,10 +1,10 @@
-import { messageOf } from '../../kernel/plugin.js'
-import type { Briefing, SessionInfo } from '../sessions/api.js'
-import type { Workspace } from '../workspaces/api.js'
-import type { SkillView } from './api.js'
-import type { Resolved } from './resolve.js'
-import type { Seen, SkillsKernel } from './service.js'
-import { SkillSettings } from './settings.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import type { Briefing, SessionInfo } from '../../sessions/api.js'
+import type { Workspace } from '../../workspaces/api.js'
+import type { SkillView } from '../api.js'
+import type { Resolved } from '../resolve.js'
+import type { Seen, SkillsKernel } from '../service.js'
+import { SkillSettings } from '../settings.js'
 
 /** Code units of one description; the rest is read with the skill. */
 const MAX_DESCRIPTION = 240

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../kernel/plugin.js'
+import type { ConfinementApi, ProgramSandbox } from '../../sandboxes/api.js'
+import type { SessionsApi } from '../../sessions/api.js'
+import type { ToolPlace } from '../../tools/api.js'
+import type { Workspace } from '../../workspaces/api.js'
+import { NO_SANDBOX, type Server, type Source } from '../sources/declaration.js'
+
+/** How the program of a server is confined. */
+export type Confined = ProgramSandbox
+
+/** One process runs for all whose server has the same declaration and is confined in the same way. */
+export const confinedKey = (serverKey: string, confined: Confined | undefined): string =>
+  confined
+    ? createHash('sha256')
+        .update(canonicalJson([serverKey, confined.profile, confined.network ?? '', confined.roots]))
+        .digest('hex')
+    : serverKey
+
+export interface ConfiningNeeds {
+  readonly sandboxes: { readonly current?: ConfinementApi | undefined }
+  readonly sessions: Pick<SessionsApi, 'get'>
+}
+
+/**
+ * What the person set up for everybody, and whatever is installed, runs as its declaration says. All else comes with the files
+ * that agents work on, or with an agent or a skill.
+ */
+const isOfPerson = ({ kind, scope }: Source) =>
+  scope === 'global' && (kind.startsWith('global-') || kind === 'provider' || kind === 'extension')
+
+/** The sandbox that the declaration of a server names. */
+export const declaredSandbox = ({ declaration: { command, sandbox } }: Pick<Server, 'declaration'>) =>
+  command === undefined || sandbox === NO_SANDBOX ? undefined : sandbox
+
+/**
+ * How a server is started for a caller: in the sandbox that its declaration names; and one that belongs to a sandboxed session in
+ * none that is weaker than the session's. Undefined: as any program of the daemon.
+ */
+export function confinedFor(
+  { sandboxes, sessions }: ConfiningNeeds,
+  server: Server,
+  { sessionId = '' }: ToolPlace,
+  workspace: Workspace | undefined,
+): Confined | undefined {
+  if (server.declaration.command === undefined) return undefined
+  const declared = declaredSandbox(server)
+  const confinement = isOfPerson(server.source) ? undefined : sessions.get(sessionId)?.confinement
+  const isSandboxed = confinement?.kind === 'sandbox'
+  const own = isSandboxed ? (sandboxes.current?.ofSession(sessionId) ?? { ...confinement, roots: [] }) : undefined
+  const profile = declared ?? own?.profile
+  if (profile === undefined) return undefined
+  const roots = own?.roots ?? (workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
+  return own?.network ? { profile, network: own.network, roots } : { profile, roots }
+}

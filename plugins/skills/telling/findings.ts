@@ -1,0 +1,49 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../daemon/api.js'
+import type { Workspace } from '../../workspaces/api.js'
+import type { SkillView } from '../api.js'
+import type { Seen } from '../service.js'
+
+/** Diagnostics of the status; a home with thousands of broken files must stay readable. */
+export const DIAGNOSTICS_SHOWN = 100
+
+/** What doctor says of skills: those of the home and of these workspaces that are refused or cannot be read. */
+export async function findingsOf(
+  workspaces: readonly Workspace[],
+  see: (view: SkillView) => Promise<Seen>,
+): Promise<DiagnosticItem[]> {
+  const wrong = new Map<string, { readonly message: string; readonly name: string; readonly code: string }>()
+  let count = 0
+  for (const workspace of [undefined, ...workspaces]) {
+    const { skills, broken } = await see({ workspace })
+    count = Math.max(count, skills.length)
+    for (const { path, message } of broken) wrong.set(path, { name: path, message, code: 'skill_invalid' })
+    for (const { failure, name, path } of skills.flatMap(({ winner, shadowed }) => [winner, ...shadowed]))
+      if (failure) wrong.set(path, { name, message: failure.message, code: 'skill_refused' })
+  }
+  if (wrong.size === 0) {
+    const message = `${count} skills`
+    return [
+      finding({
+        id: 'skills',
+        code: 'skill_registry_ready',
+        category: 'skills',
+        severity: 'info',
+        title: 'Skills are usable',
+        message,
+      }),
+    ]
+  }
+  return [...wrong].slice(0, DIAGNOSTICS_SHOWN).map(([path, { message, code, name }]) =>
+    finding({
+      id: `skills.${path}`,
+      code,
+      category: 'skills',
+      severity: 'warning',
+      title: `The skill ${shown(name)} is not used`,
+      message: `${path}: ${message}`,
+      suggested_command: 'svc skill list',
+    }),
+  )
+}
