@@ -44,7 +44,7 @@ export function hostView(facts: Facts, { host, transport, faults, redact, collec
     listeners: () => transport.listeners(),
     tcp: () => transport.tcpState(),
     /** Open event streams by plugin. */
-    streams: () => transport.streams.counts(),
+    streams: () => transport.carrier?.counts() ?? {},
     settings: () => collect(Collected.settings),
     commands: () => collect(Collected.commands),
     /** Different ones, the latest last; of each plugin at most 50. */

@@ -24,6 +24,7 @@ import { FaultLog } from './host/fault-log.js'
 import { Host } from './host/host.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
 import { Host as HostToken, type HostView, hostView } from './host-view.js'
+import { Streams } from './http/carrier.js'
 import { Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
@@ -185,6 +186,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       },
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
       { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
+      { provides: Streams, service: transport.carryBy.bind(transport) },
       { provides: Servers, service: transport.follow.bind(transport) },
       { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
       { provides: tokens.Files, service: (...path: string[]) => textFile(home.path(...path), { room }) },

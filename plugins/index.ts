@@ -39,6 +39,7 @@ import sessions from './sessions/index.js'
 import settings from './settings/index.js'
 import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
+import streams from './streams/index.js'
 import tasks from './tasks/index.js'
 import tls from './tls/index.js'
 import tools from './tools/index.js'
@@ -87,6 +88,7 @@ export {
   settings,
   sidecars,
   skills,
+  streams,
   tasks,
   tls,
   tools,
@@ -108,6 +110,7 @@ export const base: readonly Plugin[] = [
   reconcile,
   services,
   configuration,
+  streams,
   channels,
   discovery,
   tls,

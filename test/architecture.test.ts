@@ -520,7 +520,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 4707,
+    standsAt: 4579,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]
