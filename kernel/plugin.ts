@@ -2,10 +2,7 @@
 
 export { systemClock, turn, within } from './clock.js'
 export { KernelSettings } from './config/index.js'
-export * from './config/jsonc.js'
-export * from './config/layers.js'
-export { recoverFile, succeeds, takeName, takenName } from './config/recover.js'
-export { ConfigFile, type ConfigSource, type ConfigValues } from './config/values.js'
+export { SettingValues, type SettingValuesApi } from './config/values.js'
 export * from './contract/basics.js'
 export * from './contract/bound.js'
 export type * from './contract/command.js'
@@ -18,7 +15,6 @@ export {
   Callers,
   DiskSpace,
   Faults,
-  Files,
   Requests,
   Settings,
   Sockets,

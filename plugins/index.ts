@@ -14,6 +14,7 @@ import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
 import { markInTree } from './extensions/load/wrapped.js'
+import files from './files/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import { hookPoints } from './hooks/points/beside.js'
@@ -62,6 +63,7 @@ export {
   disk,
   events,
   extensions,
+  files,
   heartbeats,
   hooks,
   identity,
@@ -109,6 +111,7 @@ export const base: readonly Plugin[] = [
   openapi,
   reconcile,
   services,
+  files,
   configuration,
   streams,
   channels,
