@@ -1,4 +1,3 @@
-import type { Values } from './config/values.js'
 import { Collected } from './contract/bound.js'
 import { given } from './contract/kernel-tokens.js'
 import type { PluginKernel } from './contract/plugin-kernel.js'
@@ -32,11 +31,10 @@ interface Sources {
   readonly redact: Redaction
   readonly collect: PluginKernel['collect']
   readonly store: Store
-  readonly values: Values
 }
 
 /** What plugins may know of the host they run in. */
-export function hostView(facts: Facts, { host, transport, faults, redact, collect, store, values }: Sources) {
+export function hostView(facts: Facts, { host, transport, faults, redact, collect, store }: Sources) {
   return {
     ...facts,
     // Why a plugin failed is a text of somebody; all else is read by programs.
@@ -44,7 +42,7 @@ export function hostView(facts: Facts, { host, transport, faults, redact, collec
     listeners: () => transport.listeners(),
     tcp: () => transport.tcpState(),
     /** Open event streams by plugin. */
-    streams: () => transport.streams.counts(),
+    streams: () => transport.carrier?.counts() ?? {},
     settings: () => collect(Collected.settings),
     commands: () => collect(Collected.commands),
     /** Different ones, the latest last; of each plugin at most 50. */
@@ -54,8 +52,6 @@ export function hostView(facts: Facts, { host, transport, faults, redact, collec
     store: () => store.status(),
     /** Moves the log of the store into its database; resolves when that is on the disk. */
     checkpoint: () => store.checkpoint(),
-    /** What of the configuration file is not in force, and why. */
-    config: () => values.state(),
   }
 }
 

@@ -3,9 +3,9 @@ import os from 'node:os'
 import { bindKernel } from './bind-kernel.js'
 import { systemClock } from './clock.js'
 import { KernelSettings } from './config/index.js'
-import { textFile } from './config/json-file.js'
-import { ConfigFile, Values } from './config/values.js'
+import { SettingValues, Values } from './config/values.js'
 import { Collected } from './contract/bound.js'
+import type { SettingSource } from './contract/config.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
@@ -24,6 +24,7 @@ import { FaultLog } from './host/fault-log.js'
 import { Host } from './host/host.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
 import { Host as HostToken, type HostView, hostView } from './host-view.js'
+import { Streams } from './http/carrier.js'
 import { Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
@@ -69,6 +70,8 @@ const unwatched: DiskRoom = {
   look: async () => Number.POSITIVE_INFINITY,
   refusal: async () => undefined,
 }
+/** Where no plugin says what is configured, settings are their defaults. */
+const unconfigured: SettingSource = { read: () => new Map() }
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -99,11 +102,12 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const faults = new FaultLog(clock, write)
     const { report } = faults
-    const { newCatalog = false, freeBytes } = options
+    const { newCatalog = false, freeBytes, env = {} } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
     const preparing = (name: string) => ({
       home,
       clock,
+      env,
       newCatalog,
       freeBytes,
       ofCatalog,
@@ -113,11 +117,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const keeper = options.plugins.map(({ name, surface }) => surface.disk?.(preparing(name))).find(Boolean)
     const disk = keeper ?? unwatched
     const { room } = disk
-    const file = textFile(home.config, { room })
-    const config = await Values.read(home.config, { file, env: options.env ?? {}, report }, [
-      ...Object.values(KernelSettings),
-      ...surfaces,
-    ] as Setting[])
+    const configured = options.plugins.find(({ surface }) => surface.configured)
+    const source = await configured?.surface.configured?.(preparing(configured.name), room)
+    const own = Object.values(KernelSettings) as Setting[]
+    const config = new Values(source ?? unconfigured, report, [...own, ...surfaces])
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
@@ -170,12 +173,12 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(safeMode === undefined ? {} : { safeMode }),
       pid: lock.pid,
       checkReplies: options.checkReplies ?? false,
-      userHome: options.env?.HOME ?? os.homedir(),
+      userHome: env.HOME ?? os.homedir(),
       doors,
     }
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
-    const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store, values: config })
-    const parts = { home, env: options.env ?? {}, write, redact, clock, ids, db, records, report, hooks, config }
+    const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store })
+    const parts = { home, env, write, redact, clock, ids, db, records, report, hooks, config }
     const given = [
       { provides: HostToken, service: view },
       {
@@ -185,16 +188,16 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       },
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
       { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
+      { provides: Streams, service: transport.carryBy.bind(transport) },
       { provides: Servers, service: transport.follow.bind(transport) },
       { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
-      { provides: tokens.Files, service: (...path: string[]) => textFile(home.path(...path), { room }) },
       { provides: tokens.DiskSpace, service: disk },
       {
         provides: tokens.Faults,
         service: (owner: string, hook: string, error: unknown) => report({ owner, hook, error }),
       },
       { provides: tokens.Settings, service: config.settings },
-      { provides: ConfigFile, service: { file: config.file, changed: config.changed, values: config } },
+      { provides: SettingValues, service: config },
     ]
     const forget = async (name: string) => {
       store.forget(name)

@@ -2,10 +2,7 @@
 
 export { systemClock, turn, within } from './clock.js'
 export { KernelSettings } from './config/index.js'
-export * from './config/jsonc.js'
-export * from './config/layers.js'
-export { recoverFile, succeeds, takeName, takenName } from './config/recover.js'
-export { ConfigFile, type ConfigSource, type ConfigValues } from './config/values.js'
+export { SettingValues, type SettingValuesApi } from './config/values.js'
 export * from './contract/basics.js'
 export * from './contract/bound.js'
 export type * from './contract/command.js'
@@ -18,7 +15,6 @@ export {
   Callers,
   DiskSpace,
   Faults,
-  Files,
   Requests,
   Settings,
   Sockets,
@@ -36,11 +32,12 @@ export { DropIns, type DropInsApi } from './host/drop-ins.js'
 export type { AttributedFault } from './host/fault-log.js'
 export type { PluginInfo } from './host/slots.js'
 export { Host, type HostView } from './host-view.js'
+export { type Carrier, type Carry, type Streaming, type StreamOf, Streams } from './http/carrier.js'
 export { HttpErrors } from './http/errors.js'
 export { isOneOf } from './http/guards.js'
 export { type ListenerInfo, type Serve, Servers } from './http/listeners.js'
-export { typeOf } from './http/reply.js'
-export { type Ending, encodeFrame, frameText, refuseHandshake, type Wire } from './http/streams.js'
+export { durableToRead, errorBody, typeOf } from './http/reply.js'
+export { refuseHandshake } from './http/serve-route.js'
 export type { TcpState } from './http/transport.js'
 export { everyPid, inspectProcess, inspectProcesses, type ProcessInfo, statFields } from './inspect.js'
 export { backoff } from './kit/backoff.js'

@@ -14,6 +14,7 @@ import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
 import { markInTree } from './extensions/load/wrapped.js'
+import files from './files/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import { hookPoints } from './hooks/points/beside.js'
@@ -39,6 +40,7 @@ import sessions from './sessions/index.js'
 import settings from './settings/index.js'
 import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
+import streams from './streams/index.js'
 import tasks from './tasks/index.js'
 import tls from './tls/index.js'
 import tools from './tools/index.js'
@@ -61,6 +63,7 @@ export {
   disk,
   events,
   extensions,
+  files,
   heartbeats,
   hooks,
   identity,
@@ -87,6 +90,7 @@ export {
   settings,
   sidecars,
   skills,
+  streams,
   tasks,
   tls,
   tools,
@@ -107,7 +111,9 @@ export const base: readonly Plugin[] = [
   openapi,
   reconcile,
   services,
+  files,
   configuration,
+  streams,
   channels,
   discovery,
   tls,

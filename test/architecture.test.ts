@@ -276,8 +276,8 @@ const rules: Rule[] = [
     mutants: [['kernel/a.ts', "await import('sql.js')"]],
   },
   {
-    says: 'only kernel/config/json-file imports lowdb',
-    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^kernel\/config\/json-file\.ts$/),
+    says: 'only the plugin files imports lowdb',
+    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^plugins\/files\/text-file\.ts$/),
     mutants: [
       ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
       ['kernel/store/a.ts', "import { JSONFile } from 'lowdb/node'"],
@@ -520,7 +520,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 4707,
+    standsAt: 4346,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

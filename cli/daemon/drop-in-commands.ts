@@ -1,13 +1,6 @@
-import {
-  definePlugin,
-  Files,
-  messageOf,
-  type Plugin,
-  type PluginKernel,
-  surfaceOf,
-  version,
-} from '../../kernel/index.js'
+import { definePlugin, messageOf, type Plugin, type PluginKernel, surfaceOf, version } from '../../kernel/index.js'
 import { Extensions, type InstalledExtension } from '../../plugins/extensions/api.js'
+import { Files } from '../../plugins/files/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
 
 const { tap } = surfaceOf<DropInCommands>()

@@ -1,6 +1,6 @@
-import { configText } from '../../kernel/config/document.js'
-import type { ConfigText } from '../../kernel/config/layers.js'
 import type { Setting } from '../../kernel/contract/surface.js'
+import { configText } from '../../plugins/configuration/document.js'
+import type { ConfigText } from '../../plugins/configuration/layers.js'
 
 /**
  * Judges a configuration as a daemon would that starts with it. Settings of drop-ins are not known without one: they are in `unowned`.

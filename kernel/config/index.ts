@@ -40,8 +40,6 @@ export const KernelSettings = {
   requireToken: setting('http.require_token', 'general', v.boolean(), true),
   /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
   authenticator: setting('http.authenticator', 'general', v.string(), ''),
-  /** Streams that may be open through one door at a time. */
-  maxStreams: setting('http.max_streams', 'general', integer(1, 100_000), 1000, 'live'),
   logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
   /** The file that the embedder writes the log to: its size, how many rotated ones are kept, and how long (0: for ever). */
   logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),

@@ -1,13 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Config, ConfigState, SettingsApi } from '../contract/config.js'
+import type { Config, SettingSource, SettingsApi } from '../contract/config.js'
 import { Fault } from '../contract/errors.js'
 import type { Hook, Report, Tapper } from '../contract/hook.js'
 import { given } from '../contract/kernel-tokens.js'
 import { isDropIn } from '../contract/plugin.js'
-import type { TextFile } from '../contract/storage.js'
 import type { Setting } from '../contract/surface.js'
-import { configText } from './document.js'
-import { type ConfigText, type Layers, readEnvironment, strongest } from './layers.js'
 
 interface Tap {
   readonly entry: Setting
@@ -16,46 +13,27 @@ interface Tap {
   last: unknown
 }
 
-interface ValuesOptions {
-  readonly file: TextFile
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly report: Report
-}
-
 /**
- * The values of all settings of a running kernel. Who follows the file hands each text to them: one that is not valid changes
- * nothing. They follow what is taken, but for `restart-required` ones, which stay what they were when their owner started.
+ * The values of all settings of a running kernel: what the source says, else their defaults. They follow the source, but for
+ * `restart-required` ones, which stay what they were when their owner started.
  */
 export class Values {
   /** Settings that have an owner now. */
   known: readonly Setting[] = []
-  /** What the file and the environment say by now. */
-  layers: Layers = { file: { said: new Map(), unowned: [] }, environment: new Map() }
-  /** Why the file as it stands by now changes nothing. */
-  problem: string | undefined
+  /** What the source says by now. */
+  #said: ReadonlyMap<string, unknown> = new Map()
   /** What `restart-required` settings are until the next start. */
   readonly #fixed = new Map<string, unknown>()
   readonly #taps = new Set<Tap>()
   readonly #followers = new Set<(anew: readonly Setting[]) => void>()
 
-  private constructor(
-    /** As it was last valid. */
-    public text: string,
-    /** Names the text in messages. */
-    readonly where: string,
-    private readonly options: ValuesOptions,
+  /** @throws Fault `config_invalid` */
+  constructor(
+    readonly source: SettingSource,
+    private readonly report: Report,
     known: readonly Setting[],
   ) {
     this.#own(known)
-  }
-
-  /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
-  static async read(where: string, options: ValuesOptions, known: readonly Setting[]): Promise<Values> {
-    return new Values((await options.file.read()) ?? '', where, options, known)
-  }
-
-  get file(): TextFile {
-    return this.options.file
   }
 
   /** The values as a plugin reads them: what it taps goes with its scope. */
@@ -83,23 +61,15 @@ export class Values {
     return (this.#fixed.has(path) ? this.#fixed.get(path) : this.#current(entry as Setting)) as T
   }
 
-  state(): ConfigState {
-    const pending = this.known.filter(entry => !isDeepStrictEqual(this.get(entry), this.#current(entry)))
-    const { unowned } = this.layers.file
-    const { problem } = this
-    return { unowned, pending: pending.map(({ path }) => path), ...(problem === undefined ? {} : { problem }) }
+  /** Paths whose value waits for the next start. */
+  pending(): string[] {
+    const waits = (entry: Setting) => !isDeepStrictEqual(this.get(entry), this.#current(entry))
+    return this.known.filter(waits).map(({ path }) => path)
   }
 
-  /** A text decoded by the settings that have an owner; into an overlay goes only what may be there. @throws Fault `config_invalid` */
-  parse(text: string, where: string, isOverlay?: boolean): ConfigText {
-    return configText(text, where, this.known, isOverlay)
-  }
-
-  /** Makes a text what the file says. @throws Fault `config_invalid`, and nothing has changed */
-  take(text: string): void {
-    this.layers = { ...this.layers, file: this.parse(text, this.where) }
-    this.text = text
-    this.problem = undefined
+  /** The source says something else by now. @throws Fault `config_invalid`, and nothing has changed */
+  again(): void {
+    this.#said = this.source.read(this.known)
     for (const tap of this.#taps) {
       const value = this.get(tap.entry)
       if (isDeepStrictEqual(value, tap.last)) continue
@@ -124,7 +94,7 @@ export class Values {
     this.#tell(entries)
   }
 
-  /** The paths of a drop-in that leaves are nobody's: what the file says there is kept for when it comes back. */
+  /** The paths of a drop-in that leaves are nobody's: what is said there is kept for when it comes back. */
   disown(plugin: string): void {
     this.#own(this.known.filter(({ path }) => !path.startsWith(`plugins.${plugin}.`)))
     this.#tell([])
@@ -132,8 +102,7 @@ export class Values {
 
   #own(known: readonly Setting[]): void {
     if (known.length !== this.known.length || known.some(entry => !this.known.includes(entry))) {
-      const file = configText(this.text, this.where, known)
-      this.layers = { file, environment: readEnvironment(this.options.env, known) }
+      this.#said = this.source.read(known)
       this.known = known
     }
     for (const entry of known)
@@ -148,7 +117,7 @@ export class Values {
       try {
         fn(value)
       } catch (error) {
-        this.options.report({ owner, hook, error })
+        this.report({ owner, hook, error })
       }
     }
     const tap = { entry: entry as Setting, tell, last: this.get(entry) }
@@ -156,11 +125,8 @@ export class Values {
     scope.defer(hook, () => this.#taps.delete(tap))
   }
 
-  /** What the layers say by now. */
-  #current(entry: Setting): unknown {
-    const { file, environment } = this.layers
-    const above = [file.said.get(entry.path), environment.get(entry.path)]
-    return strongest(entry, [entry.default, ...above.flatMap(said => (said ? [said.value] : []))])
+  #current({ path, default: initial }: Setting): unknown {
+    return this.#said.has(path) ? this.#said.get(path) : initial
   }
 
   #tell(anew: readonly Setting[]): void {
@@ -168,14 +134,6 @@ export class Values {
   }
 }
 
-/** What the configuration file says and what comes of it. */
-export type ConfigValues = Pick<
-  Values,
-  'where' | 'text' | 'known' | 'layers' | 'problem' | 'get' | 'state' | 'parse' | 'take'
->
-
-/** The configuration file as the kernel has read it, for who follows, explains and writes it. */
-export type ConfigSource = Pick<Values, 'file' | 'changed'> & { readonly values: ConfigValues }
-
-/** The configuration file itself, for the plugin that follows, explains and writes it. */
-export const ConfigFile = given<ConfigSource>('kernel.config-file@1')
+/** The values of all settings, for who says what is configured, and explains it. */
+export type SettingValuesApi = Pick<Values, 'source' | 'changed' | 'known' | 'get' | 'pending' | 'again'>
+export const SettingValues = given<SettingValuesApi>('kernel.setting-values@1')

@@ -1,14 +1,10 @@
 import type { Hook } from './hook.js'
 import type { Setting } from './surface.js'
 
-/** What can be said of the configuration file beside its values. */
-export interface ConfigState {
-  /** Paths that no plugin here owns; they are kept. */
-  readonly unowned: readonly string[]
-  /** Paths whose value in the file takes effect with the next start. */
-  readonly pending: readonly string[]
-  /** Why the file as it stands changes nothing, naming line and key. */
-  readonly problem?: string
+/** Says what is configured, of a file for one. */
+export interface SettingSource {
+  /** Values by path, of those settings of which it says something. @throws Fault `config_invalid` */
+  read(known: readonly Setting[]): ReadonlyMap<string, unknown>
 }
 
 /** The values of settings, which their owner reads. */

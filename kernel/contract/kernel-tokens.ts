@@ -1,7 +1,7 @@
 import type { SettingsApi } from './config.js'
 import type { Fault } from './errors.js'
 import type { Actor } from './record.js'
-import type { DiskRoom, TextFile } from './storage.js'
+import type { DiskRoom } from './storage.js'
 import { type Token, token } from './token.js'
 
 const ids = new Set<string>()
@@ -24,8 +24,6 @@ export const Callers = given<{ dismiss(isOne: (caller: Actor) => boolean, why: F
  * open on it; what is left at the end of the daemon is closed then.
  */
 export const Sockets = given<(path: string, as: Actor) => Promise<() => Promise<void>>>('kernel.sockets@1')
-/** A small text file below the home, by the parts of its path, written durably and atomically. */
-export const Files = given<(...path: string[]) => TextFile>('kernel.files@1')
 /** Whether there is room to write; what works in the background asks it before it begins. */
 export const DiskSpace = given<DiskRoom>('kernel.disk-space@1')
 /** Attributes a fault to somebody that this plugin works for, an extension say; doctor shows it. */

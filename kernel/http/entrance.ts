@@ -5,6 +5,7 @@ import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
 import { type Actor, anonymous } from '../contract/record.js'
 import type { Admission, Call } from './admission.js'
+import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import { headRefusal, isLoopback, isOwnHost, requestRefusal, type Site, tcpRefusal, wasForwarded } from './guards.js'
 import type { Handler } from './listeners.js'
@@ -26,6 +27,10 @@ type Route = (request: IncomingMessage, response: ServerResponse) => void
 export class Entrance {
   /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
   readonly acting = new Map<string, Actor | undefined>()
+  /** Sends what handlers stream: somebody by the token `Streams`. */
+  carrier: Carrier | undefined
+  /** Connections that one listener takes. */
+  connections = Number.POSITIVE_INFINITY
   /** Everybody on this machine is the operator over TCP. */
   isOpen = false
   /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */

@@ -11,11 +11,6 @@ export const HttpErrors = defineErrors({
     status: 403,
     message: 'this route is privileged and the listener is bound beyond loopback; use the Unix socket',
   },
-  slow_consumer: { status: 408, message: 'messages were not read in time; open the channel again' },
-  too_many_streams: {
-    status: 429,
-    message: 'as many streams are open as http.max_streams and the limit of open files allow; close some, or raise it',
-  },
   request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
   misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
@@ -23,7 +18,6 @@ export const HttpErrors = defineErrors({
   expectation_failed: { status: 417, message: 'the only expectation that is met is 100-continue' },
   upgrade_required: { status: 426, message: 'this route is a WebSocket of version 13; open it as one' },
   headers_too_large: { status: 431, message: 'the header fields are too large' },
-  frame_too_large: { status: 500, message: 'a frame of the stream is too large' },
   reply_invalid: { status: 500, message: 'the reply does not match its schema' },
   reloading: { status: 503, message: 'the part of the daemon that serves this is being replaced; try again' },
 })

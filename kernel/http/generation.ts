@@ -8,12 +8,10 @@ import { ACTING, type Entrance } from './entrance.js'
 import { sendFault, translated } from './reply.js'
 import { bodyOf, readBodies } from './request.js'
 import { serveRoute } from './serve-route.js'
-import type { StreamHub } from './streams.js'
 import type { TransportOptions } from './transport.js'
 
 /** What a generation needs of its transport. */
 export interface GenerationContext extends TransportOptions {
-  readonly streams: StreamHub
   readonly entrance: Entrance
   readonly checkReply?: ReplyCheck | undefined
 }

@@ -10,7 +10,6 @@ import type { Door } from '../contract/route.js'
 import { HttpErrors } from './errors.js'
 import { MAX_FIELDS } from './guards.js'
 import { errorBody, JSON_TYPE, writeFault } from './reply.js'
-import type { Wire } from './streams.js'
 
 /** Where a listener can be reached. */
 export type ListenerInfo =
@@ -39,8 +38,8 @@ export async function descriptorLimit(): Promise<number> {
   return Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
 }
 
-/** Answers 101 to a request that asks for another protocol, once its route is found to speak it. */
-export type Upgrade = () => Promise<Wire<unknown>>
+/** Answers 101 to a request that asks for another protocol, once its route is found to speak it; what it gives is for the carrier. */
+export type Upgrade = () => Promise<unknown>
 /** Serves a request of one door. */
 export type Serve = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void
 export type Handler = (door: Door, ...request: Parameters<Serve>) => void

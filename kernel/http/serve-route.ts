@@ -1,6 +1,6 @@
-import { validateHeaderValue } from 'node:http'
+import { type ServerResponse, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { turn } from '../clock.js'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
@@ -13,7 +13,6 @@ import type { GenerationContext } from './generation.js'
 import { openStream } from './open-stream.js'
 import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
 import { type Arrival, decoderOf } from './request.js'
-import { EVENT_STREAM, refuseHandshake } from './streams.js'
 
 /** What a handler gives, but for its type: the route has that. */
 type Reply =
@@ -37,7 +36,8 @@ declare module 'fastify' {
 /** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
-  const { entrance, streams, db, disk, report, checkReply } = context
+  const { entrance, db, disk, report, checkReply } = context
+  const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
   app.route({
     method: route.method,
@@ -58,14 +58,11 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       const { arrival } = request
       const call = request.call as Call
       const body = request.body instanceof Readable ? request.body : undefined
-      let leaveStreams: (() => void) | undefined
       let isLeaving = true
       try {
         if (call.reason) throw call.reason
-        if (mayStream(route, request)) {
-          leaveStreams = streams.enter(arrival.door)
-          reply.raw.once('close', leaveStreams)
-        }
+        const asks = streams && { bound, arrival, response: reply.raw, connections: entrance.connections }
+        const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
         const asked = {
           params: request.params,
@@ -81,7 +78,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const given = await call.orLeaving(handled as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         const result = checkReply ? checkReply(route, given) : given
-        if ('stream' in result) return await openStream(bound, result, call, leaveStreams, request, reply, context)
+        if ('stream' in result) return await openStream(bound, result, call, carry, reply, context)
         await (route.method === 'GET' ? durableToRead(context) : db.durable())
         for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
@@ -119,10 +116,11 @@ function refuseDoor(route: Route, { door, headers, actor }: Arrival, entrance: E
   if (route.privileged && door === 'tcp' && !entrance.isLocal(headers.host)) throw HttpErrors.privileged_only()
 }
 
-/** A route of streams alone, or one that gives a stream to those that accept one. */
-function mayStream({ replies, frames, contentType }: Route, { headers }: FastifyRequest): boolean {
-  if (101 in replies) return true
-  return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
+/** Throws `upgrade_required`, its reply saying by header what to ask for. */
+export function refuseHandshake(response: ServerResponse): never {
+  response.setHeader('upgrade', 'websocket')
+  response.setHeader('sec-websocket-version', '13')
+  throw HttpErrors.upgrade_required()
 }
 
 type Members = readonly [name: string, value: unknown][]

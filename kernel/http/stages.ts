@@ -24,7 +24,7 @@ export function attachTransport(transport: Transport, hooks: KernelHooks, scope:
       held.set(change, [...(held.get(change) ?? []), transport.hold(owners)])
       await Promise.all(owners.map(owner => transport.drain(owner, DRAIN_MS)))
     }
-    transport.streams.end('replaced', ({ owner }) => owners.includes(owner))
+    transport.carrier?.end('replaced', ({ owner }) => owners.includes(owner))
   })
   hooks.published.tap(tapper, async change => {
     const waiting = held.get(change) ?? []

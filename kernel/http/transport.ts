@@ -12,6 +12,7 @@ import type { Setting } from '../contract/surface.js'
 import { collected, type KernelHooks } from '../hooks/kernel-hooks.js'
 import type { Redaction } from '../redaction.js'
 import { Admission } from './admission.js'
+import type { Carrier } from './carrier.js'
 import { AUTHENTICATOR, Entrance } from './entrance.js'
 import { Generation, type GenerationContext } from './generation.js'
 import { isLoopback, unguarded } from './guards.js'
@@ -24,8 +25,6 @@ import {
   type Serve,
   type ServerFollower,
 } from './listeners.js'
-import { durableToRead } from './reply.js'
-import { StreamHub } from './streams.js'
 
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
@@ -49,9 +48,8 @@ export interface TransportOptions {
   readonly warn: (text: string) => void
 }
 
-/** Two listeners, one current generation, the stream hub. Publishing builds a generation beside the old one and swaps. */
+/** Two listeners and one current generation. Publishing builds a generation beside the old one and swaps. */
 export class Transport {
-  readonly streams: StreamHub
   readonly #admission: Admission
   readonly #entrance: Entrance
   readonly #listeners: Listener[] = []
@@ -61,8 +59,6 @@ export class Transport {
   readonly #followers = new Set<ServerFollower>()
   readonly #ended = new AbortController()
   #tcpState: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
-  /** Connections that one listener takes. */
-  #connections = Number.POSITIVE_INFINITY
   #current: Generation | undefined
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
@@ -70,9 +66,6 @@ export class Transport {
   #letIn: (() => void) | undefined
 
   constructor(readonly options: TransportOptions) {
-    // Half of the connections are left to requests, above all to those that find out what is wrong.
-    const most = () => Math.min(options.config.get(KernelSettings.maxStreams), this.#connections / 2)
-    this.streams = new StreamHub(options.clock, () => durableToRead(options), most)
     this.#admission = new Admission(options.clock)
     this.#entrance = new Entrance(options, this.#admission)
   }
@@ -85,6 +78,18 @@ export class Transport {
   /** Everything that is to be routed now. */
   routes(): BoundRoute[] {
     return collected(this.options.hooks, Collected.routes).map(({ entry }) => entry)
+  }
+
+  get carrier(): Carrier | undefined {
+    return this.#entrance.carrier
+  }
+
+  /** See the token `Streams`. */
+  carryBy(carrier: Carrier): () => void {
+    this.#entrance.carrier = carrier
+    return () => {
+      if (this.carrier === carrier) this.#entrance.carrier = undefined
+    }
   }
 
   listeners(): ListenerInfo[] {
@@ -190,7 +195,7 @@ export class Transport {
   /** Ends what these callers have under way; see the token `Callers`. */
   dismiss(isOne: (caller: Actor) => boolean, why: Fault): void {
     this.#admission.dismiss(isOne, why)
-    this.streams.end('dismissed', ({ actor }) => isOne(actor))
+    this.carrier?.end('dismissed', ({ actor }) => isOne(actor))
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
@@ -202,7 +207,7 @@ export class Transport {
   async close(door: Door, graceMs: number): Promise<void> {
     const mine = this.#listeners.filter(listener => listener.info.door === door)
     for (const listener of mine) this.#listeners.splice(this.#listeners.indexOf(listener), 1)
-    this.streams.end('shutdown', key => key.door === door)
+    this.carrier?.end('shutdown', stream => stream.door === door)
     const timer = new AbortController()
     const grace = this.options.clock.sleep(graceMs, timer.signal).catch(() => {})
     await Promise.all(mine.map(listener => listener.close(grace)))
@@ -212,7 +217,6 @@ export class Transport {
   async end(): Promise<void> {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
-    this.streams.end('shutdown')
     await Promise.all([...this.#others].map(close => close()))
     this.#serve(undefined)
   }
@@ -248,7 +252,7 @@ export class Transport {
 
   get #context(): GenerationContext {
     const [check] = this.options.hooks.reply.collect()
-    return { ...this.options, streams: this.streams, entrance: this.#entrance, checkReply: check?.entry }
+    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry }
   }
 
   /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
@@ -263,12 +267,13 @@ export class Transport {
   }
 
   async #limits(): Promise<Limits> {
-    this.#connections = Math.max(8, Math.floor((await descriptorLimit()) / 4))
+    const maxConnections = Math.max(8, Math.floor((await descriptorLimit()) / 4))
+    this.#entrance.connections = maxConnections
     const opened: ServerFollower = (server, serve) => {
       this.#servers.set(server, serve)
       server.once('close', () => this.#servers.delete(server))
       for (const told of this.#followers) told(server, serve)
     }
-    return { ...LIMITS, maxConnections: this.#connections, warn: this.options.warn, opened }
+    return { ...LIMITS, maxConnections, warn: this.options.warn, opened }
   }
 }

@@ -2,17 +2,16 @@ import * as v from 'valibot'
 import { Paging } from '../../kernel/kit/page.js'
 import {
   type Actor,
-  type ConfigFile,
   type Identified,
   KernelErrors,
-  type MaybeToken,
   type PluginKernel,
   type Route,
+  type SettingValues,
   type Tx,
   type Written,
 } from '../../kernel/plugin.js'
 import type { AuditQuery, AuditReply, VerifyAuditReply, WhyReply } from '../../schemas/daemon/audit.js'
-import type { ConfigurationApi } from '../configuration/api.js'
+import type { Configuration } from '../configuration/api.js'
 import type { Events, StoredEvent } from '../events/api.js'
 import { AuditedEvents } from './api.js'
 import { Chain, type NewEntry } from './chain.js'
@@ -59,8 +58,8 @@ export class AuditService {
   constructor(
     private readonly kernel: PluginKernel<{
       events: typeof Events
-      config: typeof ConfigFile
-      configuration: MaybeToken<ConfigurationApi>
+      config: typeof SettingValues
+      configuration: typeof Configuration
     }>,
   ) {
     this.#chain = new Chain(kernel.db)
@@ -124,9 +123,9 @@ export class AuditService {
 
   /** The configuration file may say something else than it did. Whoever saved it with an editor is not known. */
   async configured(): Promise<void> {
-    const after = digestOf(this.#state.key, this.kernel.needs.config.values.text)
+    const after = digestOf(this.#state.key, this.kernel.needs.configuration.text)
     const { config: before } = this.#state
-    const actor = this.kernel.needs.configuration.current?.writer ?? UNKNOWN_WRITER
+    const actor = this.kernel.needs.configuration.writer ?? UNKNOWN_WRITER
     if (before === after) return
     this.#state = { ...this.#state, config: after }
     await this.kernel.db.tx(t => {

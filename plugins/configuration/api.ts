@@ -1,16 +1,20 @@
 /** `svc/plugins/configuration`: explains settings and writes them, with overlays for parts of the daemon's work. */
-import {
-  type Actor,
-  type ConfigState,
-  type ConfigText,
-  defineErrors,
-  type Setting,
-  type TextFile,
-  token,
-} from '../../kernel/plugin.js'
-import type { ConfigLayer, LayerValue } from './layers.js'
+import { type Actor, defineErrors, type Setting, token } from '../../kernel/plugin.js'
+import type { TextFile } from '../files/api.js'
+import type { ConfigLayer, ConfigText, LayerValue } from './layers.js'
 
+export { configText } from './document.js'
 export { removeAt, setAt } from './edit-json.js'
+
+/** What can be said of the configuration file beside its values. */
+export interface ConfigState {
+  /** Paths that no plugin here owns; they are kept. */
+  readonly unowned: readonly string[]
+  /** Paths whose value in the file takes effect with the next start. */
+  readonly pending: readonly string[]
+  /** Why the file as it stands changes nothing, naming line and key. */
+  readonly problem?: string
+}
 
 /** A setting with where its value comes from. */
 export interface ExplainedSetting {
@@ -99,6 +103,8 @@ export interface ConfigurationApi {
   onChange<T>(entry: Setting<T>, fn: (value: T) => void, overlay?: string): void
   /** Every setting that has an owner now. */
   readonly known: readonly Setting[]
+  /** The file, as it was last valid. */
+  readonly text: string
   /** What a text would be as the file; nothing is changed. @throws Fault `config_invalid` */
   parse(text: string): ConfigText
   /** @throws Fault `setting_unknown` */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type ConfigText, Fault, messageOf, type Said, type Setting } from '../../kernel/plugin.js'
+import { Fault, messageOf, type Setting } from '../../kernel/plugin.js'
 import { type ConfigApply, type ConfigChange, ConfigErrors, type ConfigPlan, type PlannedChange } from './api.js'
 import { removeAt, setAt } from './edit-json.js'
-import { configLayers, layersOf, resultOf } from './layers.js'
+import { type ConfigText, configLayers, layersOf, resultOf, type Said } from './layers.js'
 import type { ConfigurationService } from './service.js'
 
 type Layered = Pick<ConfigurationService, 'layer' | 'layers' | 'parse' | 'hashes' | 'hashOf' | 'entry'>

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Node } from 'jsonc-parser'
-import { type Member, membersOf, plain, treeOf } from '../../kernel/plugin.js'
+import { type Member, membersOf, plain, treeOf } from './jsonc.js'
 
 // Edits a text of JSON with comments as a person would: every comment, the order, the indentation and all that is not named stay
 // as they are. The edits of the parser's package would reformat what stands beside a change, and move or drop its comments.

@@ -1,7 +1,9 @@
 import { watch } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { Serial } from '../../kernel/kit/serial.js'
-import { type Clock, type ConfigSource, type Log, messageOf, type Scope, type TextFile } from '../../kernel/plugin.js'
+import { type Clock, type Log, messageOf, type Scope } from '../../kernel/plugin.js'
+import type { TextFile } from '../files/api.js'
+import type { FileValues } from './values.js'
 
 /** A burst of writes, or a write by temporary file and rename, is one change. Milliseconds. */
 const SETTLE_MS = 100
@@ -18,7 +20,7 @@ export class Follower {
   readonly #turns = new Serial()
 
   constructor(
-    private readonly source: ConfigSource,
+    private readonly values: FileValues,
     private readonly clock: Clock,
     private readonly scope: Scope,
     private readonly log: Log,
@@ -64,7 +66,7 @@ export class Follower {
    * file may lie under the name then, of which this watch would not tell.
    */
   async #watch(signal: AbortSignal): Promise<() => Promise<void>> {
-    const { where } = this.source.values
+    const { where } = this.values
     const look = () => this.clock.sleep(LOOK_MS, signal).catch(() => {})
     const isFile = await lstat(where).then(
       found => found.isFile(),
@@ -88,10 +90,10 @@ export class Follower {
 
   /** A refused text is not kept: with it a plugin that starts later could not be given its values. */
   async #reread(): Promise<void> {
-    const { values, file } = this.source
+    const { values } = this
     const before = values.problem
     try {
-      values.take(await this.textOf(file, values.text))
+      values.take(await this.textOf(values.file, values.text))
     } catch (error) {
       values.problem = messageOf(error)
       if (values.problem !== before) this.log.error(`config.json changes nothing: ${values.problem}`)

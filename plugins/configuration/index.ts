@@ -1,26 +1,24 @@
-import { ConfigFile, DiskSpace, definePlugin, Faults, Host, perConsumer, surfaceOf } from '../../kernel/plugin.js'
+import { DiskSpace, definePlugin, Faults, Host, perConsumer, SettingValues, surfaceOf } from '../../kernel/plugin.js'
 import { ConfigErrors, Configuration } from './api.js'
 import type { ConfigurationService } from './service.js'
 
 const { tap } = surfaceOf<ConfigurationService>()
 
-/**
- * The configuration as layers with provenance, following its file and writing it. Values are read from the kernel, which has those
- * of the start without this plugin.
- */
+/** The configuration as layers with provenance: the kernel asks it at the start what is configured; it follows the file and writes it. */
 export default definePlugin({
   name: 'configuration',
   version: '0.1.0',
-  requires: { source: ConfigFile, report: Faults, disk: DiskSpace, host: Host },
+  requires: { values: SettingValues, report: Faults, disk: DiskSpace, host: Host },
   provides: perConsumer(Configuration, (self: ConfigurationService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.ConfigurationService),
 }).surface({
   errors: [ConfigErrors],
+  configured: async (start, room) => (await import('./source.js')).FileSource.open(start, room),
   services: [{ name: 'follow', run: (self, signal) => self.watch(signal) }],
   taps: [
     tap(
-      ConfigFile,
-      source => source.changed,
+      SettingValues,
+      values => values.changed,
       self => anew => self.follow(anew),
     ),
   ],

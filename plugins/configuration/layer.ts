@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ConfigText, Said, Setting } from '../../kernel/plugin.js'
+import type { Setting } from '../../kernel/plugin.js'
 import type { ExplainedSetting } from './api.js'
-import { type ConfigLayer, type LayerValue, resultOf } from './layers.js'
+import { type ConfigLayer, type ConfigText, type LayerValue, resultOf, type Said } from './layers.js'
 import type { SharedFile } from './save/shared-file.js'
 
 /** A layer that is a file. */

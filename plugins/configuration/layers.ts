@@ -1,4 +1,5 @@
-import { type ConfigText, type Layers, type Said, type Setting, strongest } from '../../kernel/plugin.js'
+import * as v from 'valibot'
+import { Fault, issueText, type PluginKernel, type Setting } from '../../kernel/plugin.js'
 
 /** Where values come from, the weakest first: a stronger layer hides what a weaker one says of the same path. */
 export const configLayers = ['default', 'file', 'overlay', 'environment'] as const
@@ -10,6 +11,27 @@ export interface LayerValue {
   /** `config.json:12`, or the name of a variable; empty for a default. */
   readonly where: string
   readonly value: unknown
+}
+
+/** What a text says of one path. */
+export interface Said {
+  /** As the schema of its owner made it. */
+  readonly value: unknown
+  readonly raw: unknown
+  /** `config.json:12` */
+  readonly where: string
+}
+
+/** One text of the configuration, decoded: what it says by dotted path, and paths that nobody here owns. */
+export interface ConfigText {
+  readonly said: ReadonlyMap<string, Said>
+  readonly unowned: readonly string[]
+}
+
+/** What there is above the defaults, the weaker first. */
+export interface Layers {
+  readonly file: ConfigText
+  readonly environment: ReadonlyMap<string, Said>
 }
 
 /** What there is above the defaults, with an overlay where one is asked for. */
@@ -39,3 +61,37 @@ export const resultOf = (entry: Setting, layers: readonly LayerValue[]): unknown
     entry,
     layers.map(({ value }) => value),
   )
+
+/** What values of a setting come to, the weakest first: the strongest; of a map merged by name the strongest of each name. */
+function strongest({ merge }: Setting, values: readonly unknown[]): unknown {
+  if (merge !== 'by-name') return values.at(-1)
+  return Object.fromEntries(values.flatMap(value => Object.entries(value as object)))
+}
+
+/**
+ * What variables say of the settings that name one: JSON, or a text as it is.
+ * @throws Fault `config_invalid` naming the variable
+ */
+export function readEnvironment(env: PluginKernel['env'], known: readonly Setting[]): Map<string, Said> {
+  const said = new Map<string, Said>()
+  for (const { path, env: name, schema } of known) {
+    const text = name === undefined ? undefined : env[name]
+    if (name === undefined || text === undefined) continue
+    const decoded = [asJson(text), text].map(raw => ({ raw, ...v.safeParse(schema, raw) }))
+    const good = decoded.find(({ success }) => success)
+    if (!good) {
+      const what = issueText((decoded[0]?.issues ?? [])[0] as v.BaseIssue<unknown>)
+      throw new Fault('config_invalid', 500, `${name}, for ${path}: ${what}`, { next: `unset ${name}` })
+    }
+    said.set(path, { value: good.output, raw: good.raw, where: name })
+  }
+  return said
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

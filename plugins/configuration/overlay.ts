@@ -1,5 +1,7 @@
-import { type ConfigText, type ConfigValues, messageOf, type Setting, type TextFile } from '../../kernel/plugin.js'
-import { layersOf, resultOf } from './layers.js'
+import { messageOf, type Setting } from '../../kernel/plugin.js'
+import type { TextFile } from '../files/api.js'
+import { type ConfigText, layersOf, resultOf } from './layers.js'
+import type { FileValues } from './values.js'
 
 const NOTHING: ConfigText = { said: new Map(), unowned: [] }
 
@@ -16,7 +18,7 @@ export class Overlay {
     readonly file: TextFile,
     /** Names it in messages. */
     readonly where: string,
-    private readonly values: ConfigValues,
+    private readonly values: FileValues,
   ) {}
 
   /** Of what an overlay cannot say there is one value. */

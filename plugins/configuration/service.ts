@@ -3,10 +3,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
-  type ConfigFile,
-  type ConfigSource,
-  type ConfigState,
-  type ConfigText,
   type Consumer,
   canonicalJson,
   type DiskSpace,
@@ -16,11 +12,13 @@ import {
   messageOf,
   type PluginKernel,
   type Setting,
-  type TextFile,
+  type SettingValues,
 } from '../../kernel/plugin.js'
+import type { TextFile } from '../files/api.js'
 import {
   type ConfigChange,
   ConfigErrors,
+  type ConfigState,
   type ConfigurationApi,
   type ConfigWritten,
   type ExplainedSetting,
@@ -30,12 +28,13 @@ import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { InForce } from './in-force.js'
 import { explained, type Layer } from './layer.js'
-import { layersOf, type OverlaidLayers, resultOf } from './layers.js'
+import { type ConfigText, layersOf, type OverlaidLayers, resultOf } from './layers.js'
 import { Overlay } from './overlay.js'
 import { type SharedFile, sharedFile } from './save/shared-file.js'
+import { FileValues } from './values.js'
 
 type Needs = {
-  readonly source: typeof ConfigFile
+  readonly values: typeof SettingValues
   readonly report: typeof Faults
   readonly disk: typeof DiskSpace
   readonly host: typeof Host
@@ -51,7 +50,7 @@ interface Tap {
 
 /** Explains and writes what the kernel reads, and puts overlays above it. */
 export class ConfigurationService {
-  readonly #source: ConfigSource
+  readonly #values: FileValues
   readonly #file: SharedFile
   readonly #follower: Follower
   readonly #overlays = new Map<string, Overlay>()
@@ -62,10 +61,10 @@ export class ConfigurationService {
   readonly #inForce: InForce
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
-    this.#source = kernel.needs.source
-    this.#follower = new Follower(this.#source, kernel.clock, kernel.scope, kernel.log)
+    this.#values = new FileValues(kernel.needs.values)
+    this.#follower = new Follower(this.#values, kernel.clock, kernel.scope, kernel.log)
     kernel.scope.defer('file', () => this.#follower.idle())
-    this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
+    this.#file = sharedFile(this.#values.file, kernel.home.config, kernel.needs.disk.room)
     this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
   }
 
@@ -74,6 +73,7 @@ export class ConfigurationService {
     const generation = () => this.#generation
     const known = () => this.known
     const writer = () => this.#writer
+    const text = () => this.#values.text
     return {
       get generation() {
         return generation()
@@ -84,6 +84,9 @@ export class ConfigurationService {
       },
       get writer() {
         return writer()
+      },
+      get text() {
+        return text()
       },
       parse: text => this.parse(text, 'config.json', false),
       get: (entry, overlay) => this.#get(entry, overlay),
@@ -123,12 +126,12 @@ export class ConfigurationService {
   }
 
   get known(): readonly Setting[] {
-    return this.#source.values.known
+    return this.#values.known
   }
 
   /** The file, or an overlay. @throws Fault `overlay_unknown` */
   layer(id: string | undefined): Layer {
-    const { values } = this.#source
+    const values = this.#values
     if (id === undefined) {
       const { where, text, layers } = values
       return { file: this.#file, where, text, document: layers.file, take: next => values.take(next) }
@@ -141,11 +144,11 @@ export class ConfigurationService {
 
   /** Without an overlay of that id the layers are those below it. */
   layers(overlay: string | undefined): OverlaidLayers {
-    return { ...this.#source.values.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
+    return { ...this.#values.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
   }
 
   parse(text: string, where: string, isOverlay: boolean): ConfigText {
-    return this.#source.values.parse(text, where, isOverlay)
+    return this.#values.parse(text, where, isOverlay)
   }
 
   hashes(overlay?: string) {
@@ -168,7 +171,7 @@ export class ConfigurationService {
   }
 
   #get<T>(entry: Setting<T>, overlay: string | undefined): T {
-    return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
+    return (this.#overlays.get(overlay ?? '') ?? this.#values).get(entry)
   }
 
   /** What the layers say by now. */
@@ -189,7 +192,7 @@ export class ConfigurationService {
   }
 
   #state(id: string | undefined): ConfigState {
-    if (id === undefined) return this.#source.values.state()
+    if (id === undefined) return this.#values.state()
     const { document, problem } = this.#overlayOf(id)
     const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
     const pending = this.known.filter(waits).map(({ path }) => path)
@@ -232,7 +235,7 @@ export class ConfigurationService {
 
   async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
     if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`there is an overlay ${id} already`)
-    const overlay = new Overlay(file, where, this.#source.values)
+    const overlay = new Overlay(file, where, this.#values)
     this.#overlays.set(id, overlay)
     await this.#follower.alone(() => this.#reread(id))
     overlay.settle()

@@ -1,5 +1,6 @@
 import { type AttributedFault, type HostView, type PluginInfo, reasonOf, type TcpState } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
+import type { ConfigState, ConfigurationApi } from '../configuration/api.js'
 import type { KindHealth } from '../reconcile/api.js'
 import { finding } from './api.js'
 
@@ -135,12 +136,16 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
+/** Without somebody who says what is configured, nothing of it waits. */
+export const configState = (configuration: ConfigurationApi | undefined): ConfigState =>
+  configuration?.state() ?? { unowned: [], pending: [] }
+
 /**
  * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
  * @param known names that are not those of plugins, or of none that runs
  */
-export function configItems(host: HostView, known: readonly string[]): DiagnosticItem[] {
-  const { unowned, pending, problem } = host.config()
+export function configItems(host: HostView, state: ConfigState, known: readonly string[]): DiagnosticItem[] {
+  const { unowned, pending, problem } = state
   const common = { category: 'config', severity: 'warning' }
   const running = new Set(host.plugins().flatMap(({ name, state }) => (state.status === 'active' ? name : [])))
   const items = unowned.map(path => {

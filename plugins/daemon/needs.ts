@@ -1,6 +1,13 @@
-import { DiskSpace, Host } from '../../kernel/plugin.js'
+import { DiskSpace, Host, maybe } from '../../kernel/plugin.js'
+import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
 import { Reconcile } from '../reconcile/api.js'
 
 /** What the plugin requires. */
-export const needs = { host: Host, disk: DiskSpace, events: Events, reconcile: Reconcile }
+export const needs = {
+  host: Host,
+  disk: DiskSpace,
+  events: Events,
+  reconcile: Reconcile,
+  configuration: maybe(Configuration),
+}

@@ -40,6 +40,7 @@ import {
 } from './api.js'
 import {
   configItems,
+  configState,
   daemonItems,
   faultItems,
   pluginItems,
@@ -206,11 +207,10 @@ export class DaemonService implements DaemonApi {
       {
         id: 'config.settings',
         category: 'config',
-        run: async () =>
-          configItems(
-            host,
-            this.kernel.collect(KnownNames).flatMap(({ entry }) => entry()),
-          ),
+        run: async () => {
+          const known = this.kernel.collect(KnownNames).flatMap(({ entry }) => entry())
+          return configItems(host, configState(needs.configuration.current), known)
+        },
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
       {
@@ -228,7 +228,7 @@ export class DaemonService implements DaemonApi {
     const { host } = needs
     const store = host.store()
     const logAvailable = await this.#logAvailable()
-    const { pending, problem } = host.config()
+    const { pending, problem } = configState(needs.configuration.current)
     const changed = pending.length > 0
     return emptyStatus({
       generatedAt: iso(clock.now()),

@@ -1,4 +1,5 @@
-import { definePlugin, Files, Host } from '../../kernel/plugin.js'
+import { definePlugin, Host } from '../../kernel/plugin.js'
+import { Files } from '../files/api.js'
 
 export default definePlugin({
   name: 'discovery',

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { type Files, faultOf, type Host, iso, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { faultOf, type Host, iso, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import type { Files } from '../files/api.js'
 
 /** Milliseconds between two tries on a full disk. */
 const AGAIN_MS = 10_000

@@ -3,7 +3,6 @@ import {
   DiskSpace,
   DropIns,
   definePlugin,
-  Files,
   Host,
   maybe,
   Requests,
@@ -12,6 +11,7 @@ import {
 } from '../../kernel/plugin.js'
 import { Checks, Daemon, KnownNames } from '../daemon/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
+import { Files } from '../files/api.js'
 import { Processes } from '../processes/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Vault } from '../vault/api.js'

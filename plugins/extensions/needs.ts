@@ -1,6 +1,7 @@
-import type { Callers, DiskSpace, DropIns, Files, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Callers, DiskSpace, DropIns, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
+import type { Files } from '../files/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Vault } from '../vault/api.js'
 import type { Workspaces } from '../workspaces/api.js'

@@ -1,7 +1,8 @@
-import { ConfigFile, definePlugin, Files, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Host, maybe, Requests, SettingValues, surfaceOf } from '../../kernel/plugin.js'
 import { Configuration } from '../configuration/api.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
+import { Files } from '../files/api.js'
 import { Hooks } from '../hooks/api.js'
 import { Providers } from '../providers/api.js'
 import { Restart } from '../restart/api.js'
@@ -28,7 +29,7 @@ export default definePlugin({
   requires: {
     configuration: Configuration,
     daemon: Daemon,
-    file: ConfigFile,
+    values: SettingValues,
     events: Events,
     host: Host,
     request: Requests,
@@ -49,8 +50,8 @@ export default definePlugin({
   hooks: { running: self => self.running() },
   taps: [
     tap(
-      ConfigFile,
-      source => source.changed,
+      SettingValues,
+      values => values.changed,
       self => () => self.writer.notice(),
     ),
   ],

@@ -4,7 +4,6 @@ import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
-  type Files,
   type Host,
   type MaybeToken,
   messageOf,
@@ -16,6 +15,7 @@ import type { ApplyOutcome, PatchKeysBody } from '../../schemas/settings.js'
 import type { ConfigChange, Configuration } from '../configuration/api.js'
 import { finding } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
+import type { Files } from '../files/api.js'
 import type { HooksApi } from '../hooks/api.js'
 import type { ProvidersApi } from '../providers/api.js'
 import type { RestartApi } from '../restart/api.js'

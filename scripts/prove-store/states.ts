@@ -1,6 +1,6 @@
-import { textFile } from '../../kernel/config/json-file.js'
 import type { Disk } from '../../kernel/store/disk.js'
 import { openStore, type Store } from '../../kernel/store/index.js'
+import { textFile } from '../../plugins/files/text-file.js'
 import type { Journal } from '../../plugins/journals/api.js'
 import { openJournal } from '../../plugins/journals/open.js'
 import { type Chance, chance } from './chance.js'

@@ -10,8 +10,8 @@ import {
   StoreError,
   spending,
   systemDisk,
-  type TextFile,
 } from '../../../kernel/plugin.js'
+import type { TextFile } from '../../files/api.js'
 import { exchange, settle } from './exchange.js'
 
 const LARGEST_FILE = 16 * 1024 * 1024

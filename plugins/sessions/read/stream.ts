@@ -1,6 +1,7 @@
 import { positionOf } from '../../../kernel/kit/feed.js'
-import { type Clock, type EncodedFrame, encodeFrame, type Frame } from '../../../kernel/plugin.js'
+import type { Clock, EncodedFrame, Frame } from '../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../schemas/sessions.js'
+import { encodeFrame } from '../../streams/api.js'
 import { eventToWire, type StoredSessionEvent } from '../events.js'
 import type { SessionLog } from '../journal/session-log.js'
 import type { SessionRow } from '../table.js'

@@ -1,5 +1,6 @@
-import { type EncodedFrame, encodeFrame } from '../../../kernel/plugin.js'
+import type { EncodedFrame } from '../../../kernel/plugin.js'
 import type { TranscriptEntry } from '../../../schemas/sessions.js'
+import { encodeFrame } from '../../streams/api.js'
 import type { Cuts } from '../journal/cuts.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { startOfLastEntry, TranscriptFolder } from './transcript.js'

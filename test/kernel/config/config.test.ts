@@ -13,7 +13,7 @@ import {
 } from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'
-import { boot, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
+import { boot, bootBare, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 
 const size: Setting<number> = {
   path: 'plugins.acme.sizes.size',
@@ -179,12 +179,16 @@ test('a start keeps settings below plugins.<vendor>.<name> for their extension; 
   const plugins = { acme: { sizes: { size: 2 }, odd: { size: 'wide' }, flat: 3 }, disabled: [] }
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ plugins }, null, 1))
   const host = await boot({ home, plugins: [daemon, resources] })
-  const unowned = () => host.kernel.host.config().unowned
-  assert.equal(unowned(), ['plugins.acme.sizes', 'plugins.acme.odd', 'plugins.acme.flat'])
+  const unowned = async () => {
+    const { items } = (await host.request('GET', '/api/doctor?only=config')).body
+    const found = items.filter(({ code }: { code: string }) => code === 'config_unowned')
+    return found.map(({ id }: { id: string }) => id.replace('config.settings.', '')).sort()
+  }
+  assert.equal(await unowned(), ['plugins.acme.flat', 'plugins.acme.odd', 'plugins.acme.sizes'])
   const good = sizes()
   assert.equal(await host.kernel.host.load(good.plugin), { status: 'active' })
   assert.is(good.value(size), 2)
-  assert.equal(unowned(), ['plugins.acme.odd', 'plugins.acme.flat'])
+  assert.equal(await unowned(), ['plugins.acme.flat', 'plugins.acme.odd'])
   const named = (name: string) => ({
     ...sizes([{ ...size, path: `plugins.${name}.size` }]).plugin,
     name,
@@ -196,7 +200,7 @@ test('a start keeps settings below plugins.<vendor>.<name> for their extension; 
   assert.is(good.value(size), 2)
 
   await host.kernel.host.unload('acme.sizes')
-  assert.equal(unowned(), ['plugins.acme.sizes', 'plugins.acme.odd', 'plugins.acme.flat'])
+  assert.equal(await unowned(), ['plugins.acme.flat', 'plugins.acme.odd', 'plugins.acme.sizes'])
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disbled": [] } }')
   await host.close()
   const refused = await boot({ home, plugins: [daemon, resources] }).then(
@@ -256,6 +260,30 @@ test('a tap on a setting is told of each value, its failure is its own, and it g
   await host.kernel.host.reload({ ...plugin, version: '2' })
   assert.is(holds().filter(label => label.startsWith('setting ')).length, 1)
   await host.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test('who says what is configured is a plugin: another one can, and without one settings are their defaults', async () => {
+  const home = await temporaryFolder('config')
+  await writeFile(path.join(home, 'config.json'), own({ size: 2 }))
+  const values = new Map<string, unknown>([
+    [size.path, 5],
+    [depth.path, 6],
+  ])
+  const source = definePlugin({ name: 'source', version: '1.0.0' }).surface({
+    configured: async () => ({
+      read: known => new Map([...values].filter(([at]) => known.some(one => one.path === at))),
+    }),
+  })
+  for (const [plugins, wanted] of [
+    [[], [1, 1]],
+    [[source], [5, 6]],
+  ] as const) {
+    const { plugin, value } = sizes()
+    const host = await bootBare({ home, plugins: [...plugins, plugin] })
+    assert.equal([value(size), value(depth)], wanted)
+    await host.close()
+  }
   await rm(home, { recursive: true, force: true })
 })
 

@@ -5,7 +5,6 @@ import {
   DiskSpace,
   DropIns,
   Faults,
-  Files,
   Host,
   type HostView,
   type PluginKernel,
@@ -14,7 +13,7 @@ import {
 import { bootBare as boot } from '../../harness/kernel.js'
 import { plain } from './scene.js'
 
-const all = [Host, DropIns, Requests, Files, DiskSpace, Faults]
+const all = [Host, DropIns, Requests, DiskSpace, Faults]
 
 test('what the kernel provides is handed to who requires it, from the first plugin on, and to nobody else', async () => {
   const seen: Record<string, PluginKernel> = {}

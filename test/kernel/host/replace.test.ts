@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Needs, Plugin, PluginKernel } from '../../../kernel/plugin.js'
+import configuration from '../../../plugins/configuration/index.js'
 import { bootBare as boot, temporaryFolder } from '../../harness/kernel.js'
 import { boom, plain, refusal } from './scene.js'
 
@@ -28,7 +29,11 @@ const other = (parts = {}) =>
 type Svc = Awaited<ReturnType<typeof boot>>
 const states = (svc: Svc) =>
   Object.fromEntries(
-    svc.kernel.host.plugins().map(({ name, state, replacedBy }) => [name, [state.status, replacedBy ?? ''].join(' ')]),
+    svc.kernel.host
+      .plugins()
+      .flatMap(({ name, state, replacedBy }) =>
+        name === 'configuration' ? [] : [[name, [state.status, replacedBy ?? ''].join(' ')]],
+      ),
   )
 const answer = async (svc: Svc) => (await svc.request('GET', '/api/base')).body
 
@@ -38,7 +43,7 @@ for (const plugins of [
 ] as readonly Plugin[][]) {
   test(`one that the operator named takes the place with name, tables and routes: ${plugins.map(p => p.name)}`, async () => {
     const home = await temporaryFolder('replace')
-    const before = await boot({ plugins: [base, user], home })
+    const before = await boot({ plugins: [configuration, base, user], home })
     await before.close()
     counted.length = 0
     const svc = await boot({ plugins, home, replace: ['vendor.base'] })
@@ -84,7 +89,7 @@ for (const [what, parts, why] of [
 test('at run time it takes the place of the one that runs, which comes back when it does not start or goes', async () => {
   const home = await temporaryFolder('replace')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "replace": ["vendor.base", "nobody"] } }')
-  const svc = await boot({ plugins: [base, user], home })
+  const svc = await boot({ plugins: [configuration, base, user], home })
   const { host } = svc.kernel
   assert.equal(host.unknownPlugins(), ['vendor.base', 'nobody'])
   assert.match(await refusal(host.load(other({ apply: boom }))), /base 7 did not start, 1 runs again: boom/)
@@ -149,7 +154,7 @@ test('a drop-in inherits no stream that it does not replace', async () => {
 test('what is disabled does not run, who requires it waits and says why, and a name that nobody has is told', async () => {
   const home = await temporaryFolder('disabled')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disabled": ["base", "typo"] } }')
-  const svc = await boot({ plugins: [base, user, plain('top', { maybe: ['base@1'] })], home })
+  const svc = await boot({ plugins: [configuration, base, user, plain('top', { maybe: ['base@1'] })], home })
   assert.equal(states(svc), { base: 'disabled ', top: 'active ', user: 'waiting ' })
   const { state } = svc.kernel.host.plugins().at(-1) ?? {}
   assert.equal(state?.status === 'waiting' && state.missing, ['user', 'base@1 of base, which is disabled'])

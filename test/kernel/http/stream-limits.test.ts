@@ -9,7 +9,8 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { WebSocket } from 'ws'
 import { LIMITS, Listener } from '../../../kernel/http/listeners.js'
-import { channelled, definePlugin, encodeFrame, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import { channelled, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import { encodeFrame } from '../../../plugins/streams/api.js'
 import { ask, type DoorName, type Doors, openDoors, parseReply, pause, send, until } from './doors.js'
 
 const route = routeOf<unknown>()

@@ -3,9 +3,10 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { definePlugin, type PluginKernel, type Setting, type TextFile } from '../../../kernel/plugin.js'
+import { definePlugin, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
 import { Configuration, type ConfigurationApi } from '../../../plugins/configuration/api.js'
 import configuration from '../../../plugins/configuration/index.js'
+import type { TextFile } from '../../../plugins/files/api.js'
 import { type BootOptions, boot, temporaryFolder } from '../../harness/kernel.js'
 
 const size: Setting<number> = {
@@ -80,7 +81,7 @@ async function withConfig(text: string, use: (scene: Scene) => Promise<void>, op
       text: () => readFile(file, 'utf8'),
       put: next => writeFile(file, next),
       unload: () => host.kernel.host.unload('sizes'),
-      pending: () => host.kernel.host.config().pending,
+      pending: () => (seen.kernel as PluginKernel<typeof needs>).needs.configuration.state().pending,
     })
   } finally {
     await host.close()

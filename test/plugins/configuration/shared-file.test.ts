@@ -4,10 +4,10 @@ import { open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { textFile } from '../../../kernel/config/json-file.js'
 import { exchange, settle } from '../../../plugins/configuration/save/exchange.js'
 import { sharedFile } from '../../../plugins/configuration/save/shared-file.js'
 import { swap } from '../../../plugins/configuration/save/swap.js'
+import { textFile } from '../../../plugins/files/text-file.js'
 import { codeOf, inFolder } from '../../kernel/store/harness.js'
 
 test('a write that names the text before it does not replace what somebody else saved', () =>

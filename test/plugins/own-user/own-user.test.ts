@@ -9,6 +9,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { anonymous, createKernel, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import configuration from '../../../plugins/configuration/index.js'
 import { Daemon } from '../../../plugins/daemon/api.js'
 import daemon from '../../../plugins/daemon/index.js'
 import { ownUserWith } from '../../../plugins/own-user/index.js'
@@ -227,7 +228,7 @@ async function withTable(work: (port: number, say: (text: string) => Promise<voi
   const say = (text: string) => writeFile(path.join(tables, 'tcp'), text)
   await say(TABLE_HEAD)
   done.length = 0
-  const kernel = await createKernel({ home, plugins: [doers, ownUserWith(tables)], listen: ['tcp'] })
+  const kernel = await createKernel({ home, plugins: [doers, configuration, ownUserWith(tables)], listen: ['tcp'] })
   const [tcp] = kernel.host.listeners()
   await work(tcp?.door === 'tcp' ? tcp.port : 0, say).finally(async () => {
     await kernel.close()

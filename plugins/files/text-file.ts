@@ -1,14 +1,32 @@
 import fs from 'node:fs/promises'
 import { type Adapter, Low } from 'lowdb'
-import { Fault } from '../contract/errors.js'
-import type { Room, TextFile } from '../contract/storage.js'
-import { type Disk, readIfThere, replaceFile, systemDisk } from '../store/disk.js'
-import { reasonOf, StoreError } from '../store/error.js'
-import { diskFull, isFull, noReserve, spending } from '../store/room.js'
+import { Serial } from '../../kernel/kit/serial.js'
+import {
+  type Disk,
+  diskFull,
+  Fault,
+  isFull,
+  messageOf,
+  noReserve,
+  type Room,
+  readIfThere,
+  replaceFile,
+  StoreError,
+  spending,
+  systemDisk,
+} from '../../kernel/plugin.js'
 import { recoverFile } from './recover.js'
 
 /** Files that people edit are small; more than this is a mistake. */
 const LARGEST_FILE = 16 * 1024 * 1024
+
+/** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
+export interface TextFile {
+  /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
+  read(): Promise<string | undefined>
+  /** Resolves when the text is on the disk; a crash leaves the old text or the new one. @throws StoreError `disk_full`, `file_unwritable` */
+  write(text: string): Promise<void>
+}
 
 interface Boxed {
   readonly text?: string | undefined
@@ -38,12 +56,12 @@ export function textFile(
       await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room))
     },
   }
-  let last: Promise<unknown> = Promise.resolve()
+  const turns = new Serial()
   const failed = (code: string, did: string, hint: string) => (error: unknown) => {
     if (isFull(error)) throw diskFull(`${path} cannot be ${did}`, error)
     throw error instanceof StoreError || error instanceof Fault
       ? error
-      : new StoreError(code, `${path} cannot be ${did}: ${reasonOf(error)}`, hint, error)
+      : new StoreError(code, `${path} cannot be ${did}: ${messageOf(error)}`, hint, error)
   }
   return {
     async read() {
@@ -54,8 +72,7 @@ export function textFile(
     },
     write(text) {
       const hint = 'check that its folder exists, that you may write there and that there is free space'
-      const written = last.then(() => new Low(adapter, { text }).write())
-      last = written.catch(() => {})
+      const written = turns.run(() => new Low(adapter, { text }).write())
       return written.catch(failed('file_unwritable', 'written', hint))
     },
   }

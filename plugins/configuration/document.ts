@@ -1,8 +1,6 @@
 import { type Node, type ParseError, printParseErrorCode } from 'jsonc-parser'
 import * as v from 'valibot'
-import { Fault } from '../contract/errors.js'
-import type { Setting } from '../contract/surface.js'
-import { issueText } from '../kit/issue-text.js'
+import { Fault, issueText, type Setting } from '../../kernel/plugin.js'
 import { membersOf, plain, treeOf } from './jsonc.js'
 import type { ConfigText, Said } from './layers.js'
 

@@ -2,9 +2,9 @@ import { chmod, mkdir, readdir, readFile, readlink, rename, stat, symlink, write
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { textFile } from '../../../kernel/config/json-file.js'
+import { textFile } from '../../../plugins/files/text-file.js'
 import { hostileFiles } from '../../fixtures/hostile-files.js'
-import { codeOf, inFolder } from '../store/harness.js'
+import { codeOf, inFolder } from '../../kernel/store/harness.js'
 
 test('a text file is read whole and replaced whole, leaving nothing beside it', () =>
   inFolder(async folder => {

@@ -1,0 +1,38 @@
+import type { PluginKernel, Preparing, Room, Setting, SettingSource } from '../../kernel/plugin.js'
+import { type TextFile, textFile } from '../files/api.js'
+import { configText } from './document.js'
+import { type Layers, layersOf, readEnvironment, resultOf } from './layers.js'
+
+/** What the file and the environment say. */
+export class FileSource implements SettingSource {
+  /** As it was last valid; the file before it was read the first time. */
+  text: string
+  /** What the file and the environment say by now. */
+  layers: Layers = { file: { said: new Map(), unowned: [] }, environment: new Map() }
+  /** Why the file as it stands by now changes nothing. */
+  problem: string | undefined
+
+  private constructor(
+    readonly file: TextFile,
+    /** Names the file in messages. */
+    readonly where: string,
+    private readonly env: PluginKernel['env'],
+    text: string,
+  ) {
+    this.text = text
+  }
+
+  /** @throws Fault `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
+  static async open({ home, env }: Preparing, room: Room): Promise<FileSource> {
+    const file = textFile(home.config, { room })
+    return new FileSource(file, home.config, env, (await file.read()) ?? '')
+  }
+
+  read(known: readonly Setting[]): ReadonlyMap<string, unknown> {
+    const file = configText(this.text, this.where, known)
+    const layers = { file, environment: readEnvironment(this.env, known) }
+    this.layers = layers
+    const said = known.filter(({ path }) => file.said.has(path) || layers.environment.has(path))
+    return new Map(said.map(entry => [entry.path, resultOf(entry, layersOf(entry, layers))]))
+  }
+}

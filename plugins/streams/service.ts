@@ -1,0 +1,84 @@
+import {
+  type Carrier,
+  type Carry,
+  durableToRead,
+  errorBody,
+  type Fault,
+  HttpErrors,
+  type PluginKernel,
+  type Route,
+  type SocketReply,
+  type Streaming,
+  type StreamReply,
+  type Streams,
+} from '../../kernel/plugin.js'
+import type { Wire } from './api.js'
+import { EVENT_STREAM, eventWire } from './event-wire.js'
+import { StreamHub } from './hub.js'
+import { MaxStreams } from './settings.js'
+
+/** Sends what handlers stream, for as long as it runs: event streams by itself, WebSockets as who opens them says. */
+export class StreamsService implements Carrier {
+  readonly #hub: StreamHub
+
+  constructor(private readonly kernel: PluginKernel<{ streams: typeof Streams }>) {
+    this.#hub = new StreamHub(kernel.clock, () => durableToRead(kernel))
+    const leave = kernel.needs.streams(this)
+    kernel.scope.defer('streams', () => {
+      leave()
+      this.#hub.end('replaced')
+    })
+  }
+
+  enter(request: Streaming): Carry | undefined {
+    const { bound, arrival, response, connections } = request
+    if (!mayStream(bound.route, arrival)) return undefined
+    // Half of the connections are left to requests, above all to those that find out what is wrong.
+    const most = Math.min(this.kernel.config.get(MaxStreams), connections / 2)
+    const leave = this.#hub.enter(arrival.door, most)
+    response.once('close', leave)
+    return async (reply, told, over) => {
+      const { wire, failed } = await opened(request, reply)
+      // Not awaited: the stream belongs to the hub from here on, its handler is over.
+      const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
+      void this.#hub
+        .serve(key, wire, reply.stream, error => failed(told(error)))
+        .finally(() => {
+          leave()
+          over()
+        })
+    }
+  }
+
+  readonly end: Carrier['end'] = (how, isOne) => this.#hub.end(how, isOne)
+
+  counts(): Readonly<Record<string, number>> {
+    return this.#hub.counts()
+  }
+}
+
+/** A route of streams alone, or one that gives a stream to those that accept one. */
+function mayStream({ replies, frames, contentType }: Route, { headers }: Streaming['arrival']): boolean {
+  if (101 in replies) return true
+  return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
+}
+
+interface Opened {
+  readonly wire: Wire<unknown>
+  /** The last frame of a stream that fails. */
+  readonly failed: (fault: Fault) => unknown
+}
+
+async function opened({ bound, arrival, response }: Streaming, reply: StreamReply | SocketReply): Promise<Opened> {
+  if (reply.status !== 101) {
+    return {
+      wire: eventWire(response, reply.headers) as Wire<unknown>,
+      failed: fault => ({ event: 'error', data: errorBody(fault) }),
+    }
+  }
+  const { method, path } = bound.route
+  if (!arrival.upgrade) throw HttpErrors.reply_invalid(`${method} ${path} speaks on a channel that was not asked for`)
+  const wire = (await arrival.upgrade()) as Wire<unknown>
+  response.statusCode = 101
+  return { wire, failed: reply.failed }
+}
