@@ -72,9 +72,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
   const glue = await new Promise<Awaited<ReturnType<Init>>>((resolve, reject) => {
     const instantiateWasm = (imports: Imports, done: (instance: Instance) => void): object => {
       const start = async (): Promise<void> => {
-        const instance = await WebAssembly.instantiate(compiled, watcher.wrap(imports))
-        watcher.attach(instance)
-        done(instance)
+        done(watcher.attach(await WebAssembly.instantiate(compiled, watcher.wrap(imports))))
       }
       start().catch(reject)
       return {}

@@ -65,8 +65,9 @@ export class FileWatcher {
     }
   }
 
-  attach(instance: Instance): void {
+  attach(instance: Instance): Instance {
     this.#memory = Object.values(instance.exports).find(value => value instanceof WebAssembly.Memory)
+    return instance
   }
 
   /** Makes a file in SQLite's own file system through the unwatched calls. */

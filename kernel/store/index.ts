@@ -81,8 +81,7 @@ const spare: WeakRef<Engine>[] = []
 
 /** Loads SQLite and tests it, once a process. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
-  const kept = options === undefined ? spare.pop()?.deref() : undefined
-  const engine = kept ?? (await loadEngine(options))
+  const engine = (options === undefined && spare.pop()?.deref()) || (await loadEngine(options))
   const test = proven.get(engine.pin) ?? selfTest(engine)
   proven.set(engine.pin, test)
   await test

@@ -76,11 +76,8 @@ export class HooksService implements HooksApi {
   }
 
   has(event: HookEvent, sessionId = ''): boolean {
-    return (
-      this.#byEvent.has(event) ||
-      (this.#ofSessions.size > 0 && (this.#ofSessions.get(sessionId)?.has(event) ?? false)) ||
-      this.#brought.has(event, sessionId)
-    )
+    const ofAgent = this.#ofSessions.get(sessionId)
+    return this.#byEvent.has(event) || ofAgent?.has(event) || this.#brought.has(event, sessionId)
   }
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
