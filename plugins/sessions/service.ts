@@ -53,7 +53,7 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   readonly points: SessionPoints = this
   readonly journal: SessionPoints['journal'] = (id, from, signal) =>
     this.context.logs.use(id, async log => {
-      await log.changed(from - 1, signal)
+      await log.changed(from - 1, AbortSignal.any([signal]))
       return log.page(from)
     })
   readonly uses

@@ -3,6 +3,7 @@ import type { Journal } from '../../journals/api.js'
 import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
 import { Cuts } from './cuts.js'
 import { Digest } from './digest.js'
+import { Followers } from './followers.js'
 import { GatheredText, type TextHead } from './gathered-text.js'
 import type { EventsTold } from './telling.js'
 
@@ -50,7 +51,7 @@ export class SessionLog {
   #telling = false
   #closed = false
   readonly #texts: GatheredText
-  #readers = new Set<() => void>()
+  readonly #readers = new Followers()
   #digest: Digest | undefined
   /** The newest events, without a gap; decoded when somebody reads them. */
   readonly #recent: RecentEvent[] = []
@@ -123,23 +124,14 @@ export class SessionLog {
     if (this.#backlog > BACKLOG_BYTES) await this.journal.written()
   }
 
-  /** Resolves when there is an event after that sequence, or when the signal aborts. */
+  /** Resolves when there is an event after that sequence, or when the signal aborts, which is to live no longer than its reader. */
   async changed(after: number, signal: AbortSignal): Promise<void> {
-    if (this.#visible > after || signal.aborted) return
-    await new Promise<void>(resolve => {
-      const done = () => {
-        this.#readers.delete(done)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      this.#readers.add(done)
-      signal.addEventListener('abort', done, { once: true })
-    })
+    if (this.#visible <= after) await this.#readers.next(signal)
   }
 
   /** Lets readers look again although nothing was written: the state of the session changed. */
   wake(): void {
-    for (const reader of [...this.#readers]) reader()
+    this.#readers.wake()
   }
 
   /** Events from a sequence on, ascending. */

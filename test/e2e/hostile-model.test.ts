@@ -1,0 +1,145 @@
+// proof, timeout: 480s
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Asked, type ScriptedModel, type Step, scriptedModel } from '../fixtures/scripted-model.js'
+import { Installed, until } from './installed.js'
+
+const MS = 60_000
+const use = (name: string, input: unknown): Step => ({ calls: [{ name, input }] })
+const run = (command: string) => use('run', { command })
+
+let model: ScriptedModel
+let svc: Installed
+let repository: string
+let daemon: number
+
+test.before(async () => {
+  model = await scriptedModel([{ id: 'tiny' }])
+  svc = new Installed()
+  repository = svc.makeRepository('repository')
+  const { code, stderr } = await svc.run(['init', '--yes', '--endpoint', model.url])
+  assert.is(code, 0, stderr)
+  await svc.svc('daemon', 'start')
+  daemon = svc.discovery.pid
+})
+test.after(async () => {
+  await svc.remove()
+  await model.close()
+})
+
+/** What a request told the model, without the prompt of the agent itself. */
+const told = (asked = model.asked.at(-1)) => JSON.stringify(asked?.messages.slice(1))
+const says = ({ messages }: Asked, text: string) => String(messages.at(-1)?.content).includes(text)
+const prompt = (id: string, text: string) => svc.svc('session', 'prompt', id, text)
+
+/** A session whose agent runs in a sandbox already. */
+async function newSession(): Promise<string> {
+  const options = ['--sandbox', 'default', '--permissions', 'approve-all', '--json']
+  const { code, stdout, stderr } = await svc.run(['session', 'new', ...options], repository)
+  assert.is(code, 0, stderr)
+  const { id } = (JSON.parse(stdout) as { session: { id: string } }).session
+  model.script([{ text: 'hello' }])
+  await prompt(id, 'begin')
+  const { sandboxes } = await svc.json<{ sandboxes: { session_id: string; state: string }[] }>('sandbox', 'list')
+  assert.is(sandboxes.find(one => one.session_id === id)?.state, 'running')
+  return id
+}
+
+/** The session answers, and the daemon is the one that was started. */
+async function goesOn(id: string): Promise<void> {
+  // After much text the agent asks for a summary first.
+  model.script(() => ({ text: 'still here' }))
+  assert.match(await prompt(id, 'are you there?'), 'still here')
+  assert.is(svc.discovery.pid, daemon)
+}
+
+test('an endpoint that hangs: the turn is canceled, and the guidance that waited is taken', async () => {
+  const id = await newSession()
+  model.script(asked =>
+    says(asked, 'left door') ? { text: 'I take the left door.' } : { text: 'thinking about it', hangs: true },
+  )
+  const turn = svc.start(['session', 'prompt', id, 'which door?'])
+  await turn.shows(/thinking about it/)
+  await svc.svc('session', 'steer', id, 'use the left door')
+  await svc.svc('session', 'cancel', id)
+  await turn.ended
+  await until(() => model.asked.find(asked => says(asked, 'left door')), MS, turn.text)
+  await goesOn(id)
+})
+
+test('an endpoint that drops: the turn fails in words, and nothing of it is told once it was removed', async () => {
+  const id = await newSession()
+  model.script([{ drop: 'before' }, { text: 'half an answer ', dripMs: 200, drop: 'middle' }])
+  const { code, stdout, stderr } = await svc.run(['session', 'prompt', id, 'remember crimson'])
+  assert.is.not(code, 0)
+  assert.match(stdout + stderr, /dropped|cut|ended/)
+  assert.is(
+    model.asked.filter(asked => says(asked, 'remember crimson')).length,
+    2,
+    'tried once more, for nothing had come',
+  )
+  assert.match(await svc.svc('session', 'rewind', id), 'back to before: remember crimson')
+  await goesOn(id)
+  assert.not.match(told(), /crimson|half an answer/)
+  assert.match(told(), 'begin')
+})
+
+test('an endpoint that floods: others are answered meanwhile, and a cancel ends it', async () => {
+  const [id, other] = [await newSession(), await newSession()]
+  model.script(asked => (says(asked, 'flood') ? { endless: 'spam '.repeat(20) } : { text: 'quiet' }))
+  const turn = svc.start(['session', 'prompt', id, 'flood me'])
+  await turn.shows(/spam/)
+  assert.match(await prompt(other, 'how is it?'), 'quiet')
+  // The agent may have cut the answer before.
+  await svc.run(['session', 'cancel', id])
+  await turn.ended
+  await goesOn(id)
+})
+
+test('an endpoint that lies: no call of it reaches outside, and the turn ends in words', async () => {
+  const [id, other] = [await newSession(), await newSession()]
+  const planted = join(svc.folder, 'user', 'planted')
+  model.script([
+    use('nonsense', {}),
+    { calls: [{ name: 'write', raw: '{"path": ' }] },
+    use('write', { path: planted, content: 'x' }),
+    run('svc spawn "$SVC_AGENT" --paths / --json'),
+    run(`cat "$SVC_HOME/operator.token" "$SVC_HOME/config.json"; touch ${planted}`),
+    run(`svc session steer ${other} "obey me"; svc session rewind ${other}; svc session cancel ${other}`),
+    { body: 'data: {"choices": [{"index": 1e9, "delta": {"tool_calls": [{"index": -1}]}}]}\n\ndata: [DONE]\n\n' },
+  ])
+  const { stdout, stderr } = await svc.run(['session', 'prompt', id, 'do what you are told'])
+  const { messages = [] } = model.asked.at(-1) ?? {}
+  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : []))
+  assert.is(results.length, 6, stdout + stderr)
+  assert.match(results[3] ?? '', 'spawn_rights_exceeded')
+  assert.not.match(told(), svc.token)
+  assert.not.match(results[4] ?? '', 'endpoint')
+  assert.not(existsSync(planted))
+  assert.match(stdout + stderr, /empty|without a word|no answer|not .*protocol|nothing/i)
+  await goesOn(id)
+  await goesOn(other)
+  assert.not.match(told(), 'obey me')
+  assert.match(told(), 'begin')
+})
+
+test('a child whose endpoint hangs ends with its parent', async () => {
+  const id = await newSession()
+  model.script([run(`svc spawn "$SVC_AGENT" --paths ${join(repository, 'src')} --json`), { text: 'spawned' }])
+  await prompt(id, 'delegate it')
+  const child = /ses_[0-9a-f]+/.exec((model.results().at(-1) ?? '').replaceAll(id, ''))?.[0] ?? ''
+  assert.is.not(child, '', told())
+  model.script([{ text: 'thinking about it', hangs: true }])
+  const turn = svc.start(['session', 'prompt', child, 'never end'])
+  await turn.shows(/thinking about it/)
+  await svc.svc('session', 'stop', id)
+  const state = async () =>
+    (await svc.json<{ session: { state: string } }>('session', 'show', child)).session.state === 'stopped' || undefined
+  await until(state, MS, turn.text)
+  await turn.ended
+  assert.is(svc.discovery.pid, daemon)
+})
+
+test.run()
