@@ -95,12 +95,14 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
     import('../../plugins/index.js'),
     import('./drop-in-commands.js'),
     import('./relaunch.js'),
+    import('../../plugins/processes/inspect.js'),
   ]).then(
     ([
       { createKernel, KernelSettings },
       { inTree, critical, quiesceOrder, replacements, processesWith },
       { dropInCommands },
       { Relaunching, relaunchPlugin },
+      { inspectProcess },
     ]) => {
       const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
       const own = inTree.map(plugin => (plugin.name === processes.name ? processes : plugin))
@@ -114,6 +116,7 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
         critical: critical as readonly string[],
         quiesceOrder,
         replacements,
+        startTime: inspectProcess(process.pid, process.platform)?.startTime,
       }
     },
   )
@@ -161,13 +164,14 @@ async function startKernel(
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
-  const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
+  const { createKernel, plugins, critical, quiesceOrder, replacements, startTime } = await code
   kernel = await createKernel({
     home,
     plugins,
     critical,
     quiesceOrder,
     replacements,
+    startTime,
     listen: ['socket', 'tcp'],
     env: {
       ...(await ownVariables(home, log)),
