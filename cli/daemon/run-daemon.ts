@@ -96,13 +96,15 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
     import('./drop-in-commands.js'),
     import('./relaunch.js'),
     import('../../plugins/processes/inspect.js'),
+    import('../../plugins/daemon/log-settings.js'),
   ]).then(
     ([
-      { createKernel, KernelSettings },
+      { createKernel },
       { inTree, critical, quiesceOrder, replacements, processesWith },
       { dropInCommands },
       { Relaunching, relaunchPlugin },
       { inspectProcess },
+      { LogSettings },
     ]) => {
       const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
       const own = inTree.map(plugin => (plugin.name === processes.name ? processes : plugin))
@@ -110,7 +112,7 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
       const plugins = [...own, dropInCommands, relaunchPlugin(relaunching)]
       return {
         createKernel,
-        settings: KernelSettings,
+        settings: LogSettings,
         plugins,
         relaunching,
         critical: critical as readonly string[],
@@ -212,9 +214,9 @@ async function ownVariables(home: string, log: DaemonLog): Promise<Readonly<Reco
 /** For a kernel that is there: it holds the lock of the home, so that no other daemon writes this log. */
 function rotateLog(file: LogFile, kernel: Kernel, settings: Awaited<Code>['settings']): void {
   file.rotate({
-    maxBytes: kernel.setting(settings.logMegabytes) * MIB,
-    backups: kernel.setting(settings.logBackups),
-    maxAgeMs: kernel.setting(settings.logDays) * DAY_MS,
+    maxBytes: kernel.setting(settings.megabytes) * MIB,
+    backups: kernel.setting(settings.backups),
+    maxAgeMs: kernel.setting(settings.days) * DAY_MS,
   })
 }
 
