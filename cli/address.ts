@@ -51,7 +51,7 @@ export async function runningDaemon(home: string): Promise<number | undefined> {
   if (!existsSync(join(home, 'daemon.lock'))) return undefined
   const [{ readLock }, { inspectProcess }] = await Promise.all([
     import('../kernel/lock.js'),
-    import('../kernel/inspect.js'),
+    import('../plugins/processes/inspect.js'),
   ])
   const record = await readLock(home)
   if (record === undefined) return undefined

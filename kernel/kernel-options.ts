@@ -40,6 +40,11 @@ export interface KernelOptions {
   readonly newCatalog?: boolean
   /** Milliseconds that a starting kernel waits for another one of this home to end. */
   readonly waitForLockMs?: number
+  /**
+   * Tells this process from one that has its pid later (`inspectProcess` of `svc/plugins/processes`): by it the command line finds
+   * the daemon of a home that does not answer.
+   */
+  readonly startTime?: string | undefined
   /** How free space is found; default: the system is asked. */
   readonly freeBytes?: Preparing['freeBytes']
   /** File calls of the database; tests delay them and let them fail. */

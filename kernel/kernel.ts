@@ -102,7 +102,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
     const faults = new FaultLog(clock, write)
     const { report } = faults
-    const { newCatalog = false, freeBytes, env = {} } = options
+    const { newCatalog = false, freeBytes, env = {}, startTime } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
     const preparing = (name: string) => ({
       home,
@@ -126,7 +126,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
     const leftOut = new Map(options.leftOut?.map(({ name, why }) => [name, why]))
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
-    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room })
+    const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room, startTime })
     undo.push(() => lock.release())
     options.locked?.()
     // Also those that are disabled: a home that one of them refuses must not be opened without it.

@@ -15,7 +15,6 @@ import { type Clock, iso } from './contract/basics.js'
 import { Fault } from './contract/errors.js'
 import type { Room } from './contract/storage.js'
 import { systemIds } from './ids.js'
-import { inspectProcess } from './inspect.js'
 import { openRegularFileSync, readRegularFileSync } from './kit/read-file.js'
 import { isFull } from './store/room.js'
 
@@ -31,7 +30,7 @@ export interface HomeLock {
 /** Who holds the lock, as written in `daemon.lock`: for people and error texts, never for a decision. */
 export interface LockRecord {
   readonly pid: number
-  /** As {@link ProcessInfo.startTime}. */
+  /** Tells it from a process that has its pid later, as who started it says; `unknown` where nobody did. */
   readonly startTime: string
   /** Milliseconds since 1970. */
   readonly startedAt: number
@@ -86,7 +85,7 @@ const exclusiveLock = 0x20
 export async function acquireLock(
   home: string,
   clock: Clock,
-  options: { waitMs?: number; room?: Room } = {},
+  options: { waitMs?: number; room?: Room; startTime?: string | undefined } = {},
 ): Promise<HomeLock> {
   const claim = claimOf(process.platform)
   const begun = clock.monotonic()
@@ -97,7 +96,7 @@ export async function acquireLock(
       return undefined
     })
     const record = readRecord(home)
-    if (free !== undefined) return held(home, clock, free, record)
+    if (free !== undefined) return held(home, clock, free, record, options.startTime)
     // A holder that died, or that has only just won, is not who the file names.
     const named = record !== undefined && isRunning(record)
     if (clock.monotonic() - begun >= (options.waitMs ?? 0) + (named ? 0 : namingMs))
@@ -113,8 +112,7 @@ export async function readLock(home: string): Promise<LockRecord | undefined> {
 
 type Free = () => Promise<void>
 
-function held(home: string, clock: Clock, free: Free, stale: LockRecord | undefined): HomeLock {
-  const startTime = inspectProcess(process.pid, process.platform)?.startTime ?? 'unknown'
+function held(home: string, clock: Clock, free: Free, stale?: LockRecord, startTime = 'unknown'): HomeLock {
   writeRecord(home, `pid ${process.pid} started ${iso(clock.now())} start-time ${startTime}`)
   let released: Promise<void> | undefined
   const release = () => {
@@ -129,9 +127,13 @@ function held(home: string, clock: Clock, free: Free, stale: LockRecord | undefi
   return { pid, release, ...(stale && { stale: { pid: stale.pid, startedAt: stale.startedAt } }) }
 }
 
-function isRunning({ pid, startTime }: LockRecord): boolean {
-  const found = inspectProcess(pid, process.platform)
-  return found !== undefined && !found.ended && found.startTime === startTime
+/** Another process may have that pid by now; whoever is refused is then told that pid. */
+function isRunning({ pid }: LockRecord): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
 }
 
 /** Tries once; undefined when the lock is held. */

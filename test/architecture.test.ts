@@ -25,7 +25,6 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
-  'kernel/inspect.ts': 'reads /proc',
   'kernel/http/listeners.ts': 'reads /proc',
   'plugins/own-user/peers.ts': 'reads /proc',
   'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
@@ -520,7 +519,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 4346,
+    standsAt: 4263,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -67,7 +67,7 @@ async function ask({ client, home }: LocalContext, operations: Operations): Prom
 /** Whether a process is there that brings the operation to its end: one of the two daemons, or the helper between them. */
 async function isCarriedOut(home: string, { helper_pid: helper }: StoredOperation): Promise<boolean> {
   if ((await runningDaemon(home)) !== undefined) return true
-  const { inspectProcess } = await import('../../kernel/inspect.js')
+  const { inspectProcess } = await import('../../plugins/processes/inspect.js')
   return helper !== undefined && inspectProcess(helper, process.platform)?.ended === false
 }
 

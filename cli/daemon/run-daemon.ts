@@ -95,12 +95,16 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
     import('../../plugins/index.js'),
     import('./drop-in-commands.js'),
     import('./relaunch.js'),
+    import('../../plugins/processes/inspect.js'),
+    import('../../plugins/daemon/log-settings.js'),
   ]).then(
     ([
-      { createKernel, KernelSettings },
+      { createKernel },
       { inTree, critical, quiesceOrder, replacements, processesWith },
       { dropInCommands },
       { Relaunching, relaunchPlugin },
+      { inspectProcess },
+      { LogSettings },
     ]) => {
       const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
       const own = inTree.map(plugin => (plugin.name === processes.name ? processes : plugin))
@@ -108,12 +112,13 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
       const plugins = [...own, dropInCommands, relaunchPlugin(relaunching)]
       return {
         createKernel,
-        settings: KernelSettings,
+        settings: LogSettings,
         plugins,
         relaunching,
         critical: critical as readonly string[],
         quiesceOrder,
         replacements,
+        startTime: inspectProcess(process.pid, process.platform)?.startTime,
       }
     },
   )
@@ -161,13 +166,14 @@ async function startKernel(
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
-  const { createKernel, plugins, critical, quiesceOrder, replacements } = await code
+  const { createKernel, plugins, critical, quiesceOrder, replacements, startTime } = await code
   kernel = await createKernel({
     home,
     plugins,
     critical,
     quiesceOrder,
     replacements,
+    startTime,
     listen: ['socket', 'tcp'],
     env: {
       ...(await ownVariables(home, log)),
@@ -208,9 +214,9 @@ async function ownVariables(home: string, log: DaemonLog): Promise<Readonly<Reco
 /** For a kernel that is there: it holds the lock of the home, so that no other daemon writes this log. */
 function rotateLog(file: LogFile, kernel: Kernel, settings: Awaited<Code>['settings']): void {
   file.rotate({
-    maxBytes: kernel.setting(settings.logMegabytes) * MIB,
-    backups: kernel.setting(settings.logBackups),
-    maxAgeMs: kernel.setting(settings.logDays) * DAY_MS,
+    maxBytes: kernel.setting(settings.megabytes) * MIB,
+    backups: kernel.setting(settings.backups),
+    maxAgeMs: kernel.setting(settings.days) * DAY_MS,
   })
 }
 

@@ -41,10 +41,6 @@ export const KernelSettings = {
   /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
   authenticator: setting('http.authenticator', 'general', v.string(), ''),
   logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
-  /** The file that the embedder writes the log to: its size, how many rotated ones are kept, and how long (0: for ever). */
-  logMegabytes: setting('log.max_size_mb', 'observability', integer(1, 1024), 10),
-  logBackups: setting('log.max_backups', 'observability', integer(0, 100), 5),
-  logDays: setting('log.max_age_days', 'observability', integer(0, 3650), 30),
   disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
   replace: setting<string[]>('plugins.replace', 'general', v.array(v.string()), []),
 }

@@ -25,6 +25,7 @@ import {
   KnownNames,
   StatusMembers,
 } from './api.js'
+import { LogSettings } from './log-settings.js'
 import { nativeTools } from './native-tools.js'
 import { needs } from './needs.js'
 import type { DaemonService } from './service.js'
@@ -43,7 +44,7 @@ export default definePlugin({
   secrets: [self => self.hidden],
   declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
-  settings: [HealthEscalation],
+  settings: [HealthEscalation, ...Object.values(LogSettings)],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],

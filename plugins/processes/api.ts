@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { token } from '../../kernel/plugin.js'
 
+export { inspectProcess, type ProcessInfo } from './inspect.js'
 export { isWithheld, WITHHELD, withoutWithheld } from './withheld.js'
 
 /** How a process ended: one of the two is null. */

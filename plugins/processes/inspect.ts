@@ -1,15 +1,19 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import {
-  everyPid,
-  inspectProcess as inspect,
-  inspectProcesses as inspectAll,
-  type ProcessInfo as ProcessFacts,
-} from '../../kernel/plugin.js'
 import { markOfLimit } from './mark.js'
 
 /** What the operating system tells of a process. */
-export interface ProcessInfo extends Omit<ProcessFacts, 'memoryLimit'> {
+export interface ProcessInfo {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  /** Tells two processes with the same pid apart: `<boot id>:<ticks since boot>` on Linux, a date elsewhere. */
+  readonly startTime: string
+  /** Name of the program, shortened by the system. */
+  readonly name: string
+  /** True: it has ended, and only its parent has not taken notice (a zombie). */
+  readonly ended: boolean
   /** What a daemon marked it with, or something it descends from; 0 when none did (always, where it is not Linux). */
   readonly mark: number
 }
@@ -25,17 +29,14 @@ export type Processes = ReadonlyMap<number, ProcessSeen>
 
 /** One process, or undefined when there is none with this pid. */
 export function inspectProcess(pid: number, platform: NodeJS.Platform): ProcessInfo | undefined {
-  const found = inspect(pid, platform)
-  return found && marked(found)
+  if (!Number.isInteger(pid) || pid < 1) return undefined
+  return platform === 'linux' ? fromProc(pid) : fromPs(['-p', String(pid)])[0]
 }
 
 /** All processes that can be seen, by pid. */
 export function inspectProcesses(platform: NodeJS.Platform): Map<number, ProcessInfo> {
-  return new Map(inspectAll(platform).map(found => [found.pid, marked(found)]))
-}
-
-function marked({ memoryLimit, ...facts }: ProcessFacts): ProcessInfo {
-  return { ...facts, mark: markOfLimit(memoryLimit) }
+  const all = platform === 'linux' ? everyPid().flatMap(pid => fromProc(pid) ?? []) : fromPs(['-A'])
+  return new Map(all.map(found => [found.pid, found]))
 }
 
 /** Processes that are looked at before others get their turn of the event loop: about a millisecond. */
@@ -102,4 +103,77 @@ function environmentOf(pid: number): Buffer | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The pids that Linux lists. */
+function everyPid(): number[] {
+  return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
+}
+
+/** What follows the name in /proc/<pid>/stat; the name stands in parentheses and may hold spaces and parentheses itself. */
+export function statFields(text: string): string[] {
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+function fromProc(pid: number): ProcessInfo | undefined {
+  let text: string
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    return undefined
+  }
+  const fields = statFields(text)
+  const [state = '', parent, group] = fields
+  return {
+    pid,
+    parent: Number(parent),
+    group: Number(group),
+    startTime: `${bootId()}:${fields[19]}`,
+    name: text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')),
+    // The main thread may end before the others: a zombie with threads is alive.
+    ended: 'ZXx'.includes(state) && Number(fields[17]) <= 1,
+    mark: markOfLimit(fields[22]),
+  }
+}
+
+let boot: string | undefined
+
+function bootId(): string {
+  try {
+    boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    boot = 'unknown'
+  }
+  return boot
+}
+
+function fromPs(which: readonly string[]): ProcessInfo[] {
+  let text: string
+  try {
+    text = execFileSync('/bin/ps', [...which, '-o', 'pid=,ppid=,pgid=,state=,lstart=,comm='], {
+      encoding: 'utf8',
+      env: { LC_ALL: 'C', TZ: 'UTC' },
+      maxBuffer: 64 * 1024 * 1024,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  } catch {
+    return []
+  }
+  return text.split('\n').flatMap(line => {
+    const [pid, parent, group, state = '', ...rest] = line.trim().split(/\s+/)
+    if (rest.length < 5) return []
+    const startTime = rest.slice(0, 5).join(' ')
+    const name = rest.slice(5).join(' ')
+    return [
+      {
+        pid: Number(pid),
+        parent: Number(parent),
+        group: Number(group),
+        startTime,
+        name,
+        ended: state[0] === 'Z',
+        mark: 0,
+      },
+    ]
+  })
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { statFields } from '../../kernel/plugin.js'
+import { statFields } from './inspect.js'
 import { markFor, markOfLimit } from './mark.js'
 
 /** 36 bits that tell a home from others on its machine. */

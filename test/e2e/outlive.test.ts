@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inspectProcess } from '../../kernel/inspect.js'
+import { inspectProcess } from '../../plugins/processes/inspect.js'
 import { appear, escapes, tagged } from '../plugins/processes/escapes.js'
 import { Installed, until } from './installed.js'
 

@@ -202,6 +202,18 @@ test('who waits gets the lock when it is released', async () => {
   await result.won.release()
 })
 
+test('the start time of the holder is what it gave, and unknown where it gave none', async () => {
+  const home = newHome()
+  for (const [given, said] of [
+    ['boot-1:42', 'boot-1:42'],
+    [undefined, 'unknown'],
+  ]) {
+    const lock = await acquireLock(home, clock, { startTime: given })
+    assert.is((await readLock(home))?.startTime, said)
+    await lock.release()
+  }
+})
+
 test('what the file says decides nothing', async () => {
   const home = newHome()
   const lock = await acquireLock(home, clock)
