@@ -37,4 +37,14 @@ test('without its plus, a condition on the status makes SQLite read all queued r
   assert.ok(isWide("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'"))
 })
 
+test('the inbox finds what waits for somebody in indexes, however many tasks are done', () => {
+  const source = readFileSync(path.join(root, 'plugins/tasks/views/inbox.ts'), 'utf8')
+  const candidates = /const CANDIDATES = `([^`]*)`/.exec(source)?.[1] ?? ''
+  const inOrder = (sql: string) => planOf(`SELECT count(*) FROM (${sql}) c JOIN tasks_task t ON t.rowid = c.task`)
+  assert.ok(inOrder(candidates).includes('tasks_task_failed'))
+  assert.not.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates)), inOrder(candidates))
+  // Without the hint it does not.
+  assert.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates.replace(' INDEXED BY tasks_task_failed', ''))))
+})
+
 test.run()
