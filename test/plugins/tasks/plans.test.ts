@@ -33,6 +33,13 @@ test('what concerns one task is looked up by it, however many runs of others wai
   assert.equal(statements.filter(isWide), [])
 })
 
+test('runs that want a session are found in an index of them, in order', () => {
+  const source = readFileSync(path.join(root, 'plugins/tasks/workers/workers.ts'), 'utf8')
+  const wanted = /`(SELECT r\.\* [^`]*profiled[^`]*) LIMIT/.exec(source)?.[1] ?? ''
+  assert.match(planOf(wanted), /USING INDEX tasks_run_profiled/)
+  assert.not.match(planOf(wanted), /TEMP B-TREE|SCAN tasks_task/)
+})
+
 test('without its plus, a condition on the status makes SQLite read all queued runs', () => {
   assert.ok(isWide("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'"))
 })
