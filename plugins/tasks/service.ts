@@ -155,9 +155,10 @@ export class TaskService implements TasksApi {
     this.#catalog = new TaskCatalog(core)
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
     this.kernel.scope.defer('budgets', () => this.budgets.close())
-    return this.recovery.boot()
+    await this.profiles.adopt()
+    await this.recovery.boot()
   }
 
   /** Takes back, again and again, what nobody holds any more. */

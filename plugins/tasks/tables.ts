@@ -106,4 +106,11 @@ CREATE INDEX tasks_run_channel ON tasks_run (channel, task_id) WHERE channel IS 
   { id: '011-reviews', sql: REVIEW_TABLE },
   { id: '012-budgets', sql: BUDGET_TABLES },
   { id: '013-wakes', sql: WAKE_TABLE },
+  {
+    id: '014-profiled',
+    sql: `
+ALTER TABLE tasks_run ADD COLUMN profiled INTEGER;
+CREATE INDEX tasks_run_profiled ON tasks_run (priority DESC, queued_at, id)
+  WHERE status = 'queued' AND claimable = 1 AND profiled = 1;`,
+  },
 ] as const

@@ -65,13 +65,23 @@ export class Profiles {
     return this.#write(who, id, before => ({ ...before, worktree }))
   }
 
+  /** Runs that an earlier version queued, and that are not over, learn whether their tasks have a profile. */
+  async adopt(): Promise<void> {
+    const unknown = `status IN ('queued', 'claimed', 'starting', 'running', 'needs_attention') AND profiled IS NULL`
+    const { db } = this.core.kernel
+    if (!db.row(`SELECT 1 FROM tasks_run WHERE ${unknown} LIMIT 1`)) return
+    await db.tx(t =>
+      t.run(`UPDATE tasks_run SET profiled = task_id IN (SELECT task_id FROM tasks_profile) WHERE ${unknown}`),
+    )
+  }
+
   async reset(who: Who, id: string): Promise<void> {
     await this.core.write(who, (t, settle) => {
       const task = this.#changeable(t, id)
       const { changes } = t.run('DELETE FROM tasks_profile WHERE task_id = ?', [id])
       if (changes === 0) return
       this.core.journal.write(t, who, 'task.execution_profile_deleted', { task })
-      this.#spread(t, task)
+      this.#spread(t, task, false)
       settle(id)
     })
   }
@@ -87,7 +97,7 @@ export class Profiles {
       const body = JSON.stringify(parts)
       insert(t, 'tasks_profile', { task_id: id, body, created_at: before?.created_at ?? now, updated_at: now })
       this.core.journal.write(t, who, 'task.execution_profile_updated', { task })
-      this.#spread(t, task)
+      this.#spread(t, task, true)
       settle(id)
     })
     return this.get(id)
@@ -99,8 +109,9 @@ export class Profiles {
     throw TaskErrors.task_conflict(`task ${id} is ${task.status}; nothing works on it any more`)
   }
 
-  /** Runs that wait want what the profile says now. */
-  #spread(t: Tx, task: TaskRow): void {
+  /** Runs that wait want what the profile says now; those that wait again some day know whether there is one. */
+  #spread(t: Tx, task: TaskRow, profiled: boolean): void {
+    t.run('UPDATE tasks_run SET profiled = ? WHERE task_id = ?', [Number(profiled), task.id])
     const wants = this.core.reservations.wants(t, task)
     const text = Object.keys(wants).length > 0 ? json(wants) : null
     t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [text, task.id])

@@ -93,6 +93,7 @@ export class Reservations {
       priority: task.priority,
       claimable: task.claimable,
       wants: Object.keys(wants).length > 0 ? json(wants) : null,
+      profiled: Number(t.row('SELECT 1 FROM tasks_profile WHERE task_id = ?', [task.id]) !== undefined),
     }
     insert(t, 'tasks_run', run)
     this.totals.moved(t, run.origin_kind, undefined, run.status)

@@ -55,6 +55,8 @@ export interface RunRow {
   readonly claimable: number
   /** What its claimant has to be; null: anybody may claim it. */
   readonly wants: string | null
+  /** Its task has an execution profile: a session is started for it where none comes by itself. Null: from an earlier version. */
+  readonly profiled: number | null
 }
 
 /** Columns of a claim, of a run that nobody holds. */

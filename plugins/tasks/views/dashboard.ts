@@ -222,7 +222,14 @@ function freshness(core: TaskCore, { sql, params }: Filter, live: boolean): Dash
     `SELECT t.last_activity_at FROM tasks_task t WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
     params,
   )?.[0]
-  const at = typeof latest === 'number' ? latest : now
+  // Whoever extends a lease is at work, though nothing else happens.
+  const beat = live
+    ? core.kernel.db.row(
+        `SELECT max(r.heartbeat_at) FROM ${runsOf({ sql, params })} AND r.status IN ('claimed', 'starting', 'running')`,
+        params,
+      )?.[0]
+    : 0
+  const at = typeof latest === 'number' ? Math.max(latest, Number(beat)) : now
   const stale = live && now - at > STALE_MS
   return {
     status: latest === undefined ? 'empty' : stale ? 'stale' : 'current',

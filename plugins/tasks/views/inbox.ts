@@ -31,10 +31,13 @@ interface Entry extends TaskRow {
 /** How many tasks of one kind there are. */
 type Count = readonly [lane: InboxLane, unread: number, status: TaskStatus, priority: number, count: number]
 
-/** Tasks that somebody may have to do something about, by their numbers in the table, from the indexes of what can be a reason for it. */
+/**
+ * Tasks that somebody may have to do something about, by their numbers in the table, from the indexes of what can be a reason for it.
+ * Left to itself, SQLite walks through all tasks for those whose last run failed, since they are wanted in the order of the table.
+ */
 const CANDIDATES = `
   SELECT rowid AS task FROM tasks_task WHERE status = 'blocked'
-  UNION SELECT rowid FROM tasks_task WHERE last_run_failed = 1
+  UNION SELECT rowid FROM tasks_task INDEXED BY tasks_task_failed WHERE last_run_failed = 1
   UNION SELECT rowid FROM tasks_task WHERE owner_kind = ?1 AND owner_ref = ?2
     AND status NOT IN ('draft', 'completed', 'failed', 'canceled')
   UNION SELECT o.rowid FROM tasks_run r JOIN tasks_task o ON o.id = r.task_id

@@ -34,7 +34,7 @@ export class Ladder {
     const now = this.core.now()
     const runs = this.core.kernel.db.all<RunRow>(
       `SELECT * FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND place <> '' AND queued_at <= ?
-         AND task_id NOT IN (SELECT task_id FROM tasks_profile) ORDER BY queued_at, id LIMIT ${BATCH}`,
+         AND profiled = 0 ORDER BY queued_at, id LIMIT ${BATCH}`,
       [now - STARVED_MS],
     )
     const known = new Set(runs.map(({ id }) => id))

@@ -86,8 +86,8 @@ export class Workers {
   /** Runs of tasks with a profile that nobody works on. */
   #wanted(): RunRow[] {
     return this.core.kernel.db.all<RunRow>(
-      `SELECT r.* FROM tasks_profile p JOIN tasks_run r ON r.task_id = p.task_id
-       WHERE r.status = 'queued' AND r.claimable = 1 AND r.place <> ''
+      `SELECT r.* FROM tasks_run r INDEXED BY tasks_run_profiled
+       WHERE r.status = 'queued' AND r.claimable = 1 AND r.profiled = 1 AND r.place <> ''
          AND NOT EXISTS (SELECT 1 FROM tasks_worker w WHERE w.run_id = r.id AND w.ended_at IS NULL)
        ORDER BY r.priority DESC, r.queued_at, r.id LIMIT ${BATCH}`,
     )

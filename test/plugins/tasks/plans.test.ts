@@ -33,8 +33,25 @@ test('what concerns one task is looked up by it, however many runs of others wai
   assert.equal(statements.filter(isWide), [])
 })
 
+test('runs that want a session are found in an index of them, in order', () => {
+  const source = readFileSync(path.join(root, 'plugins/tasks/workers/workers.ts'), 'utf8')
+  const wanted = /`(SELECT r\.\* [^`]*profiled[^`]*) LIMIT/.exec(source)?.[1] ?? ''
+  assert.match(planOf(wanted), /USING INDEX tasks_run_profiled/)
+  assert.not.match(planOf(wanted), /TEMP B-TREE|SCAN tasks_task/)
+})
+
 test('without its plus, a condition on the status makes SQLite read all queued runs', () => {
   assert.ok(isWide("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'"))
+})
+
+test('the inbox finds what waits for somebody in indexes, however many tasks are done', () => {
+  const source = readFileSync(path.join(root, 'plugins/tasks/views/inbox.ts'), 'utf8')
+  const candidates = /const CANDIDATES = `([^`]*)`/.exec(source)?.[1] ?? ''
+  const inOrder = (sql: string) => planOf(`SELECT count(*) FROM (${sql}) c JOIN tasks_task t ON t.rowid = c.task`)
+  assert.ok(inOrder(candidates).includes('tasks_task_failed'))
+  assert.not.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates)), inOrder(candidates))
+  // Without the hint it does not.
+  assert.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates.replace(' INDEXED BY tasks_task_failed', ''))))
 })
 
 test.run()

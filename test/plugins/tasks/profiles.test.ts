@@ -1,6 +1,8 @@
+import { cp } from 'node:fs/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Reply } from '../../harness/kernel.js'
+import { openStore } from '../../../kernel/store/index.js'
+import { type Reply, temporaryFolder } from '../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const test = suite<{ world: Scene }>('execution profiles of tasks')
@@ -123,6 +125,36 @@ test('a run goes to the agents that a profile allows or prefers, in turn', async
     )
   } finally {
     await world.close()
+  }
+})
+
+test('a run that waits again gets a session, whenever its task came by its profile', async ({ world }) => {
+  const body = { scope: 'workspace', workspace: world.workspace }
+  const { task, run } = await world.queued(body)
+  const ada = world.agent()
+  assert.is((await ada.claim({ scope: 'workspace', lease_seconds: 3600 })).status, 200)
+  await world.request('PUT', at(task), { worktree: { mode: 'none' } })
+  await ada.act('release', run)
+  for (let looks = 0; looks < 20 && world.created.length === 0; looks++) await world.pass(5250)
+  assert.ok(world.created.length > 0)
+})
+
+test('runs that an earlier version queued get their sessions', async ({ world }) => {
+  const { task } = await world.queued({ scope: 'workspace', workspace: world.workspace })
+  assert.is((await world.post('/api/scheduler/pause', { reason: 'update' })).status, 200)
+  await world.request('PUT', at(task), { worktree: { mode: 'none' } })
+  const home = await temporaryFolder('tasks-earlier')
+  await cp(world.home, home, { recursive: true, filter: source => !source.endsWith('.sock') })
+  const store = await openStore({ path: `${home}/svc.db`, now: Date.now })
+  await store.db.tx(t => t.run('UPDATE tasks_run SET profiled = NULL'))
+  await store.close()
+  const later = await scene({ home, clock: world.clock })
+  try {
+    await later.post('/api/scheduler/resume')
+    for (let looks = 0; looks < 20 && later.created.length === 0; looks++) await later.pass(5250)
+    assert.ok(later.created.length > 0)
+  } finally {
+    await later.close()
   }
 })
 

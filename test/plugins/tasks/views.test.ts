@@ -220,16 +220,19 @@ test('a heartbeat says no more than that somebody still works: a task that was r
   await world.post(`/api/tasks/${task}/triage/read`)
   const overview = async () => (await world.request('GET', '/api/tasks')).body.tasks[0]
   const before = await overview()
-  await world.clock.advance(1000)
+  await world.clock.advance(150_000)
   assert.is((await ada.act('heartbeat', run)).status, 200)
   const after = await overview()
   assert.is(after.last_activity_at, before.last_activity_at)
   assert.ok(after.latest_event_seq > before.latest_event_seq)
   assert.equal([(await inbox(world)).page.total, (await inbox(world)).unread_total], [1, 0])
-  const { items } = (await dashboard(world)).active_runs
+  const { active_runs: active, freshness } = await dashboard(world)
+  const now = new Date(world.clock.now()).toISOString()
+  assert.equal([freshness.latest_activity_at, freshness.stale], [now, false])
+  const { items } = active
   assert.equal(
     items.map((item: Reply) => item.last_activity_at),
-    [new Date(world.clock.now()).toISOString()],
+    [now],
   )
   await ada.act('fail', run, { error: 'no network' })
   assert.is((await inbox(world)).unread_total, 1)
