@@ -81,6 +81,7 @@ export async function benchAutomation(context: Context): Promise<void> {
     },
     late(`${instant}, p50`, one => one.p50),
     late(`${instant}, p99`, one => one.p99, 250),
+    late('… processor time until 99 of 100 are', one => one.cpu),
     late('longest gap of the event loop meanwhile', one => one.gap, 50),
     ...asked,
   ])

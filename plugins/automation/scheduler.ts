@@ -2,8 +2,8 @@ import { Alarm } from '../../kernel/kit/alarm.js'
 import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Claim } from './claim.js'
 
-/** Claims that share one sync of the disk. */
-const BATCH = 64
+/** Claims that are waited for together: they share a few syncs of the disk, and the next ones begin behind them. */
+const BATCH = 128
 /** After a claim that could not be written. */
 const RETRY_MS = 5000
 

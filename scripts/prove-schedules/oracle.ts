@@ -2,6 +2,7 @@
 import type { Cron, PlannedJob } from './random-jobs.js'
 
 const MINUTE = 60_000
+const QUARTER = 15 * MINUTE
 
 /**
  * All occurrences in (start, end], by job, ascending. Where clocks are set forward over the time of a job with one hour, it is due at
@@ -32,31 +33,42 @@ export function occurrences(
       +text.slice(14, 16),
     )
   }
+  const due = crons.map(({ id, cron }) => ({ times: found.get(id) ?? [], cron }))
   let before = shown(start)
   let latest = before
-  for (let at = Math.floor(start / MINUTE) * MINUTE + MINUTE; at <= end; at += MINUTE) {
-    const now = shown(at)
-    for (const { id, cron } of crons) {
-      const isDue =
-        cron.hour === undefined
-          ? shows(cron, now)
-          : now > latest && anyOf(before + MINUTE, now, minute => minute > latest && shows(cron, minute))
-      if (isDue) found.get(id)?.push(at)
+  const first = Math.floor(start / MINUTE) * MINUTE + MINUTE
+  for (let quarter = first; quarter <= end; quarter += QUARTER) {
+    const from = shown(quarter)
+    // Clocks that show a quarter of an hour more after one have run evenly: no zone changes them to and fro within it.
+    const isEven = shown(quarter + QUARTER) - from === QUARTER
+    for (let at = quarter; at < quarter + QUARTER && at <= end; at += MINUTE) {
+      const now = isEven ? from + at - quarter : shown(at)
+      const date = new Date(now)
+      const [minute, hour] = [date.getUTCMinutes(), date.getUTCHours()]
+      for (const { times, cron } of due) {
+        const isNow = cron.minute === minute && (cron.hour ?? hour) === hour && shows(cron, date)
+        const isDue =
+          cron.hour === undefined
+            ? isNow
+            : now > latest &&
+              (isNow ||
+                anyOf(before + MINUTE, now - MINUTE, passed => passed > latest && shows(cron, new Date(passed))))
+        if (isDue) times.push(at)
+      }
+      before = now
+      latest = Math.max(latest, now)
     }
-    before = now
-    latest = Math.max(latest, now)
   }
   return found
 }
 
-/** Mostly one minute; where clocks are set forward, all that they leave out and the one behind them. */
+/** Where clocks are set forward, all minutes that they leave out; mostly none. */
 function anyOf(from: number, to: number, wanted: (minute: number) => boolean): boolean {
   for (let minute = from; minute <= to; minute += MINUTE) if (wanted(minute)) return true
   return false
 }
 
-function shows({ minute, hour, day, weekday, months }: Cron, shown: number): boolean {
-  const date = new Date(shown)
+function shows({ minute, hour, day, weekday, months }: Cron, date: Date): boolean {
   return (
     date.getUTCMinutes() === minute &&
     (months === undefined || months.includes(date.getUTCMonth() + 1)) &&

@@ -88,7 +88,8 @@ export class RunStore implements RunBook {
   }
 
   openOf(job: string): number {
-    return this.open(job).length
+    const sql = "SELECT count(*) FROM automation_run WHERE job_id = ? AND status IN ('scheduled', 'running')"
+    return Number(this.kernel.db.row(sql, [job])?.[0] ?? 0)
   }
 
   openCount(): number {

@@ -237,4 +237,31 @@ test('without its secret a webhook takes nothing, and a webhook_id belongs to on
   await b.end()
 })
 
+test('what was changed of a webhook holds for the very next delivery', async () => {
+  const b = await open()
+  const hook = await b.hook()
+  const [at, url] = [hook.webhook_endpoint, `/api/automation/triggers/${hook.id}`]
+  let n = 0
+  const send = async (path = at) => {
+    const answer = await b.send(path, JSON.stringify({ n: ++n, kind: 'push' }))
+    return answer.status === 200 ? answer.body.result.matched : answer.status
+  }
+  const patch = async (body: object) => assert.is((await b.request('PATCH', url, body)).status, 200)
+  assert.is(await send(), 1)
+  await patch({ filter: { 'data.kind': 'release' } })
+  assert.is(await send(), 0)
+  await patch({ filter: { 'data.kind': 'push' } })
+  assert.is(await send(), 1)
+  await patch({ enabled: false })
+  assert.is(await send(), 404)
+  await patch({ enabled: true })
+  assert.is(await send(), 1)
+  await patch({ endpoint_slug: 'other' })
+  assert.is(await send(), 404)
+  assert.is(await send(at.replace('ci-done', 'other')), 1)
+  assert.is((await b.request('DELETE', url)).status, 204)
+  assert.is(await send(at.replace('ci-done', 'other')), 404)
+  await b.end()
+})
+
 test.run()

@@ -1,0 +1,28 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Pace } from '../../../plugins/automation/pace.js'
+import { EveryNth } from '../../../plugins/automation/runs/every-nth.js'
+
+test('those who hurry pass before others that came earlier, and the others pass nevertheless', async () => {
+  const pace = new Pace(2)
+  const passed: string[] = []
+  const pass = (name: string, hurries: boolean) => pace.pass(hurries).then(() => passed.push(name))
+  // The first two fill their turn.
+  const all = ['a', 'b', 'c', 'd'].map(name => pass(name, false))
+  all.push(...['X', 'Y', 'Z'].map(name => pass(name, true)))
+  await Promise.all(all)
+  assert.equal(passed, ['a', 'b', 'X', 'Y', 'Z', 'c', 'd'])
+})
+
+test('an id is due at first and then at every n-th time, whatever others do', () => {
+  const some = new EveryNth(3)
+  const due = (id: string, times: number) => Array.from({ length: times }, () => some.due(id))
+  assert.equal(due('a', 7), [true, false, false, true, false, false, true])
+  assert.equal(due('b', 2), [true, false])
+  assert.equal(due('a', 3), [false, false, true])
+  // So many others make it forgotten: then it is due again, never less often than every n-th time.
+  for (let n = 0; n < 2000; n++) assert.ok(some.due(`other ${n}`))
+  assert.ok(some.due('a'))
+})
+
+test.run()
