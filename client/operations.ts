@@ -1366,6 +1366,7 @@ export interface McpServer {
   readonly transport: string
   readonly command?: string | undefined
   readonly args?: readonly string[] | undefined
+  readonly sandbox?: string | undefined
   readonly url?: string | undefined
   readonly env_keys?: readonly string[] | undefined
   readonly secret_env_keys?: readonly string[] | undefined
@@ -10323,6 +10324,7 @@ export interface Operations {
             readonly scopes?: readonly string[] | undefined
             readonly token_url?: string | undefined
           } | null | undefined
+          readonly sandbox?: string | undefined
         }
         readonly preserve_env?: readonly string[] | undefined
         readonly preserve_secrets?: {
