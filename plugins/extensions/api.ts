@@ -9,9 +9,11 @@ import {
   registry,
   token,
 } from '../../kernel/plugin.js'
+import type { DownloadReply, DownloadRules } from './downloads/rules.js'
 import type { Tree } from './install/source/tree.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 
+export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
 export { ExtensionErrors } from './errors.js'
 export {
   isAtLeast,
@@ -27,6 +29,20 @@ export {
 } from './manifest/manifest.js'
 export { callOf, readInside, readText, resolveInside, shippedId } from './manifest/paths.js'
 export { lineNear, type Read, readLines } from './manifest/source.js'
+
+/** The bytes behind an address, held to rules. @throws DownloadError */
+export const download = async (url: URL, rules: DownloadRules): Promise<Buffer> =>
+  (await import('./downloads/download.js')).download(url, rules)
+
+/** One request and its answer, which is followed nowhere. @throws DownloadError */
+export const exchange = async (url: URL, init: RequestInit, rules: DownloadRules): Promise<DownloadReply> =>
+  (await import('./downloads/download.js')).exchange(url, init, rules)
+
+/** Refuses an address inside of this machine or its networks that nobody named. @throws DownloadError `private`, `unreachable` */
+export const judgeAddress = async (
+  url: URL,
+  { named, lookup }: Pick<DownloadRules, 'named' | 'lookup'>,
+): Promise<void> => (await import('./downloads/addresses.js')).judge(url, named, lookup)
 
 /** Status of an extension. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'

@@ -3,9 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf, readRegularFile } from '../../kernel/plugin.js'
 import type { FeedKind, RefreshReply } from '../../schemas/marketplace.js'
+import { DownloadError } from '../extensions/api.js'
 import { writeWhole } from '../workspaces/api.js'
 import { type Entry, FEED_LIMITS, type Feed, parseFeed } from './feed.js'
-import { type Base, FetchError, fetchFrom } from './fetch.js'
+import { type Base, fetchFrom } from './fetch.js'
 import { SearchIndex } from './search-index.js'
 import type { MarketplaceKernel } from './service.js'
 
@@ -95,7 +96,7 @@ export class Catalog {
         ...(dropped > 0 && { error_class: 'invalid_entries', error: `${dropped} entries left out; ${firstProblem}` }),
       }
     } catch (error) {
-      const errorClass = error instanceof FetchError ? error.problem : 'malformed'
+      const errorClass = error instanceof DownloadError ? error.problem : 'malformed'
       this.#failure = { at: clock.now(), error: `${FEEDS[kind]}: ${messageOf(error)}`, errorClass }
       this.kernel.log.warn(`the feed ${FEEDS[kind]} of the catalog was not read: ${messageOf(error)}`)
       return {

@@ -8,12 +8,12 @@ import type {
   SkillUpdateResult,
   UpdateSkillsBody,
 } from '../../schemas/marketplace.js'
-import { readArchive } from '../extensions/api.js'
+import { DownloadError, readArchive } from '../extensions/api.js'
 import type { ManagedSkill } from '../skills/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
 import { type Copy, entryOf } from './catalog.js'
 import type { Entry, SkillVersion } from './feed.js'
-import { type Base, FetchError, fetchFrom } from './fetch.js'
+import { type Base, fetchFrom } from './fetch.js'
 import type { MarketplaceKernel } from './service.js'
 import { AuthorPins } from './signatures.js'
 import { SkillStore } from './skill-store.js'
@@ -182,7 +182,7 @@ export class SkillInstaller {
     try {
       return await fetchFrom(catalog.base(), archive, options)
     } catch (error) {
-      if (!(error instanceof FetchError)) throw error
+      if (!(error instanceof DownloadError)) throw error
       if (error.problem === 'too_large' || error.problem === 'insecure')
         throw MarketplaceErrors.skill_content_refused(error.message, { details: { reason: error.problem } })
       throw MarketplaceErrors.skill_archive_unavailable(error.message, { details: { reason: error.problem } })

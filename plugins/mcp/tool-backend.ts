@@ -33,7 +33,7 @@ interface BackendWorld {
 /** The tools of MCP servers. A list is made anew when a server, its tools or its state are others than before. */
 export class McpTools implements ToolBackend {
   readonly kind = 'mcp'
-  readonly #lists = new Map<string, { readonly state: string; readonly tools: readonly OfferedTool[] }>()
+  readonly #lists = new Map<string, { readonly state: readonly unknown[]; readonly tools: readonly OfferedTool[] }>()
 
   constructor(private readonly world: BackendWorld) {}
 
@@ -42,16 +42,11 @@ export class McpTools implements ToolBackend {
     const unknown = connections.filter(one => one.known === undefined && one.failure === undefined)
     const asked = Promise.allSettled(unknown.map(one => one.tools()))
     if (unknown.length > 0) await within(this.world.clock, WAIT_MS, asked).catch(() => {})
-    const state = JSON.stringify(
-      connections.map(({ server, known, failure }) => [
-        server.key,
-        known?.tools.map(({ digest }) => digest),
-        failure?.reason,
-      ]),
-    )
+    const state = connections.flatMap(one => [one, one.known, one.failure])
     const at = JSON.stringify([place.workspaceId, place.agentName, connections.some(one => one.confined)])
     const before = this.#lists.get(at)
-    if (before?.state === state) return before.tools
+    const isAsBefore = before?.state.length === state.length && state.every((part, n) => part === before.state[n])
+    if (before && isAsBefore) return before.tools
     const tools = connections.flatMap(connection => this.#offered(connection))
     this.#lists.set(at, { state, tools })
     return tools

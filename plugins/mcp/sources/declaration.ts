@@ -127,10 +127,22 @@ export function merged(all: readonly { readonly source: Source; readonly declara
   for (const { source, declaration } of all) {
     const weaker = byName.get(declaration.name)
     const shadowed = weaker ? [...weaker.shadowed, weaker.source] : []
-    const key = createHash('sha256')
-      .update(canonicalJson([source.kind, source.workspaceId ?? '', source.where, declaration]))
-      .digest('hex')
+    const key = keyOf(source, declaration)
     byName.set(declaration.name, { name: declaration.name, declaration, source, shadowed, key })
   }
   return [...byName.values()]
+}
+
+/** Of declarations that were read once and are asked for with each call. */
+const keys = new WeakMap<Declaration, { readonly place: string; readonly key: string }>()
+
+function keyOf({ kind, workspaceId = '', where }: Source, declaration: Declaration): string {
+  const place = [kind, workspaceId, where].join(' ')
+  const known = keys.get(declaration)
+  if (known?.place === place) return known.key
+  const key = createHash('sha256')
+    .update(canonicalJson([kind, workspaceId, where, declaration]))
+    .digest('hex')
+  keys.set(declaration, { place, key })
+  return key
 }

@@ -1,13 +1,14 @@
-import { realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { type ParseError, parse } from 'jsonc-parser'
 import * as v from 'valibot'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
-import { messageOf, readRegularFile } from '../../../kernel/plugin.js'
+import { type Clock, messageOf, readRegularFile } from '../../../kernel/plugin.js'
 import { isInside, type Workspace } from '../../workspaces/api.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, Declarations } from './declaration.js'
 
 const MOST_BYTES = 1024 * 1024
+const MOST_KEPT = 256
 
 /** As other programs write it: members that are not known are theirs. */
 const Sidecar = v.object({ mcpServers: v.optional(Declarations, {}) })
@@ -36,6 +37,42 @@ export function checkReferences(where: string, servers: readonly Declaration[], 
     throw McpErrors.mcp_secret_forbidden(
       `${where}: the server ${name} may name only secrets vault:mcp/ws/${workspace.id}/…`,
     )
+  }
+}
+
+/** Milliseconds within which a file may change without its times telling: a file system counts them in ticks. */
+const TICK_MS = 1000
+
+/** What was read from files, as long as they are the same: a call of a tool asks for all sources again. */
+export class KeptFiles {
+  readonly #kept = new Map<string, { readonly sign: string; readonly servers: readonly Declaration[] }>()
+
+  constructor(private readonly clock: Pick<Clock, 'now'>) {}
+
+  /** The servers of a file, by one of the functions above. @throws Fault `mcp_file_invalid` */
+  async read(file: string, root: string, how: typeof readSidecar): Promise<readonly Declaration[]> {
+    const sign = await this.#sign(file)
+    const known = this.#kept.get(file)
+    if (known && sign !== '' && known.sign === sign) return known.servers
+    this.#kept.delete(file)
+    const servers = await how(file, root)
+    if (sign !== '' && sign === (await this.#sign(file))) {
+      if (this.#kept.size >= MOST_KEPT) this.#kept.clear()
+      this.#kept.set(file, { sign, servers })
+    }
+    return servers
+  }
+
+  /** Of a regular file, and of none at all; empty where it does not tell one content from another. */
+  async #sign(file: string): Promise<string> {
+    try {
+      const found = await lstat(file, { bigint: true })
+      const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found
+      const isOld = this.clock.now() - Number(ctimeMs) > TICK_MS
+      return isOld && found.isFile() ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'none' : ''
+    }
   }
 }
 

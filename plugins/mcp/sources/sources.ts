@@ -5,7 +5,7 @@ import type { Workspace, Workspaces } from '../../workspaces/api.js'
 import { McpServerKind, McpServerSources } from '../api.js'
 import { McpServers } from '../settings.js'
 import { type Declaration, merged, type Server, type Source } from './declaration.js'
-import { checkReferences, readOverlay, readSidecar } from './files.js'
+import { checkReferences, KeptFiles, readOverlay, readSidecar } from './files.js'
 
 /** For whom servers are looked up: everybody, a workspace, or an agent. */
 export interface Place {
@@ -28,7 +28,11 @@ export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents
 
 /** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */
 export class Sources {
-  constructor(private readonly kernel: SourcesKernel) {}
+  readonly #files: KeptFiles
+
+  constructor(private readonly kernel: SourcesKernel) {
+    this.#files = new KeptFiles(kernel.clock)
+  }
 
   /** A source that cannot be read hurts no other one: it is a problem of the reply. */
   async read(place: Place): Promise<Found> {
@@ -63,7 +67,10 @@ export class Sources {
   async #ofHome(): Promise<Declared[]> {
     const { root } = this.kernel.home
     const source = { kind: 'global-mcp-sidecar', scope: 'global', where: 'mcp.json' } as const
-    return (await readSidecar(path.join(root, 'mcp.json'), root)).map(declaration => ({ source, declaration }))
+    return (await this.#files.read(path.join(root, 'mcp.json'), root, readSidecar)).map(declaration => ({
+      source,
+      declaration,
+    }))
   }
 
   /** Both files of a workspace; neither says anything before somebody trusted them. */
@@ -71,7 +78,7 @@ export class Sources {
     const read = async (kind: 'workspace-config' | 'workspace-mcp-sidecar', name: string, how: typeof readSidecar) => {
       if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) return []
       const file = path.join(workspace.rootDir, '.svc', name)
-      const servers = await how(file, workspace.rootDir)
+      const servers = await this.#files.read(file, workspace.rootDir, how)
       checkReferences(file, servers, workspace)
       const source = { kind, scope: 'workspace', workspaceId: workspace.id, where: `.svc/${name}` } as const
       return servers.map(declaration => ({ source, declaration }))
@@ -94,7 +101,7 @@ export class Sources {
     if (!(await this.#mayRun(definition, workspace))) return []
     const folder = path.dirname(definition.path)
     const file = path.join(folder, 'mcp.json')
-    const servers = await readSidecar(file, folder)
+    const servers = await this.#files.read(file, folder, readSidecar)
     if (definition.source === 'workspace' && workspace) checkReferences(file, servers, workspace)
     const source = this.#sourceOfAgent('agent-mcp-sidecar', definition, workspace)
     return servers.map(declaration => ({ source, declaration }))

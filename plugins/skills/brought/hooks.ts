@@ -3,7 +3,7 @@ import type { HookDeclarations } from '../../hooks/api.js'
 import type { Candidate } from '../candidate.js'
 import { SkillSettings } from '../settings.js'
 import { environmentsOf } from '../telling/briefing.js'
-import { type BringingWorld, bringing, inside } from './skills.js'
+import { type BringingWorld, bringing, declaredIn, inside } from './skills.js'
 
 type Brought = Awaited<ReturnType<HookDeclarations['read']>>
 const MOST_HOOKS = 64
@@ -22,14 +22,14 @@ export const skillHooks = (world: BringingWorld): HookDeclarations => ({
       environments: session && environmentsOf(session),
     }
     const allowed = world.kernel.config.get(SkillSettings.allowedHooks)
-    const skills = await bringing(world, view, allowed, definition?.disabledSkills ?? [])
+    const skills = await bringing(world, view, 'hooks', allowed, definition?.disabledSkills ?? [])
     return skills.flatMap(({ winner }) => declaredBy(world, winner))
   },
 })
 
 function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
-  const { name, dir, spec, tier, ofWorkspace } = skill
-  const declared = (spec.metadata as { svc?: { hooks?: unknown } } | undefined)?.svc?.hooks
+  const { name, dir, tier, ofWorkspace } = skill
+  const declared = declaredIn(skill, 'hooks')
   if (declared === undefined) return []
   const refuse = (why: string) => {
     kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${why}`)

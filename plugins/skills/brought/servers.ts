@@ -2,7 +2,7 @@ import { shown } from '../../../kernel/kit/text.js'
 import { type Declaration, type McpServerSource, parseDeclarations } from '../../mcp/api.js'
 import type { Resolved } from '../resolve.js'
 import { SkillSettings } from '../settings.js'
-import { type BringingWorld, bringing, inside } from './skills.js'
+import { type BringingWorld, bringing, declaredIn, inside } from './skills.js'
 
 /**
  * MCP servers that skills bring, as `metadata.svc.mcp_servers` of a SKILL.md has them. Those of a skill that is off, not active or
@@ -14,7 +14,7 @@ export const skillServers = (world: BringingWorld): McpServerSource => ({
     const { workspace, definition } = place
     const view = { workspace, agent: definition?.path === undefined ? undefined : definition.name }
     const allowed = world.kernel.config.get(SkillSettings.allowedMcp)
-    const skills = await bringing(world, view, allowed, definition?.disabledSkills ?? [])
+    const skills = await bringing(world, view, 'mcp_servers', allowed, definition?.disabledSkills ?? [])
     return skills.flatMap(({ winner }) => {
       const where = `skill ${winner.name}`
       return declaredBy(winner).map(declaration => ({ where, declaration, ofWorkspace: winner.ofWorkspace }))
@@ -22,8 +22,9 @@ export const skillServers = (world: BringingWorld): McpServerSource => ({
   },
 })
 
-function declaredBy({ name, dir, spec, tier }: Resolved['winner']): readonly Declaration[] {
-  const declared = (spec.metadata as { svc?: { mcp_servers?: unknown } } | undefined)?.svc?.mcp_servers
+function declaredBy(skill: Resolved['winner']): readonly Declaration[] {
+  const { name, dir, tier } = skill
+  const declared = declaredIn(skill, 'mcp_servers')
   if (declared === undefined) return []
   const servers = parseDeclarations(`the skill ${shown(name)}`, declared)
   // The files of a record are nowhere: what it names is on the PATH.

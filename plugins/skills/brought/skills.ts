@@ -1,6 +1,7 @@
 import os from 'node:os'
 import path from 'node:path'
 import type { SkillView } from '../api.js'
+import type { Candidate } from '../candidate.js'
 import { type Resolved, resolve } from '../resolve.js'
 import type { SkillsKernel } from '../service.js'
 import type { SkillSources } from '../sources.js'
@@ -14,14 +15,22 @@ export interface BringingWorld {
   readonly capabilities: (view: SkillView, trusted: boolean) => Promise<ReadonlySet<string> | undefined>
 }
 
+/** What of `metadata.svc` a skill may bring. */
+type Member = 'mcp_servers' | 'hooks'
+
+/** What a skill declares, unread. */
+export const declaredIn = ({ spec }: Candidate, member: Member): unknown =>
+  (spec.metadata as { svc?: Partial<Record<Member, unknown>> } | undefined)?.svc?.[member]
+
 /** Skills whose servers or hooks may run. Those of an installed one only where a person allows them, by its name. */
 export async function bringing(
   world: BringingWorld,
   view: SkillView,
+  member: Member,
   allowed: readonly string[],
   disabledByAgent: readonly string[],
 ): Promise<Resolved[]> {
-  const skills = await skillsOf(world, view, disabledByAgent)
+  const skills = await skillsOf(world, view, member, disabledByAgent)
   return skills.filter(skill => mayBring(skill) && (!skill.winner.meta || allowed.includes(skill.winner.name)))
 }
 
@@ -29,16 +38,21 @@ export async function bringing(
 async function skillsOf(
   { kernel, sources, switches, capabilities }: BringingWorld,
   view: SkillView,
+  member: Member,
   more: readonly string[],
-) {
+): Promise<Resolved[]> {
   const { workspace } = view
   const agents = kernel.needs.agents.current
-  const [{ candidates }, disabled, trusted] = await Promise.all([
-    sources.of(view),
+  const { candidates } = await sources.of(view)
+  // Asked with each call of a tool, and few skills bring something: only what decides about those is looked at.
+  const names = new Set(candidates.flatMap(one => (declaredIn(one, member) === undefined ? [] : [one.name])))
+  if (names.size === 0) return []
+  const [disabled, trusted] = await Promise.all([
     switches.disabled(workspace),
     (workspace && agents?.mayRunFilesOf(workspace)) ?? true,
   ])
-  return resolve(candidates, {
+  const wanted = candidates.filter(({ name }) => names.has(name))
+  return resolve(wanted, {
     platforms: [os.platform()],
     environments: view.environments,
     tools: undefined,

@@ -1,5 +1,5 @@
 // timeout: 120s
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,6 +35,36 @@ test('a server that was added is listed, its tools are found and called, and it 
     assert.equal([removed.status, removed.body.lifecycle], [200, 'live-remove-if-unused'])
     assert.equal(await scene.tools(), [])
     assert.is((await scene.request('DELETE', '/api/settings/mcp-servers/everything')).status, 404)
+  } finally {
+    await scene.close()
+  }
+})
+
+test('what is saved in mcp.json counts with the next question, however soon and however alike it is', async () => {
+  const scene = await mcpScene()
+  try {
+    const file = path.join(scene.home, 'mcp.json')
+    const listed = async () => {
+      const { mcp_servers: servers } = (await scene.request('GET', '/api/settings/mcp-servers')).body
+      return servers.map(({ name }: Reply) => name)
+    }
+    assert.equal(await listed(), [])
+    for (let n = 10; n < 40; n++) {
+      await writeFile(file, JSON.stringify({ mcpServers: { [`server-${n}`]: { command: 'true' } } }))
+      assert.equal(await listed(), [`server-${n}`])
+      assert.equal(await listed(), [`server-${n}`])
+    }
+    // Old enough to be kept, and then another file of the same size in its place.
+    const { mtime } = await stat(file)
+    await eventually(async () => Date.now() - mtime.getTime() > 2000, 'the file to be old')
+    assert.equal(await listed(), ['server-39'])
+    const other = path.join(scene.home, 'other.json')
+    await writeFile(other, (await readFile(file, 'utf8')).replace('39', '40'))
+    await utimes(other, mtime, mtime)
+    await rename(other, file)
+    assert.equal(await listed(), ['server-40'])
+    await rm(file)
+    assert.equal(await listed(), [])
   } finally {
     await scene.close()
   }

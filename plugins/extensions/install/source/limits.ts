@@ -22,5 +22,4 @@ export const limits = {
   /** Milliseconds for a download, and for one call of git. */
   downloadMs: 120_000,
   gitMs: 120_000,
-  redirects: 5,
 } as const

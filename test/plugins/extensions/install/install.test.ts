@@ -6,10 +6,10 @@ import * as assert from 'uvu/assert'
 import { operator } from '../../../../kernel/index.js'
 import { Fault } from '../../../../kernel/plugin.js'
 import type { StoredEvent } from '../../../../plugins/events/api.js'
+import { mayLeadTo } from '../../../../plugins/extensions/downloads/download.js'
 import { systemFiles } from '../../../../plugins/extensions/install/files.js'
 import { type Intent, phaseOf, type Sight, transitions } from '../../../../plugins/extensions/install/intents.js'
 import type { Provenance } from '../../../../plugins/extensions/install/provenance.js'
-import { mayLeadTo } from '../../../../plugins/extensions/install/source/download.js'
 import { sha256 } from '../../../../plugins/extensions/install/source/tree.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { contents, faultFrom, files, scene } from './scene.js'
@@ -328,12 +328,17 @@ test('an archive from the network is taken with its digest, or unverified where 
 test('an address leads on to one that is as safe, and to no file', () => {
   const may = (from: string, to: string) => mayLeadTo(new URL(from), new URL(to))
   assert.equal(
-    [may('http://a', 'http://b'), may('http://a', 'https://b'), may('https://a', 'https://b')],
+    [may('http://a', 'http://a/b'), may('http://a', 'https://b'), may('https://a', 'https://b')],
     [true, true, true],
   )
   assert.equal(
-    [may('https://a', 'http://b'), may('http://a', 'file:///b'), may('https://a', 'data:,b')],
-    [false, false, false],
+    [
+      may('http://a', 'http://b'),
+      may('https://a', 'http://a'),
+      may('http://a', 'file:///b'),
+      may('https://a', 'data:,b'),
+    ],
+    [false, false, false, false],
   )
 })
 
