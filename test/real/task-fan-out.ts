@@ -3,11 +3,13 @@
 // own, in a sandbox; they claim, extend and complete once by the tools of the daemon and once by the commands of `svc`.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { TaskWorld } from '../fixtures/task-world.js'
+import { processesWith } from '../e2e/installed.js'
+import { TaskWorld, until } from '../fixtures/task-world.js'
 import type { Reply } from '../harness/kernel.js'
 import { AT_EACH_CHANGE, commandOf, type RealAgent, realAgents } from './agents.js'
 
@@ -103,5 +105,73 @@ for (const byTools of [true, false]) {
     assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
   })
 }
+
+test('what one that is killed and one that stands still held goes on, also when the daemon is killed', async () => {
+  const [first = '', second = first] = names
+  const stuck = (run: Reply) => run.run.status === 'needs_attention'
+  const go = world.signalFile('go')
+  const begun = (n: number) => world.signalFile(`begun-${n}`)
+  // Who comes after the signal does the work; who came before waits, and is ended while it does.
+  const work = (name: string, n: number) => {
+    const shell = (command: string) => step((realAgents[name] as RealAgent).tool(command, false))
+    const commit = `git add . && git -c user.name=a -c user.email=a@b commit -qm part-${n}`
+    return script(
+      // Not begun: what a daemon that is killed leaves running has failed, what is claimed is queued again.
+      shell('"$SVC_BIN" task next --lease-seconds 300'),
+      shell(`if [ ! -e ${go} ]; then echo begun > ${begun(n)}; sleep 100; fi`),
+      shell(`echo work > part-${n}.txt && ${commit}`),
+      shell(`"$SVC_BIN" task complete RUN_ID --result '{"summary":"after all" }'`),
+    )
+  }
+  mkdirSync(path.dirname(go), { recursive: true })
+  const agents = [second, first, second]
+  const task = await world.task('faults', {
+    worker: { mode: 'inherit', allowed_agent_names: [...new Set(agents)] },
+    sandbox: { mode: 'none' },
+    worktree: { mode: 'per_run' },
+  })
+  const designations = agents.map((name, n) => ({ brief: work(name, n), idempotency_key: `faults-${n}` }))
+  const { runs } = await world.post(`/api/tasks/${task}/runs/fan-out`, { designations })
+  const ids: string[] = runs.map(({ id }: Reply) => id)
+  const [frozen = '', killed = '', third = ''] = ids
+  const processesOf = async (n: number) => {
+    await until(
+      async () => existsSync(begun(n)) || undefined,
+      90_000,
+      () => `the work on ${ids[n]}${world.svc.logTail()}`,
+    )
+    const { run } = await world.run(ids[n] as string)
+    const { session } = (await world.request('GET', `/api/sessions/${run.session_id}`)).body
+    assert.is(session.agent_name, agents[n])
+    return processesWith(`SVC_SESSION_ID=${run.session_id}`)
+  }
+  const [ofFrozen, ofKilled] = [await processesOf(0), await processesOf(1), await processesOf(2)]
+  // Of the killed one the process that the daemon started: what that started in turn is the daemon's business.
+  process.kill(ofKilled?.[0] ?? 0, 'SIGKILL')
+  for (const pid of ofFrozen) process.kill(pid, 'SIGSTOP')
+  const [byKill, byStop] = [await world.untilRun(killed, stuck, 'stuck'), await world.untilRun(frozen, stuck, 'stuck')]
+  assert.match(byKill.run.error, 'ended unexpectedly')
+  assert.match(byStop.run.error, 'stands still')
+  const board = await world.svc.svc('task', 'board')
+  assert.match(board, new RegExp(`${killed}[^]*?ended unexpectedly`))
+  assert.match(board, new RegExp(`${frozen}[^]*?stands still`))
+  assert.match(board, new RegExp(`${third}\\s+claimed`))
+  const recover = async (run: string): Promise<string> => {
+    const command = ['task', 'run', 'recover', run, '--reason', 'go on']
+    return (await world.svc.json<{ run: { id: string } }>(...command)).run.id
+  }
+  const again = [await recover(frozen), await recover(killed)]
+  await world.killed()
+  world.signal('go')
+  const isDone = ({ run, worker }: Reply) => run.status === 'completed' && worker?.ended_at
+  for (const [n, run] of [again[0], again[1], third].entries()) {
+    const { worktree } = await world.untilRun(run as string, isDone, 'is completed')
+    assert.is(world.git('show', `${worktree.branch}:part-${n}.txt`), 'work')
+  }
+  const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline?limit=1000`)).body
+  const completed = timeline.filter((entry: Reply) => entry.event_type === 'task.run_completed')
+  assert.equal(completed.map((entry: Reply) => entry.run?.id).sort(), [...again, third].sort(), 'each ended once')
+  assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
+})
 
 test.run()
