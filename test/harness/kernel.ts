@@ -10,6 +10,7 @@ import {
   type Plugin,
 } from '../../kernel/index.js'
 import { base } from '../../plugins/index.js'
+import { inspectProcess } from '../../plugins/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
 import { beginHome } from './home-template.js'
@@ -47,6 +48,7 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
   if (options.disk === undefined && options.freeBytes === undefined) await beginHome(home, plugins)
   const kernel = await createKernel({
     checkReplies: true,
+    startTime: inspectProcess(process.pid, process.platform)?.startTime,
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
     ...options,
     plugins,

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createKernel, type Plugin } from '../../kernel/index.js'
 import type { RegistryToken } from '../../kernel/plugin.js'
-import { critical, inTree } from '../../plugins/index.js'
+import { configuration, critical, inTree } from '../../plugins/index.js'
 import { answersInTime, describesItself, leavesNothing } from '../../testing/contract.js'
 import { probe, tracesOf } from '../../testing/look.js'
 import { WaitingTime } from '../../testing/time.js'
@@ -17,6 +17,9 @@ const registries = new Map<string, RegistryToken<unknown>>(
   inTree.flatMap(plugin => (plugin.surface.registries ?? []).map(({ to }) => [to.registry, to] as const)),
 )
 const hardNeeds = (plugin: Plugin) => Object.values(plugin.requires).flatMap(need => ('id' in need ? [need.id] : []))
+/** Says what is configured from the start on, as `configuration` does wherever it is, loaded or not. */
+const configured: Plugin = { ...stubOf('configured@1'), surface: { configured: configuration.surface.configured! } }
+const standIn = (id: string): Plugin => (id === configuration.provides?.id ? configuration : stubOf(id))
 /** How much faster than the real one time goes by here. */
 const PACE = 10
 /** Milliseconds after which the routes of a change are served. */
@@ -54,13 +57,13 @@ async function withKernel(
 
 test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer, handle or entry', () =>
   withKernel(
-    [],
+    [configured],
     async ({ host, change, look }) => {
       // The first event of a daemon starts what the kernel itself does about events.
       await change(host.load(stubOf('first@1')))
       await change(host.unload('stub-first-1'))
       for (const plugin of inTree) {
-        const stubs = hardNeeds(plugin).map(stubOf)
+        const stubs = hardNeeds(plugin).map(standIn)
         for (const stub of stubs) await change(host.load(stub))
         const load = async () => assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
         const unload = () => change(host.unload(plugin.name))
@@ -88,6 +91,8 @@ test('each registry that a plugin contributes to is declared by one', () => {
 
 test('a daemon without any one plugin serves the others and says what waits for what; back, all is as it was', () =>
   withKernel(inTree, async ({ svc, host, change, look }) => {
+    // What is optional is held from when somebody first asks for it.
+    assert.is((await change(svc.request('GET', '/api/status'))).status, 200)
     const before = await look()
     assert.equal(
       Object.keys(before.contributions).filter(id => before.contributions[id]?.length === 0),
@@ -103,11 +108,13 @@ test('a daemon without any one plugin serves the others and says what waits for 
       }
       assert.is((await change(svc.request('GET', '/api/status'))).status, 200, plugin.name)
       assert.equal(await change(host.load(plugin)), { status: 'active' }, plugin.name)
+      assert.is((await change(svc.request('GET', '/api/status'))).status, 200, plugin.name)
       assert.equal(await look(), before, plugin.name)
     }
     for (const plugin of inTree) {
       assert.equal(await change(host.reload(plugin)), { status: 'active' }, plugin.name)
     }
+    assert.is((await change(svc.request('GET', '/api/status'))).status, 200)
     assert.equal(await look(), before)
   }))
 
