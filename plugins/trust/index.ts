@@ -1,6 +1,7 @@
-import { definePlugin, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../schemas/workspaces/trust.js'
 import { Events } from '../events/api.js'
+import { Hooks } from '../hooks/api.js'
 import { NativeTools } from '../tools/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { Trust, TrustErrors } from './api.js'
@@ -16,7 +17,7 @@ const workspace = { name: 'workspace', summary: 'id, name or path of a workspace
 export default definePlugin({
   name: 'trust',
   version: '0.1.0',
-  requires: { workspaces: Workspaces, events: Events },
+  requires: { workspaces: Workspaces, events: Events, hooks: maybe(Hooks) },
   provides: Trust,
   service: () => import('./service.js').then(m => m.TrustService),
 }).surface({

@@ -1,6 +1,7 @@
 import { SerialBy } from '../../kernel/kit/serial.js'
-import { type Actor, iso, type PluginKernel } from '../../kernel/plugin.js'
+import { type Actor, iso, type MaybeToken, type PluginKernel } from '../../kernel/plugin.js'
 import type { WorkspaceTrust } from '../../schemas/workspaces/trust.js'
+import type { HooksApi } from '../hooks/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
 import { type TrustApi, TrustErrors } from './api.js'
 import { filesOf } from './files.js'
@@ -22,7 +23,7 @@ interface Row {
 export class TrustService implements TrustApi {
   readonly #writes = new SerialBy()
 
-  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {}
+  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; hooks: MaybeToken<HooksApi> }>) {}
 
   async of(workspace: Workspace): Promise<WorkspaceTrust> {
     const { files, digest } = await filesOf(workspace)
@@ -70,16 +71,25 @@ export class TrustService implements TrustApi {
       const now = await filesOf(workspace)
       if (now.digest !== digest) throw TrustErrors.trust_changed()
       await this.#store(workspace.id, digest, actor)
+      await this.#tell()
       return this.of(workspace)
     })
   }
 
   revoke({ id }: Workspace): Promise<void> {
-    return this.#writes.run(id, () => this.forget(id))
+    return this.#writes.run(id, async () => {
+      await this.forget(id)
+      await this.#tell()
+    })
   }
 
   async forget(id: string): Promise<void> {
     await this.kernel.db.tx(t => t.run('DELETE FROM trust_workspace WHERE workspace_id = ?', [id]))
+  }
+
+  /** Skills of a workspace bring hooks, which are in force or not from now on. */
+  async #tell(): Promise<void> {
+    await this.kernel.needs.hooks.current?.refresh()
   }
 
   #row(id: string): Row | undefined {

@@ -40,14 +40,6 @@ const switched = async ({ kernel }: Scene, name: string, how: 'enable' | 'disabl
   assert.is((await kernel.request('POST', `/api/skills/${name}/${how}${query}`, {})).status, 200)
 const ofHook = (name: string) => (run: { hook_name: string; outcome: string }) => run.hook_name === name
 
-/** Hooks that ran about a new session, once the one of the settings has, which comes after them in no order. */
-async function ranFor(scene: Scene): Promise<string[]> {
-  const { id } = await scene.session('ada', { sandbox: 'none' })
-  await scene.ran(id, ofHook('last'))
-  const runs = await scene.runs(id, '&last=1000')
-  return runs.map(({ hook_name }) => hook_name).filter(name => name !== 'last')
-}
-
 test('a hook of a skill of the person runs in its order, and is gone when the skill is off', async ({ scene }) => {
   const folder = path.join(scene.home, 'skills')
   const at = await skill(folder, 'notes', ['mode: sync'], 'session.pre_create')
@@ -116,8 +108,18 @@ test('hooks of a workspace need its trust, name no secrets and run there alone',
   await trusted()
   assert.ok((await listed(scene, here)).includes('of-local'))
   assert.not.ok((await listed(scene)).includes('of-local'))
-  await scene.configure({ last: { event: 'session.post_create', command: 'true' } })
-  assert.ok((await ranFor(scene)).includes('of-local'))
+  const runsOf = async () => {
+    const { id: later } = await scene.session('ada', { sandbox: 'none' })
+    await scene.ran(later, ofHook('last'))
+    return (await scene.runs(later, '&last=1000')).map(({ hook_name }) => hook_name)
+  }
+  await scene.configure({ last: { event: 'session.post_create', command: 'sleep', args: ['1'] } })
+  // In force or not from the moment that the reply is there; what the hook writes makes the files others than were trusted.
+  await trusted()
+  assert.ok((await runsOf()).includes('of-local'))
+  await trusted()
+  assert.is((await scene.kernel.request('DELETE', `/api/workspaces/${scene.workspaceId}/trust`)).status, 204)
+  assert.not.ok((await runsOf()).includes('of-local'))
   await skill(folder, 'local', ['secret_env: { A: env:HOME }'])
   await trusted()
   assert.not.ok((await listed(scene, here)).includes('of-local'))
