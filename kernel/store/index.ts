@@ -203,8 +203,8 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles, engine
       db.close()
       engine.watchers.delete(db.filename)
       if (mirror.failure === undefined) {
-        if (engine.pin === SQLITE_PIN) spare.push(new WeakRef(engine))
         await mirror.drain()
+        if (engine.pin === SQLITE_PIN) spare.push(new WeakRef(engine))
         if (mirror.walRemoved) await disk.unlink(`${file}-wal`)
       }
     } finally {

@@ -10,7 +10,8 @@ export class FileValues {
 
   constructor(private readonly values: SettingValuesApi) {
     const { source } = values
-    if (!(source instanceof FileSource)) throw new Error('another plugin says what is configured; disable one of them')
+    if (!(source instanceof FileSource))
+      throw new Error('the kernel was created without this plugin, or with another one that says what is configured')
     this.#source = source
   }
 

@@ -57,7 +57,8 @@ export class BroughtHooks {
       const places: [string, HookPlace][] = [['', {}]]
       for (const workspace of this.kernel.needs.workspaces.list()) places.push([workspace.id, { workspace }])
       const read = places.map(async ([id, place]) => [id, byEvent(await this.read(place))] as const)
-      this.#ofPlaces = new Map(await Promise.all(read))
+      // Asked for each event: places without any are left out.
+      this.#ofPlaces = new Map((await Promise.all(read)).filter(([, hooks]) => hooks.size > 0))
       for (const [id, { place }] of [...this.#ofSessions]) {
         const hooks = byEvent(await this.read(place))
         if (this.#ofSessions.has(id)) this.#ofSessions.set(id, { place, hooks })

@@ -34,8 +34,8 @@ export const declaredSandbox = ({ declaration: { command, sandbox } }: Pick<Serv
   command === undefined || sandbox === NO_SANDBOX ? undefined : sandbox
 
 /**
- * How a server is started for a caller: in the sandbox that its declaration names; and one that belongs to a sandboxed session in
- * none that is weaker than the session's. Undefined: as any program of the daemon.
+ * Says how a server is started for a caller: in the sandbox that its declaration names, and never in a weaker one than that of a
+ * sandboxed session to which the server belongs. Returns undefined for a server that needs no sandbox.
  */
 export function confinedFor(
   { sandboxes, sessions }: ConfiningNeeds,
