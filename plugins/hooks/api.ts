@@ -50,9 +50,16 @@ export interface HookDeclarations {
    * Those of a place: `of` names what has one, `base` is the folder that its command is relative to. Asked at the start of each
    * session and at each {@link HooksApi.refresh}; one that is not valid is left out and named in the log.
    */
-  readonly read: (
-    place: HookPlace,
-  ) => Promise<readonly { readonly written: unknown; readonly of: string; readonly base?: string }[]>
+  readonly read: (place: HookPlace) => Promise<readonly HookDeclaration[]>
+}
+
+/** A hook as its source has it. */
+export interface HookDeclaration {
+  readonly written: unknown
+  readonly of: string
+  readonly base?: string
+  /** It came with the files of the workspace of the place: each run needs these to be trusted still. */
+  readonly isOfFiles?: boolean
 }
 
 export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')

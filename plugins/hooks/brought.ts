@@ -75,9 +75,9 @@ export class BroughtHooks {
         this.kernel.log.warn(`hooks of ${owner} are not in force: ${messageOf(error)}`)
         return []
       })
-      for (const { written, of, base } of declared) {
+      for (const { written, of, base, isOfFiles } of declared) {
         try {
-          const where = { source: entry.source, owner: of, workspaceId, ...(base !== undefined && { base }) }
+          const where = { source: entry.source, owner: of, workspaceId, isOfFiles, ...(base !== undefined && { base }) }
           all.push(hookOf(written, where))
         } catch (error) {
           this.kernel.log.warn(`a hook of ${entry.source} ${of} is not in force: ${messageOf(error)}`)

@@ -2,6 +2,7 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { issueText, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import { durationMs } from '../../schemas/duration.js'
+import type { AgentDefinition } from '../agents/api.js'
 import { type HookSource, NativeHooks } from './api.js'
 import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './declared.js'
 import { HookKind, HookSpec, hookProblem } from './hook-kind.js'
@@ -16,16 +17,18 @@ interface Place {
   readonly workspaceId?: string | undefined
   /** Folder that commands are relative to; default: the home. */
   readonly base?: string
+  readonly isOfFiles?: boolean | undefined
 }
 
 /** A declaration that was checked, as a hook. */
-function declared(spec: HookSpec, { source, owner, workspaceId, base = '' }: Place, executor?: Executor): DeclaredHook {
+function declared(spec: HookSpec, { source, owner, workspaceId, base = '', isOfFiles }: Place, executor?: Executor): DeclaredHook {
   const { name, event, mode, required, matcher, enabled, metadata = {} } = spec
   return {
     ...{ name, event, source, owner, mode, required, matcher, enabled, metadata },
     priority: priorityOf(source, spec.priority),
     timeoutMs: Math.min(durationMs(spec.timeout ?? '') ?? LONGEST_MS, LONGEST_MS),
     ...(workspaceId !== undefined && { workspaceId }),
+    ...(isOfFiles && { isOfFiles }),
     executor: executor ?? {
       kind: 'subprocess',
       warm: spec.warm ?? false,
@@ -93,13 +96,14 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
 
 /** The hooks of an agent's definition, in a workspace. Throws for one that is wrong: a gate that cannot be built stays shut. */
 export function readAgentHooks(
-  definition: { readonly name: string; readonly hooks: readonly { readonly name: string }[]; readonly path?: string },
+  definition: Pick<AgentDefinition, 'name' | 'hooks' | 'path' | 'source'>,
   workspaceId: string,
 ): DeclaredHook[] {
   const place: Place = {
     source: 'agent_definition',
     owner: definition.name,
     workspaceId,
+    isOfFiles: definition.source === 'workspace',
     ...(definition.path !== undefined && { base: path.dirname(definition.path) }),
   }
   return definition.hooks.map(written => {

@@ -37,6 +37,8 @@ export interface DeclaredHook {
   readonly metadata: Readonly<Record<string, string>>
   /** Only there; absent: everywhere. */
   readonly workspaceId?: string
+  /** It came with the files of this workspace, which may have been changed since it was read. */
+  readonly isOfFiles?: true
   readonly executor: Executor
   readonly matches: (payload: HookPayload) => boolean
 }

@@ -43,10 +43,13 @@ export function inspectProcesses(platform: NodeJS.Platform): Map<number, Process
 const chunk = 40
 /** How often a look goes back for processes that were born during it. */
 const returns = 3
+/** Glances at the newest process that end a look during which others were born: two or three milliseconds. */
+const glances = 100
 
 /**
  * Looks at all processes, the newest first, and hands each over at the moment it has been read: a process that forks and
- * ends again and again is found only while it is young.
+ * ends again and again is found only while it is young. By the time its turn in a list comes it may be gone each time, so
+ * where processes are born meanwhile the look ends with glances at the newest one alone.
  */
 export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: ProcessSeen) => void): Promise<Processes> {
   const found = new Map<number, ProcessSeen>()
@@ -61,13 +64,22 @@ export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: Pro
     return found
   }
   const looked = new Set<number>()
+  const lookAt = (pid: number) => {
+    looked.add(pid)
+    add(inspectProcess(pid, platform))
+  }
+  const newest = newestPid()
   for (let round = 0; round <= returns; round++) {
     const pids = everyPid().filter(pid => !looked.has(pid))
     for (const [at, pid] of pids.reverse().entries()) {
       if (at > 0 && at % chunk === 0) await turn()
-      looked.add(pid)
-      add(inspectProcess(pid, platform))
+      lookAt(pid)
     }
+  }
+  if (newestPid() === newest) return found
+  for (let glance = 0; glance < glances; glance++) {
+    const pid = newestPid()
+    if (!looked.has(pid)) lookAt(pid)
   }
   return found
 }
@@ -108,6 +120,15 @@ function environmentOf(pid: number): Buffer | undefined {
 /** The pids that Linux lists. */
 function everyPid(): number[] {
   return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
+}
+
+/** The pid that was given out last, the fifth field of /proc/loadavg; 0 where that cannot be read. */
+function newestPid(): number {
+  try {
+    return Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[4])
+  } catch {
+    return 0
+  }
 }
 
 /** What follows the name in /proc/<pid>/stat; the name stands in parentheses and may hold spaces and parentheses itself. */

@@ -1,4 +1,5 @@
 import type { Awaitable, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { Agents } from '../../agents/api.js'
 import type { ExtensionsApi } from '../../extensions/api.js'
 import type { Processes } from '../../processes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
@@ -9,6 +10,7 @@ import { runSpawned } from './spawned.js'
 import { WarmPrograms } from './warm-programs.js'
 
 export type ExecutorNeeds = {
+  readonly agents: typeof Agents
   readonly processes: typeof Processes
   readonly workspaces: typeof Workspaces
   readonly extensions: MaybeToken<ExtensionsApi>
@@ -27,8 +29,21 @@ export class Executors {
     const { executor } = hook
     if (executor.kind === 'native') return executor.run(payload)
     if (executor.kind === 'extension') return askExtension(this.kernel, hook, executor.key, payload)
-    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
-    return this.#programs.ask(hook, executor, payload, signal)
+    const run = () =>
+      executor.warm
+        ? this.#programs.ask(hook, executor, payload, signal)
+        : runSpawned(this.kernel, hook, executor, payload, signal)
+    return hook.isOfFiles ? this.#trusted(hook).then(run) : run()
+  }
+
+  /** Trust was asked for when the hook was read; the agent that it watches may have rewritten its program since. */
+  async #trusted({ workspaceId = '' }: DeclaredHook): Promise<void> {
+    const { workspaces, agents } = this.kernel.needs
+    const workspace = workspaces.get(workspaceId)
+    if (workspace && (await agents.mayRunFilesOf(workspace))) return
+    throw new Error(
+      `the files below .svc of its workspace are not trusted, or were changed since: svc workspace trust ${workspaceId}`,
+    )
   }
 
   /** Ends the programs that stay, of hooks that are not among these. */

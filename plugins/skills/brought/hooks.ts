@@ -46,6 +46,7 @@ function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
   return all.map(({ command, args, ...rest }) => ({
     of: name,
     base: dir,
+    isOfFiles: ofWorkspace,
     written: {
       ...rest,
       ...(command !== undefined && { command: typeof command === 'string' ? inside(dir, command) : command }),

@@ -66,6 +66,24 @@ export function tagged(tag: string): number[] {
   })
 }
 
+/** Processes that carry the tag in any of many looks: one that forks and ends again and again is missed by most of them. */
+export function taggedEver(tag: string): number[] {
+  return [...new Set(Array.from({ length: 200 }, () => tagged(tag)).flat())]
+}
+
+/** Ends whatever carries the tag, also what flees. */
+export function endTagged(tag: string): void {
+  for (let clear = 0; clear < 50; clear++)
+    for (const pid of tagged(tag)) {
+      clear = 0
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended itself.
+      }
+    }
+}
+
 /** Waits until as many carry the tag and have settled: those that flee fork for a while. Gives back what there is after 30 s. */
 export async function appear(tag: string, count: number): Promise<number[]> {
   let found: number[] = []

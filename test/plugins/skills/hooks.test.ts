@@ -125,6 +125,30 @@ test('hooks of a workspace need its trust, name no secrets and run there alone',
   assert.not.ok((await listed(scene, here)).includes('of-local'))
 })
 
+test('a hook of a workspace whose files were changed since they were trusted is not run', async ({ scene }) => {
+  const folder = path.join(scene.root, '.svc/skills')
+  const at = await skill(folder, 'guard', ['mode: sync', 'required: true'], 'input.pre_submit')
+  const trustAt = `/api/workspaces/${scene.workspaceId}/trust`
+  const trusted = async () => {
+    const { digest } = (await scene.kernel.request('GET', trustAt)).body.trust
+    assert.is((await scene.kernel.request('PUT', trustAt, { digest })).status, 200)
+  }
+  await trusted()
+  const { id, at: session } = await scene.session('ada', { sandbox: 'none' })
+  const outcomes = async () =>
+    (await scene.runs(id, '&last=1000')).filter(ofHook('of-guard')).map(({ outcome }) => outcome)
+  await scene.prompt(session, 'pid')
+  await eventually(async () => String(await outcomes()) === 'applied', 'its first run')
+  await writeFile(path.join(at, 'note.sh'), '#!/bin/sh\ntouch "$(dirname "$0")/escaped"\n')
+  const refused = await scene.prompt(session, 'pid')
+  assert.match(JSON.stringify(refused), 'svc workspace trust')
+  await eventually(async () => String((await outcomes()).sort()) === 'applied,failed', 'its refusal')
+  assert.not.ok(existsSync(path.join(at, 'escaped')))
+  await trusted()
+  await scene.prompt(session, 'pid')
+  assert.ok(existsSync(path.join(at, 'escaped')), 'what was looked at and trusted runs')
+})
+
 test('what is wrong with a hook of one skill leaves those of others alone', async ({ scene }) => {
   const folder = path.join(scene.home, 'skills')
   await skill(folder, 'wrong', [], 'no.such.event')
