@@ -21,7 +21,11 @@ interface Place {
 }
 
 /** A declaration that was checked, as a hook. */
-function declared(spec: HookSpec, { source, owner, workspaceId, base = '', isOfFiles }: Place, executor?: Executor): DeclaredHook {
+function declared(
+  spec: HookSpec,
+  { source, owner, workspaceId, base = '', isOfFiles }: Place,
+  executor?: Executor,
+): DeclaredHook {
   const { name, event, mode, required, matcher, enabled, metadata = {} } = spec
   return {
     ...{ name, event, source, owner, mode, required, matcher, enabled, metadata },

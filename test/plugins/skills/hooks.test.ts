@@ -1,6 +1,6 @@
 // timeout: 120s
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -127,26 +127,40 @@ test('hooks of a workspace need its trust, name no secrets and run there alone',
 
 test('a hook of a workspace whose files were changed since they were trusted is not run', async ({ scene }) => {
   const folder = path.join(scene.root, '.svc/skills')
-  const at = await skill(folder, 'guard', ['mode: sync', 'required: true'], 'input.pre_submit')
+  // Its hook writes beside itself: that is a change too.
+  await rm(path.join(folder, 'local'), { recursive: true })
+  const guard = path.join(await skill(folder, 'guard', [], 'session.post_stop'), 'note.sh')
+  const own = path.join(scene.root, '.svc/agents/local')
+  await mkdir(own, { recursive: true })
+  const hook = '{ name: own, event: session.post_stop, command: ./own.sh }'
+  const head = ['name: local', `command: '${process.execPath} ${AGENT}'`, `hooks: [${hook}]`]
+  await writeFile(path.join(own, 'AGENT.md'), `---\n${head.join('\n')}\n---\nYou do what you are told.\n`)
+  const programs = [guard, path.join(own, 'own.sh')]
+  const write = async (touched: string) => {
+    for (const [at, file] of programs.entries())
+      await writeFile(file, `#!/bin/sh\ntouch ${path.join(scene.root, `${touched}-${at}`)}\n`, { mode: 0o755 })
+  }
+  const touched = (name: string) =>
+    programs.filter((_, at) => existsSync(path.join(scene.root, `${name}-${at}`))).length
   const trustAt = `/api/workspaces/${scene.workspaceId}/trust`
   const trusted = async () => {
     const { digest } = (await scene.kernel.request('GET', trustAt)).body.trust
     assert.is((await scene.kernel.request('PUT', trustAt, { digest })).status, 200)
   }
-  await trusted()
-  const { id, at: session } = await scene.session('ada', { sandbox: 'none' })
-  const outcomes = async () =>
-    (await scene.runs(id, '&last=1000')).filter(ofHook('of-guard')).map(({ outcome }) => outcome)
-  await scene.prompt(session, 'pid')
-  await eventually(async () => String(await outcomes()) === 'applied', 'its first run')
-  await writeFile(path.join(at, 'note.sh'), '#!/bin/sh\ntouch "$(dirname "$0")/escaped"\n')
-  const refused = await scene.prompt(session, 'pid')
-  assert.match(JSON.stringify(refused), 'svc workspace trust')
-  await eventually(async () => String((await outcomes()).sort()) === 'applied,failed', 'its refusal')
-  assert.not.ok(existsSync(path.join(at, 'escaped')))
-  await trusted()
-  await scene.prompt(session, 'pid')
-  assert.ok(existsSync(path.join(at, 'escaped')), 'what was looked at and trusted runs')
+  const stopped = async (meanwhile: () => Promise<void>) => {
+    await trusted()
+    const { id, at } = await scene.session('local', { sandbox: 'none' })
+    await scene.prompt(at, 'pid')
+    await meanwhile()
+    assert.ok((await scene.kernel.request('POST', `${at}/stop`, {})).status < 300)
+    return scene.ran(id, ofHook('own'))
+  }
+  await write('changed')
+  const refused = await stopped(() => write('escaped'))
+  assert.equal([refused.outcome, touched('escaped')], ['failed', 0])
+  const ran = await stopped(async () => {})
+  assert.is(ran.outcome, 'applied')
+  await eventually(async () => touched('escaped') === programs.length, 'what was looked at and trusted runs')
 })
 
 test('what is wrong with a hook of one skill leaves those of others alone', async ({ scene }) => {
