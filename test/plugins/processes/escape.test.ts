@@ -1,7 +1,6 @@
 // proof, timeout: 120s: what leaves its group, session, environment and parents
 import { spawn as spawnChild } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ProcessHandle } from '../../../plugins/processes/api.js'
