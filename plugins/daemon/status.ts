@@ -200,7 +200,7 @@ export function reconcileStatus(
     .flatMap(entry => entry.quarantined)
     .slice(0, QUARANTINED_SHOWN)
     .map(({ kind, id, attempts, error, retryAt }) => ({ kind, id, attempts, error, retry_at: iso(retryAt) }))
-  const unprojected = rows.filter(({ status }) => status === 'unprojected').map(({ kind }) => kind)
+  const unprojected = rows.flatMap(({ kind, status, records }) => (status === 'unprojected' && records > 0 ? kind : []))
   return { status: failing.length > 0 ? 'degraded' : 'ok', failing, unprojected, kinds: rows, quarantined }
 }
 

@@ -123,7 +123,7 @@ export type KindStatus = v.InferOutput<typeof KindStatus>
 export const ReconcileStatus = v.object({
   status: v.string(),
   failing: v.array(v.string()),
-  /** Kinds that are checked and stored, and that nothing makes a runtime of yet. */
+  /** Kinds of stored records that were checked, and that nothing makes a runtime of yet. */
   unprojected: v.array(v.string()),
   kinds: v.array(KindStatus),
   /** The first 100. */

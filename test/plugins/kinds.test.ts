@@ -196,7 +196,11 @@ test('a spec above the limit of its kind is 413', async () => {
   assert.is((await put('mcp_server', 'big', { name: 'a', command: 'x', env: { long } })).status, 413)
 })
 
-test('status names the kinds that nothing makes a runtime of', async () => {
+test('status names the kinds of stored records that nothing makes a runtime of', async () => {
+  const fresh = await boot({ plugins: inTree })
+  const { reconcile } = (await fresh.request('GET', '/api/status')).body.health
+  await fresh.close()
+  assert.equal(reconcile.unprojected, [], 'of a home without records')
   const { body } = await svc.request('GET', '/api/status')
   const { unprojected, kinds: rows } = body.health.reconcile
   assert.equal([...unprojected].sort(), ['bridge.instance'])

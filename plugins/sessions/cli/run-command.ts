@@ -187,8 +187,8 @@ async function announce(context: TaskContext, session: Session): Promise<void> {
   if (out.json) return
   const { id, agent_name, provider, permissions, workspace_path } = session
   const by = provider === 'local' ? '' : ` (${provider})`
-  const who = `${agent_name}${by} in ${workspace_path} · permissions ${permissions} · ${sandboxText(session)} · ${id}`
-  for (const line of fitted(who, context)) out.line(out.color('dim', line))
+  const who = `${agent_name}${by} in ${workspace_path} · permissions ${permissions} · ${sandboxText(session)}`
+  for (const line of [...fitted(who, context), id]) out.line(out.color('dim', line))
   const unconfined = sandboxWarning(session)
   if (unconfined !== undefined) out.line(out.color('yellow', unconfined))
   const found = (await client.request('GET', `/api/providers/${encodeURIComponent(provider)}`)) as Provider
