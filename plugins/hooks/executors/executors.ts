@@ -4,6 +4,7 @@ import type { Processes } from '../../processes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { Cutoff } from './cutoff.js'
 import { askExtension } from './extension.js'
 import { runSpawned } from './spawned.js'
 import { WarmPrograms } from './warm-programs.js'
@@ -23,12 +24,12 @@ export class Executors {
   }
 
   /** The answer of a hook; rejects with what is wrong with who gives it. */
-  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown> {
+  execute(hook: DeclaredHook, payload: HookPayload, cutoff: Cutoff): Awaitable<unknown> {
     const { executor } = hook
     if (executor.kind === 'native') return executor.run(payload)
     if (executor.kind === 'extension') return askExtension(this.kernel, hook, executor.key, payload)
-    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, signal)
-    return this.#programs.ask(hook, executor, payload, signal)
+    if (!executor.warm) return runSpawned(this.kernel, hook, executor, payload, cutoff)
+    return this.#programs.ask(hook, executor, payload, cutoff)
   }
 
   /** Ends the programs that stay, of hooks that are not among these. */
