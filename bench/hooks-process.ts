@@ -65,9 +65,9 @@ function dispatcherFor(way: Exclude<Way, 'bare'>): Dispatcher {
     clock,
     hooksOf: () => (way === 'none' ? [] : [hook]),
     // As the service does it: only a program is a promise.
-    execute: (_, told, signal) => {
-      if (way === 'warm') return warm.ask(told, signal)
-      return way === 'spawned' ? runSpawned(kernel, hook, EXECUTORS.spawned as Program, told, signal) : undefined
+    execute: (_, told, cutoff) => {
+      if (way === 'warm') return warm.ask(told, cutoff)
+      return way === 'spawned' ? runSpawned(kernel, hook, EXECUTORS.spawned as Program, told, cutoff) : undefined
     },
     record() {},
     warn() {},

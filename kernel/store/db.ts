@@ -161,10 +161,9 @@ export class Core {
     const prepared = this.statements.prepare(sql)
     if (prepared.verdict.writes) {
       if (!writable) throw refused(sql, 'it writes, outside of a transaction', 'use tx')
-      const rights = owner?.prefixes.join(' ') ?? ''
-      if (owner !== undefined && !prepared.allowed.has(rights)) {
+      if (owner !== undefined && !prepared.allowed.has(owner)) {
         checkOwner(prepared.verdict, sql, owner, this.owners)
-        prepared.allowed.add(rights)
+        prepared.allowed.add(owner)
       }
     }
     return prepared
@@ -180,13 +179,12 @@ class Access implements Reads {
   ) {}
 
   get<T>(sql: string, params: readonly SqlValue[] = []): T | undefined {
-    const prepared = this.prepare(sql)
-    return prepared.rows(params, 1).map(row => prepared.object(row) as T)[0]
+    return this.all<T>(sql, params, 1)[0]
   }
 
-  all<T>(sql: string, params: readonly SqlValue[] = []): T[] {
+  all<T>(sql: string, params: readonly SqlValue[] = [], limit = Infinity): T[] {
     const prepared = this.prepare(sql)
-    return prepared.rows(params).map(row => prepared.object(row) as T)
+    return prepared.rows(params, limit).map(row => prepared.object(row) as T)
   }
 
   row(sql: string, params: readonly SqlValue[] = []): Row | undefined {

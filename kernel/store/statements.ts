@@ -1,10 +1,12 @@
 import type { Row, SqlValue } from '../contract/storage.js'
 import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
-import { explain, type Verdict } from './statement-check.js'
+import { explain, type Owner, type Verdict } from './statement-check.js'
 
 /** A prepared statement, what is known of it, and the owners it was found allowed for. */
 export class Prepared {
-  readonly allowed = new Set<string>()
+  readonly allowed = new WeakSet<Owner>()
+  /** When it was asked for last, counted in askings. */
+  asked = 0
   #columns: readonly string[] | undefined
 
   constructor(
@@ -57,6 +59,7 @@ const KEPT_STATEMENTS = 400
 /** The prepared statements of one database. */
 export class Statements {
   readonly #kept = new Map<string, Prepared>()
+  #asked = 0
 
   constructor(readonly db: SqliteDatabase) {}
 
@@ -70,14 +73,14 @@ export class Statements {
       } catch (error) {
         throw sqlError(error, sql)
       }
+      if (this.#kept.size >= KEPT_STATEMENTS) {
+        const oldest = [...this.#kept.values()].reduce((one, other) => (one.asked < other.asked ? one : other))
+        oldest.statement.free()
+        this.#kept.delete(oldest.sql)
+      }
+      this.#kept.set(sql, prepared)
     }
-    this.#kept.delete(sql)
-    this.#kept.set(sql, prepared)
-    if (this.#kept.size > KEPT_STATEMENTS) {
-      const [oldest] = this.#kept.values()
-      oldest?.statement.free()
-      this.#kept.delete(oldest?.sql ?? '')
-    }
+    prepared.asked = ++this.#asked
     return prepared
   }
 

@@ -1,5 +1,8 @@
 import { turn } from '../../kernel/plugin.js'
 
+/** Who does not hurry, of those that pass in one turn while there is more to hurry for: nothing stands still. */
+const MEANWHILE = 1
+
 /** Lets so many pass in one turn of the event loop, the others in the next ones: those who hurry first, else as they came. */
 export class Pace {
   #left: number
@@ -7,13 +10,17 @@ export class Pace {
   readonly #hurrying: (() => void)[] = []
   readonly #waiting: (() => void)[] = []
 
-  constructor(private readonly perTurn: number) {
+  /** @param isBehind there is more to come that hurries: who does not leaves the turns to it */
+  constructor(
+    private readonly perTurn: number,
+    private readonly isBehind: () => boolean = () => false,
+  ) {
     this.#left = perTurn
   }
 
   async pass(hurries = false): Promise<void> {
     void this.#renew()
-    if (this.#left > 0) this.#left--
+    if (this.#left > 0 && (hurries || !this.isBehind())) this.#left--
     else await new Promise<void>(resolve => (hurries ? this.#hurrying : this.#waiting).push(resolve))
   }
 
@@ -23,10 +30,11 @@ export class Pace {
     do {
       await turn()
       const first = this.#hurrying.splice(0, this.perTurn)
-      const passing = [...first, ...this.#waiting.splice(0, this.perTurn - first.length)]
+      const room = this.perTurn - first.length
+      const passing = [...first, ...this.#waiting.splice(0, this.isBehind() ? Math.min(room, MEANWHILE) : room)]
       this.#left = this.perTurn - passing.length
       for (const pass of passing) pass()
-    } while (this.#left < this.perTurn)
+    } while (this.#left < this.perTurn || this.#waiting.length > 0)
     this.#renewing = false
   }
 }

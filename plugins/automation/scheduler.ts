@@ -39,6 +39,11 @@ export class Scheduler {
     return this.#alarm.next
   }
 
+  /** A job is due that has not been claimed yet. */
+  get isBehind(): boolean {
+    return this.#running && (this.nextDue ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
+  }
+
   /** Takes over from the cursor when a job is due. */
   refresh(job: string): void {
     this.set(job, this.work.dueAt(job))

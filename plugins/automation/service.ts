@@ -112,7 +112,7 @@ export class AutomationService {
       startedAt: startOf(kernel.clock),
     }
     this.#claims = new Claims(kernel, this.#runs, this.#cursors, limits)
-    const pace = new Pace(STEPS_A_TURN)
+    const pace = new Pace(STEPS_A_TURN, () => this.#scheduler.isBehind)
     this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this, pace, job => this.#scheduler.refresh(job))
     this.#scheduler = new Scheduler(kernel, {
       claim: async job => {

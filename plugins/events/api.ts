@@ -114,8 +114,11 @@ export interface EventsApi {
   counts(filter: EventFilter & { readonly scope?: string; readonly from: string; readonly to: string }): DayCount[]
   /** Position of the newest event, 0 when there is none. */
   last(): number
-  /** One of those in the database, by its id, at once: for who follows causes. All of them are looked through. */
-  find(id: string): StoredEvent | undefined
+  /**
+   * One of those in the database, by its id, at once: for who follows causes. They are looked through from the newest on, or
+   * from the one before the position `before`: a cause is mostly near to what follows from it.
+   */
+  find(id: string, before?: number): StoredEvent | undefined
   /** An event was appended; the transaction of its state is still open. A throw aborts that transaction. */
   readonly written: Hook<GuardTap<[event: StoredEvent]>>
   /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */

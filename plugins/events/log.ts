@@ -36,6 +36,8 @@ import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './r
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
+/** What the ids of events begin with. */
+const EVENT_ID = 'evt'
 
 /** How much is kept where; times in milliseconds. */
 export interface EventLimits {
@@ -119,7 +121,7 @@ export class EventLog {
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
       last: () => this.#durable,
-      find: id => this.find(id),
+      find: (id, before) => this.find(id, before),
       written: this.written as Hook<never>,
     }
   }
@@ -132,7 +134,7 @@ export class EventLog {
     const text = JSON.stringify(told)
     if (text.length > LARGEST_PAYLOAD)
       throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
-    const event = newRow({ id: this.ids.id('evt'), at: this.clock.now(), name: type.name, payload: text }, options)
+    const event = newRow({ id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }, options)
     const { id } = event
     const row = this.db.within(t).row(
       `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
@@ -166,8 +168,11 @@ export class EventLog {
   }
 
   /** See {@link Events.find}. */
-  find(id: string): StoredEvent | undefined {
-    const row = this.db.get<EventRow>('SELECT * FROM kernel_event WHERE id = ? AND seq <= ?', [id, this.#durable])
+  find(id: string, before = Number.POSITIVE_INFINITY): StoredEvent | undefined {
+    // Most causes are those of requests, and none of them is in the table.
+    if (!id.startsWith(`${EVENT_ID}_`)) return undefined
+    const sql = 'SELECT * FROM kernel_event WHERE id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1'
+    const row = this.db.get<EventRow>(sql, [id, Math.min(this.#durable, before - 1)])
     return row && fromRow(row)
   }
 

@@ -58,7 +58,7 @@ export class HooksService implements HooksApi {
     this.#dispatcher = new Dispatcher({
       clock: kernel.clock,
       hooksOf: (event, whom) => this.#hooksOf(event, whom),
-      execute: (hook, payload, signal) => this.#executors.execute(hook, payload, signal),
+      execute: (hook, payload, cutoff) => this.#executors.execute(hook, payload, cutoff),
       record: run => this.#record(run),
       warn: (text, fields) => kernel.log.warn(text, fields),
     })

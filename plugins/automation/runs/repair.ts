@@ -1,6 +1,7 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
 import { SessionCreated, type SessionInfo, type Sessions } from '../../sessions/api.js'
+import { RunCreated } from '../api.js'
 import type { CursorStore } from '../cursors.js'
 import type { RunRow } from './run-row.js'
 import type { RunStore } from './runs.js'
@@ -43,7 +44,8 @@ export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: Cursor
 
 /** Was a session made for a run before that was written into its row? */
 async function hasSession({ needs: { events } }: Kernel, run: RunRow): Promise<boolean> {
-  let after = events.find(run.event)?.seq
+  // By its subject, of which there is an index: there may be very many such runs.
+  let after = events.latest({ name: RunCreated.name, subject: run.id })?.seq
   while (after !== undefined) {
     const page = await events.list({ name: SessionCreated.name, after, limit: PAGE })
     if (page.some(({ cause }) => cause === run.event)) return true

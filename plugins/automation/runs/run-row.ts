@@ -82,6 +82,29 @@ export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id 
 export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
   ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
 
+/** All that is written of a new run: its place is given. */
+const INSERTED = [
+  ...([
+    'id',
+    'job_id',
+    'trigger_id',
+    'status',
+    'attempt',
+    'fire_id',
+    'scheduled_at',
+    'started_at',
+    'ended_at',
+  ] as const),
+  ...(['session_id', 'task_id', 'task_run_id', 'error', 'metadata', 'delivery_error', 'delivery_error_at'] as const),
+  ...(['scope', 'event', 'prompt', 'depth'] as const),
+]
+
+/** Writes {@link valuesOf} a run and answers its `seq`. */
+export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
+  VALUES (${INSERTED.map(() => '?').join(', ')}) RETURNING seq`
+
+export const valuesOf = (row: Omit<RunRow, 'seq'>) => INSERTED.map(column => row[column])
+
 /** What a job says of its newest run. */
 export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
   return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }

@@ -4,7 +4,7 @@ import type { EmitOptions, Events, StoredEvent } from '../../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
 import { EveryNth } from './every-nth.js'
 import type { RunBook } from './room.js'
-import { columnOf, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf } from './run-row.js'
+import { columnOf, INSERT_RUN, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf, valuesOf } from './run-row.js'
 
 /** Runs of one job that are kept: the newest so many, and of the older ones those that ran less than a week ago. */
 const KEPT_RUNS = 1000
@@ -182,29 +182,32 @@ export class RunStore implements RunBook {
     const now = this.kernel.clock.now()
     const ended = run.status === 'canceled'
     const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
-    const row = t.get<RunRow>(
-      `INSERT INTO automation_run (id, job_id, trigger_id, status, attempt, fire_id, scheduled_at, started_at, ended_at,
-         error, metadata, scope, event, prompt, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
-      [
-        run.id,
-        'jobId' in run ? run.jobId : '',
-        'triggerId' in run ? run.triggerId : null,
-        run.status,
-        run.attempt,
-        run.fireId ?? null,
-        run.scheduledAt ?? null,
-        now,
-        ended ? now : null,
-        run.error ?? null,
-        run.metadata ? JSON.stringify(run.metadata) : null,
-        run.scope ?? null,
-        ended ? this.#emit(t, RunEnded, run.id, run, run.status, run, event) : event,
-        ended ? null : (run.prompt ?? null),
-        run.depth ?? 0,
-      ],
-    )
+    const row: Omit<RunRow, 'seq'> = {
+      id: run.id,
+      job_id: 'jobId' in run ? run.jobId : '',
+      trigger_id: 'triggerId' in run ? run.triggerId : null,
+      status: run.status,
+      attempt: run.attempt,
+      fire_id: run.fireId ?? null,
+      scheduled_at: run.scheduledAt ?? null,
+      started_at: now,
+      ended_at: ended ? now : null,
+      session_id: null,
+      task_id: null,
+      task_run_id: null,
+      error: run.error ?? null,
+      metadata: run.metadata ? JSON.stringify(run.metadata) : null,
+      delivery_error: null,
+      delivery_error_at: null,
+      scope: run.scope ?? null,
+      event: ended ? this.#emit(t, RunEnded, run.id, run, run.status, run, event) : event,
+      prompt: ended ? null : (run.prompt ?? null),
+      depth: run.depth ?? 0,
+    }
+    // Its place alone is read back: the whole row would cost as much as writing it.
+    const given = t.row(INSERT_RUN, valuesOf(row))
     if (ended) this.#prune(t, run)
-    return row as RunRow
+    return { seq: Number(given?.[0]), ...row }
   }
 
   /**
@@ -232,26 +235,22 @@ export class RunStore implements RunBook {
     const event = this.#emit(t, type, id, runOf(before), to, what, before.event)
     const now = this.kernel.clock.now()
     const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
-    const row = t.get<RunRow>(
-      `UPDATE automation_run SET status = ?, session_id = ?, error = ?, ended_at = ?, event = ?, delivery_error = ?,
-         delivery_error_at = ?, prompt = ?, task_id = ?, task_run_id = ? WHERE id = ?
-       RETURNING *`,
-      [
-        to,
-        sessionId ?? null,
-        more.error ?? null,
-        isFinal(to) ? now : null,
-        event,
-        undelivered ? (more.error ?? null) : null,
-        undelivered ? now : null,
-        isFinal(to) ? null : before.prompt,
-        more.task?.id ?? null,
-        more.task?.run ?? null,
-        id,
-      ],
-    )
+    const change = {
+      status: to,
+      session_id: sessionId ?? null,
+      error: more.error ?? null,
+      ended_at: isFinal(to) ? now : null,
+      event,
+      delivery_error: undelivered ? (more.error ?? null) : null,
+      delivery_error_at: undelivered ? now : null,
+      prompt: isFinal(to) ? null : before.prompt,
+      task_id: more.task?.id ?? null,
+      task_run_id: more.task?.run ?? null,
+    }
+    const columns = Object.keys(change).map(column => `${column} = ?`)
+    t.run(`UPDATE automation_run SET ${columns.join(', ')} WHERE seq = ?`, [...Object.values(change), before.seq])
     if (isFinal(to)) this.#prune(t, runOf(before))
-    return row as RunRow
+    return { ...before, ...change }
   }
 
   #emit(

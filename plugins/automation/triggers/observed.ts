@@ -101,7 +101,7 @@ export class Observed {
         : this.runs.ofSession(at.actor.id)
       if (run && run.trigger_id !== null) return run.depth
       const { cause, actor }: StoredEvent = at
-      const before: StoredEvent | undefined = cause === undefined ? undefined : events.find(cause)
+      const before: StoredEvent | undefined = cause === undefined ? undefined : events.find(cause, at.seq)
       const asked = before || cause === undefined ? 0 : this.asked.depthOf(cause)
       if (asked > 0) return asked
       // What a session does follows from what made it.

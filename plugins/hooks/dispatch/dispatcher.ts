@@ -3,6 +3,7 @@ import { type Awaitable, type Clock, messageOf, within } from '../../../kernel/p
 import type { HookEvent } from '../../../schemas/hooks.js'
 import type { Dispatched, HookPayload, Whom } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import { Cutoff } from '../executors/cutoff.js'
 import { judge } from '../patch.js'
 import type { HookOutcome, HookRun } from '../runs.js'
 import { AsyncQueue } from './async-queue.js'
@@ -20,7 +21,7 @@ export interface DispatchHost {
   /** The enabled hooks of an event, in their order. */
   hooksOf(event: HookEvent, whom: Whom): readonly DeclaredHook[]
   /** The answer of a hook. Fails with what is wrong with its program; the time is bounded by the caller. */
-  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown>
+  execute(hook: DeclaredHook, payload: HookPayload, cutoff: Cutoff): Awaitable<unknown>
   record(run: HookRun): void
   warn(text: string, fields: Readonly<Record<string, unknown>>): void
 }
@@ -121,8 +122,8 @@ export class Dispatcher {
     const { clock } = this.host
     const began = clock.monotonic()
     const isNative = hook.executor.kind === 'native'
-    // A function of this process cannot be told to end, and a controller costs more than most of them.
-    const over = isNative ? undefined : new AbortController()
+    // A function of this process cannot be told to end.
+    const cutoff = isNative ? NEVER : new Cutoff()
     const run = { hook, depth, whom }
     this.#running.add(run)
     if (!isNative) this.#leave(hook, whom)
@@ -133,7 +134,7 @@ export class Dispatcher {
       return { next: payload, ...(hook.required && { deny: `the required hook ${hook.name} failed: ${error}` }) }
     }
     try {
-      const execute = () => this.host.execute(hook, payload, over?.signal ?? NEVER)
+      const execute = () => this.host.execute(hook, payload, cutoff)
       // Only what runs in this process can dispatch from within, and following it slows every promise of the daemon down.
       const given = isNative ? this.#depth.run(depth, execute) : execute()
       const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
@@ -148,7 +149,7 @@ export class Dispatcher {
     } catch (error) {
       return failed('failed', messageOf(error))
     } finally {
-      over?.abort()
+      if (!isNative) cutoff.end()
       this.#running.delete(run)
     }
   }
@@ -182,7 +183,7 @@ export class Dispatcher {
   }
 }
 
-const NEVER = new AbortController().signal
+const NEVER = new Cutoff()
 
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -5,6 +5,7 @@ import type { Processes } from '../../processes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { Cutoff } from './cutoff.js'
 import { askExtension } from './extension.js'
 import { runSpawned } from './spawned.js'
 import { WarmPrograms } from './warm-programs.js'
@@ -25,14 +26,14 @@ export class Executors {
   }
 
   /** The answer of a hook; rejects with what is wrong with who gives it. */
-  execute(hook: DeclaredHook, payload: HookPayload, signal: AbortSignal): Awaitable<unknown> {
+  execute(hook: DeclaredHook, payload: HookPayload, cutoff: Cutoff): Awaitable<unknown> {
     const { executor } = hook
     if (executor.kind === 'native') return executor.run(payload)
     if (executor.kind === 'extension') return askExtension(this.kernel, hook, executor.key, payload)
     const run = () =>
       executor.warm
-        ? this.#programs.ask(hook, executor, payload, signal)
-        : runSpawned(this.kernel, hook, executor, payload, signal)
+        ? this.#programs.ask(hook, executor, payload, cutoff)
+        : runSpawned(this.kernel, hook, executor, payload, cutoff)
     return hook.isOfFiles ? this.#trusted(hook).then(run) : run()
   }
 

@@ -3,6 +3,7 @@ import type { ProcessHandle } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import { parsePatch } from '../patch.js'
+import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, launchOf, type Program } from './launch.js'
 
 /** Bytes of each output that count. */
@@ -17,20 +18,20 @@ export async function runSpawned(
   hook: DeclaredHook,
   program: Program,
   payload: HookPayload,
-  signal: AbortSignal,
+  cutoff: Cutoff,
 ): Promise<unknown> {
   const place = typeof payload.workspace_id === 'string' ? payload.workspace_id : hook.workspaceId
   const request = await launchOf(kernel, hook, program, place, Number(payload.dispatch_depth ?? 1))
-  signal.throwIfAborted()
+  cutoff.check()
   const handle = await kernel.needs.processes.spawn(request)
   const stop = () => void end(kernel, handle)
-  signal.addEventListener('abort', stop, { once: true })
+  cutoff.tell(stop)
   try {
     const [out, err] = [gather(handle.stdout), gather(handle.stderr)]
     // A program may end without having read what it was told.
     handle.stdin.on('error', () => {})
-    // Its time may be over before it has begun; then nobody hears of the abort any more.
-    signal.throwIfAborted()
+    // Its time may be over before it has begun; then nobody is told of it any more.
+    cutoff.check()
     handle.stdin.end(`${JSON.stringify(payload)}\n`)
     const { code, signal: killed } = await handle.exited
     const [text, complaint] = await Promise.all([out, err])
@@ -38,7 +39,7 @@ export async function runSpawned(
       throw new Error(`it ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`)
     return parsePatch(text)
   } finally {
-    signal.removeEventListener('abort', stop)
+    cutoff.tell(undefined)
     // What it left of its group goes with it.
     stop()
   }

@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../../kernel/plugin.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { Cutoff } from './cutoff.js'
 import type { LaunchKernel, Program } from './launch.js'
 import { WarmProgram } from './warm.js'
 
@@ -10,14 +11,14 @@ export class WarmPrograms {
 
   constructor(private readonly kernel: LaunchKernel) {}
 
-  ask(hook: DeclaredHook, program: Program, payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+  ask(hook: DeclaredHook, program: Program, payload: HookPayload, cutoff: Cutoff): Promise<unknown> {
     const key = keyOf(hook)
     let running = this.#programs.get(key)
     if (!running) {
       running = new WarmProgram(this.kernel, hook, program)
       this.#programs.set(key, running)
     }
-    return running.ask(payload, signal)
+    return running.ask(payload, cutoff)
   }
 
   /** Ends those of hooks that are not among these. */

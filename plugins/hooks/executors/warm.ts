@@ -3,6 +3,7 @@ import type { ProcessHandle } from '../../processes/api.js'
 import { LineSplitter } from '../../sessions/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, launchOf, type Program } from './launch.js'
 
 /** Bytes of one answer, requests that may wait for theirs, bytes that it has not read, lines of nonsense in a row. */
@@ -39,10 +40,10 @@ export class WarmProgram {
     private readonly program: Program,
   ) {}
 
-  /** The patch that it answers. An abort that comes before the answer ends the program: it hangs. */
-  async ask(payload: HookPayload, signal: AbortSignal): Promise<unknown> {
+  /** The patch that it answers. A cutoff that comes before the answer ends the program: it hangs. */
+  async ask(payload: HookPayload, cutoff: Cutoff): Promise<unknown> {
     const running = await this.#ready()
-    signal.throwIfAborted()
+    cutoff.check()
     const { handle, waiting } = running
     if (waiting.size >= ASKED) throw new Error(`${ASKED} requests wait for an answer of its program`)
     if (handle.stdin.writableLength > UNREAD) throw new Error('its program does not read what it is asked')
@@ -51,7 +52,7 @@ export class WarmProgram {
       const late = () => this.#fail(running, 'it did not answer in time')
       const settle = () => {
         waiting.delete(id)
-        signal.removeEventListener('abort', late)
+        cutoff.tell(undefined)
       }
       waiting.set(id, {
         resolve: answer => {
@@ -63,7 +64,7 @@ export class WarmProgram {
           reject(error)
         },
       })
-      signal.addEventListener('abort', late, { once: true })
+      cutoff.tell(late)
       handle.stdin.write(`${JSON.stringify({ id, event: this.hook.event, payload })}\n`)
     })
   }

@@ -4,7 +4,7 @@ import type { BindingOwner } from '../agent/binding-owner.js'
 import { isProcessFailure } from '../agent/crash-bundle.js'
 import { AgentFailure } from '../agent/failure.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
-import { SessionErrors, type SessionFailure, type TurnOutcome } from '../api.js'
+import { SessionErrors, type SessionFailure } from '../api.js'
 import { assembled } from '../asked.js'
 import { blocksOf } from '../attachments/blocks.js'
 import type { SessionsContext } from '../context.js'
@@ -12,7 +12,7 @@ import type { HeldLog } from '../journal/logs.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { canBegin, stateText, walk } from '../states.js'
 import type { SessionChange, SessionRow } from '../table.js'
-import { type BegunTurn, type EndedTurn, failureFrom, Turn, type TurnRequest } from '../turn/turn.js'
+import { type BegunTurn, type EndedTurn, failureFrom, Turn, type TurnRequest, type WrittenTurn } from '../turn/turn.js'
 import { changeAfter, counting, endedBecause } from './after-turn.js'
 import {
   END_PROCESS,
@@ -101,7 +101,8 @@ export class LiveSession implements BindingOwner {
       // What is refused is refused at once; the agent starts while the disk is waited for, and is given nothing before.
       const begun = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
       await Promise.race([begun, undefined])
-      const outcome = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
+      const ended = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
+      const outcome = ended.then(one => one.written.then(() => one.outcome))
       // Where the disk fails, the caller hears it of `begun`.
       outcome.catch(() => {})
       await begun
@@ -194,7 +195,7 @@ export class LiveSession implements BindingOwner {
     return planned
   }
 
-  async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<TurnOutcome> {
+  async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<WrittenTurn> {
     try {
       if (planned) await this.#bind(planned, turn.request.sends)
       await this.binding.takeRuntime(turn.request.runtime)
@@ -211,7 +212,7 @@ export class LiveSession implements BindingOwner {
       await this.#change({}, t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
       if (ended.outcome.status === 'failed') await this.stop(stopAfterStart(this.row, ended.outcome.failure))
-      return ended.outcome
+      return { outcome: ended.outcome, written: Promise.resolve() }
     }
   }
 
@@ -221,14 +222,15 @@ export class LiveSession implements BindingOwner {
   }
 
   /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
-  async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<TurnOutcome> {
+  async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<WrittenTurn> {
     this.binding.endTurn(turn)
-    const change = changeAfter(this.context, this.row, turn, this.log.digest, this.binding.updates.title)
-    const count = counting(this.context, this.row, this.log.digest)
-    await this.#change(change, t => {
+    const { context, row, log } = this
+    const written = this.#change(changeAfter(context, row, turn, log.digest, this.binding.updates.title), t => {
       turn.request.ends?.(t, outcome.status)
-      count(t)
+      counting(context, row, log.digest)(t)
     })
+    // Waited for by whoever waits for the end, and not by the next turn: that begins on the disk with this end, or behind it.
+    written.catch(() => {})
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
     if (!this.signal.aborted) {
@@ -244,7 +246,7 @@ export class LiveSession implements BindingOwner {
     }
     this.#release(turn)
     await stopped
-    return outcome
+    return { outcome, written }
   }
 
   #crashed(failure: AgentFailure, plain: SessionFailure): Promise<void> {

@@ -56,6 +56,11 @@ export interface EndedTurn {
   readonly failure: AgentFailure | undefined
 }
 
+/** A turn that is over for its session; `written`: what it left in the table is on the disk. */
+export interface WrittenTurn extends Pick<EndedTurn, 'outcome'> {
+  readonly written: Promise<void>
+}
+
 /** What a turn needs of its session. */
 export interface TurnContext {
   readonly clock: Clock

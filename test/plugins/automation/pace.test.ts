@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { turn } from '../../../kernel/plugin.js'
 import { Pace } from '../../../plugins/automation/pace.js'
 import { EveryNth } from '../../../plugins/automation/runs/every-nth.js'
 
@@ -12,6 +13,22 @@ test('those who hurry pass before others that came earlier, and the others pass 
   all.push(...['X', 'Y', 'Z'].map(name => pass(name, true)))
   await Promise.all(all)
   assert.equal(passed, ['a', 'b', 'X', 'Y', 'Z', 'c', 'd'])
+})
+
+test('while more is to come that hurries, the others pass one a turn and none stands still', async () => {
+  let isBehind = true
+  const pace = new Pace(4, () => isBehind)
+  let passed = 0
+  const all = Array.from({ length: 9 }, () => pace.pass().then(() => passed++))
+  for (let turns = 0; turns < 3; turns++) {
+    const before = passed
+    await turn()
+    assert.ok(passed - before <= 1, `${passed - before} in one turn`)
+  }
+  assert.ok(passed > 0)
+  await pace.pass(true)
+  isBehind = false
+  await Promise.all(all)
 })
 
 test('an id is due at first and then at every n-th time, whatever others do', () => {
