@@ -171,6 +171,7 @@ export interface Agent {
     readonly secret_env?: { readonly [name: string]: string } | undefined
     readonly transport?: string | undefined
     readonly url?: string | undefined
+    readonly sandbox?: string | undefined
   }[] | undefined
   readonly model?: string | undefined
   readonly origin: "global" | "workspace"

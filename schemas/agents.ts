@@ -38,6 +38,8 @@ export const McpServer = v.object({
   secret_env: v.optional(StringMap),
   transport: v.optional(v.string()),
   url: v.optional(v.string()),
+  /** The sandbox profile in which its program runs. */
+  sandbox: v.optional(v.string()),
 })
 export type McpServer = v.InferOutput<typeof McpServer>
 

@@ -18,7 +18,7 @@ import type { FireLimit } from '../../schemas/automation.js'
 import type { AgentsApi } from '../agents/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
-import type { Workspaces } from '../workspaces/api.js'
+import { isElsewhere, type Workspaces } from '../workspaces/api.js'
 import { AutomationErrors, type JobSpec, type TriggerSpec } from './api.js'
 import { nameKey, nameOf } from './cursors.js'
 import { decodeAs, isLoop, type JobProblem, jobSource } from './job-kind.js'
@@ -74,18 +74,19 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   /** Refuses what is right in a stored definition and a mistake in one that a person writes now. */
   protected refuse(_spec: S): void {}
 
-  /** Throws `…_not_found`, `…_damaged`. */
-  find(id: string): StoredRecord<S> {
-    const record = this.decode(this.stored(id))
+  /** As `by` finds it, or the daemon itself. Throws `…_not_found`, `…_damaged`. */
+  find(id: string, by?: Actor): StoredRecord<S> {
+    const record = this.decode(this.stored(id, by))
     if (record) return record
     const { noun } = this.family
     throw this.#fault('damaged')(`the stored definition of ${noun} ${id} is not valid; write it anew or delete it`)
   }
 
   /** The record as it is stored, valid or not. Throws `…_not_found`. */
-  stored(id: string): StoredRecord {
+  stored(id: string, by?: Actor): StoredRecord {
     const record = this.kernel.records.get(this.family.kind.name, id)
-    if (!record) throw this.#fault('not_found')(`there is no ${this.family.noun} ${shown(id)}`)
+    if (!record || (by && isElsewhere(by, record.scope)))
+      throw this.#fault('not_found')(`there is no ${this.family.noun} ${shown(id)}`)
     return record
   }
 
@@ -96,7 +97,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
 
   /** Null and absent members stay as they are. */
   async patch(actor: Actor, id: string, body: object): Promise<W> {
-    const before = this.find(id)
+    const before = this.find(id, actor)
     const change = Object.fromEntries(
       Object.entries(body).filter(([, value]: [string, unknown]) => value !== null && value !== undefined),
     )
@@ -119,7 +120,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
 
   async remove(actor: Actor, id: string): Promise<void> {
     const { kind, noun } = this.family
-    if (jobSource(this.stored(id)) !== 'dynamic') {
+    if (jobSource(this.stored(id, actor)) !== 'dynamic') {
       throw this.#fault('read_only')(`this ${noun} is defined by the configuration or a package and goes with it`, {
         next: this.family.disable(id),
       })

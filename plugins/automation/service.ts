@@ -264,7 +264,7 @@ export class AutomationService {
 
   /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
   async trigger(actor: Actor, id: string, cause: string): Promise<Run> {
-    this.jobs.find(id)
+    this.jobs.find(id, actor)
     if (!this.#enabled || this.#stopping.signal.aborted) throw AutomationErrors.automation_disabled()
     await this.kernel.needs.daemon.admit('automation run')
     const { run, job } = await this.kernel.db.tx(t => this.#claims.reserve(t, id, { actor, cause }))

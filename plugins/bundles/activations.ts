@@ -290,6 +290,6 @@ function activationId({ bundle, profile }: Found, scope: RecordScope): string {
   return derivedId('activation', bundle.extension, bundle.name, profile.name, scope.kind, scope.id ?? '')
 }
 
-const notFound = (id: string) => BundleErrors.bundle_activation_not_found(`there is no activation ${shown(id)}`)
+export const notFound = (id: string) => BundleErrors.bundle_activation_not_found(`there is no activation ${shown(id)}`)
 
 const alike = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

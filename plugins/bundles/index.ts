@@ -148,7 +148,7 @@ export default definePlugin({
           empty: 'nothing is active; svc bundle catalog shows what could be',
         },
       },
-      handle: self => ok({ activations: self.list() }),
+      handle: (self, { actor }) => ok({ activations: self.list(actor) }),
     }),
     route({
       method: 'POST',
@@ -171,7 +171,7 @@ export default definePlugin({
       replies: { 200: BundleActivationReply },
       errors: [404, 500, 503],
       cli: { path: 'bundle get', view: activationItem },
-      handle: (self, { params }) => ok({ activation: self.get(params.id) }),
+      handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
     }),
     route({
       method: 'PATCH',

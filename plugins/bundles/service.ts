@@ -7,7 +7,8 @@ import type {
   BundleNetworkReply,
 } from '../../schemas/bundles.js'
 import type { ResourceFamily } from '../extensions/api.js'
-import { Activations, type BundleNeeds } from './activations.js'
+import { isElsewhere } from '../workspaces/api.js'
+import { Activations, type BundleNeeds, notFound } from './activations.js'
 import type { BundlesApi } from './api.js'
 import { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
@@ -96,20 +97,31 @@ export class BundlesService implements BundlesApi {
     return this.#activations.activate(request, actor)
   }
 
-  update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
+  async update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
+    this.#checkHere(id, actor)
     return this.#activations.update(id, patch, actor)
   }
 
-  deactivate(id: string, actor: Actor): Promise<void> {
+  async deactivate(id: string, actor: Actor): Promise<void> {
+    this.#checkHere(id, actor)
     return this.#activations.remove(id, actor)
   }
 
-  get(id: string): BundleActivation {
+  get(id: string, actor: Actor): BundleActivation {
+    this.#checkHere(id, actor)
     return this.#activations.view(this.#activations.get(id))
   }
 
-  list(): BundleActivation[] {
-    return this.#activations.list().map(record => this.#activations.view(record))
+  /** Throws `bundle_activation_not_found` for one of another workspace than the one that a caller is held to. */
+  #checkHere(id: string, actor: Actor): void {
+    const record = this.kernel.records.get(ActivationKind.name, id)
+    if (record && isElsewhere(actor, record.scope)) throw notFound(id)
+  }
+
+  /** Without those of another workspace than the one that a caller is held to. */
+  list(actor: Actor): BundleActivation[] {
+    const here = this.#activations.list().filter(({ scope }) => !isElsewhere(actor, scope))
+    return here.map(record => this.#activations.view(record))
   }
 
   /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */

@@ -83,9 +83,9 @@ export const extensionRoutes = [
         empty: 'no extensions; write one: svc extension init <name>',
       },
     },
-    handle: async self => {
+    handle: async (self, { actor }) => {
       await self.settled()
-      return ok({ extensions: self.views.list() })
+      return ok({ extensions: self.views.list(actor) })
     },
   }),
   route({
@@ -134,8 +134,8 @@ export const extensionRoutes = [
     replies: { 200: ExtensionReply },
     errors: [404, 409, 500, 503],
     cli: { path: 'extension info', view: item },
-    handle: async (self, { params, query }) =>
-      ok({ extension: self.views.one(await self.choose(params.name, query.workspace)) }),
+    handle: async (self, { actor, params, query }) =>
+      ok({ extension: self.views.one(await self.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'POST',
@@ -234,8 +234,8 @@ export const extensionRoutes = [
         ],
       },
     },
-    handle: async (self, { params, query }) =>
-      ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace)) }),
+    handle: async (self, { actor, params, query }) =>
+      ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'GET',
@@ -257,7 +257,8 @@ export const extensionRoutes = [
         empty: 'it ships nothing',
       },
     },
-    handle: async (self, { params, query }) => ok(inventoryOf(await self.choose(params.name, query.workspace))),
+    handle: async (self, { actor, params, query }) =>
+      ok(inventoryOf(await self.choose(params.name, query.workspace, actor))),
   }),
   route({
     method: 'GET',

@@ -168,8 +168,12 @@ export class ExtensionsService implements ExtensionsApi {
    * Which one is meant: of a workspace, or `*`, the link to it; without one what is installed, else the only link.
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
-  async choose(name: string, workspace?: string): Promise<Instance> {
+  async choose(name: string, workspace?: string, by?: Actor): Promise<Instance> {
     if (!this.folder.get(name)) await this.settled()
+    // Who is held to a workspace names it in any case, and sees what is there of that name.
+    const here = by?.maxScope?.id ? [{ workspace: by.maxScope.id }, undefined, { workspace: '' }] : []
+    const [seen] = here.flatMap(at => (at ? this.dev : this.folder).get(keyOf(name, at)) ?? [])
+    if (here.length > 0) return seen ?? this.get(name)
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
     const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)

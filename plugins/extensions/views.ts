@@ -3,6 +3,7 @@ import { type Actor, iso, KernelErrors } from '../../kernel/plugin.js'
 import type * as wire from '../../schemas/extensions.js'
 import { finding } from '../daemon/api.js'
 import { ExtensionErrors } from './errors.js'
+import { EVERYWHERE } from './identity.js'
 import { hashTree } from './load/code.js'
 import type { Instance } from './load/instance.js'
 import type { ExtensionsService } from './service.js'
@@ -16,8 +17,11 @@ const FOLLOW_STEP_MS = 250
 export class Views {
   constructor(private readonly self: ExtensionsService) {}
 
-  list(): wire.Extension[] {
-    return this.self.all().map(this.toWire)
+  /** Without links to another workspace than the one that a caller is held to. */
+  list({ maxScope }: Actor): wire.Extension[] {
+    const isHere = ({ workspace_id: at = EVERYWHERE }: wire.Extension) =>
+      !maxScope?.id || [maxScope.id, EVERYWHERE].includes(at)
+    return this.self.all().map(this.toWire).filter(isHere)
   }
 
   /** Switches it off; a diagnostic names the plugins that wait for it from then on. @throws as the service */

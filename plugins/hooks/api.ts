@@ -14,7 +14,7 @@ import type { Workspace } from '../workspaces/api.js'
 import type { HookSpec } from './hook-kind.js'
 import type { HookRun } from './runs.js'
 
-export { HookKind, type HookSpec } from './hook-kind.js'
+export { HookKind, type HookSpec, specOf as hookSpecOf } from './hook-kind.js'
 export type { HookRun } from './runs.js'
 
 /** Where hooks come from, in the order in which they run; a stronger source hides a hook of the same name and event. */

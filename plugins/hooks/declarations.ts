@@ -1,11 +1,10 @@
 import path from 'node:path'
-import * as v from 'valibot'
-import { issueText, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import { durationMs } from '../../schemas/duration.js'
 import type { AgentDefinition } from '../agents/api.js'
 import { type HookSource, NativeHooks } from './api.js'
 import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './declared.js'
-import { HookKind, HookSpec, hookProblem } from './hook-kind.js'
+import { HookKind, type HookSpec, hookProblem, specOf } from './hook-kind.js'
 import { ConfiguredHooks } from './settings.js'
 
 /** The longest time that anything waits for one hook. */
@@ -48,14 +47,9 @@ function declared(
 
 /** What somebody wrote as a hook. Throws an Error that says what is wrong with it. */
 export function hookOf(written: unknown, place: Place): DeclaredHook {
-  const parsed = v.safeParse(HookSpec, written)
-  if (!parsed.success) {
-    const [issue] = parsed.issues
-    throw new Error(`${issue.path?.map(({ key }) => String(key)).join('.') ?? ''} ${issueText(issue)}`.trim())
-  }
-  const problem = hookProblem(parsed.output)
-  if (problem !== undefined) throw new Error(problem)
-  return declared(parsed.output, place)
+  const read = specOf(written)
+  if ('problem' in read) throw new Error(read.problem)
+  return declared(read.spec, place)
 }
 
 /** Every hook that is the same for all sessions. What is wrong with one is logged, and leaves the others alone. */

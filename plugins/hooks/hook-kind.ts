@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { secretRef } from '../../kernel/kit/secret-ref.js'
 import { text } from '../../kernel/kit/text.js'
-import { kind } from '../../kernel/plugin.js'
+import { issueText, kind } from '../../kernel/plugin.js'
 import { HookEvent } from '../../schemas/hooks.js'
 import { StringMap } from '../../schemas/kernel/common.js'
 import { fieldsOf } from './families.js'
@@ -102,6 +102,17 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
       if (typeof glob === 'string' && !isGlob(glob)) return `${at}: not a valid pattern of *, ? and [abc]`
   }
   return undefined
+}
+
+/** What somebody wrote as a hook, in its canonical form, or what is wrong with it. */
+export function specOf(written: unknown): { readonly spec: HookSpec } | { readonly problem: string } {
+  const parsed = v.safeParse(HookSpec, written)
+  if (!parsed.success) {
+    const [issue] = parsed.issues
+    return { problem: `${issue.path?.map(({ key }) => String(key)).join('.') ?? ''} ${issueText(issue)}`.trim() }
+  }
+  const problem = hookProblem(parsed.output)
+  return problem === undefined ? { spec: parsed.output } : { problem }
 }
 
 /** Hooks that packages and programs provide, as records. */

@@ -1,9 +1,13 @@
 /** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
 import * as v from 'valibot'
-import { defineErrors, event } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event } from '../../kernel/plugin.js'
 
 /** Origin of actors that are the agent of a session. Routes that serve them name it in `origins`. */
 export const AGENT_SESSION = 'agent_session'
+
+/** The session whose agent makes a request, or for which it is made; undefined: a person, or a program of theirs. */
+export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined =>
+  origin === AGENT_SESSION ? id : onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 
 /**
  * Whoever has the operator token makes a request for the agent of a session. Its cause is the id of that request, which is the

@@ -4,7 +4,9 @@ import { Events } from '../events/api.js'
 import { CuratedCatalogs, ExtensionInstalled, ExtensionRemoved, Extensions } from '../extensions/api.js'
 import { Mcp } from '../mcp/api.js'
 import { Skills } from '../skills/api.js'
+import { NativeTools } from '../tools/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
+import { nativeTools } from './native-tools.js'
 import { marketplaceRoutes } from './routes.js'
 import type { MarketplaceService } from './service.js'
 import { CatalogTimeout } from './settings.js'
@@ -34,7 +36,10 @@ export default definePlugin({
   settings: [CatalogTimeout],
   tables: [{ id: '001-pin', sql: pinTable }],
   routes: marketplaceRoutes,
-  registries: [contribute(CuratedCatalogs, self => [{ find: slug => self.extensionArchive(slug) }])],
+  registries: [
+    contribute(CuratedCatalogs, self => [{ find: slug => self.extensionArchive(slug) }]),
+    contribute(NativeTools, () => nativeTools),
+  ],
   taps: [
     tap(
       Events,

@@ -84,9 +84,13 @@ export class McpTools implements ToolBackend {
       }
     } catch (error) {
       if (!(error instanceof Fault) || !error.code.startsWith('mcp_')) throw error
-      const { code, message } = error
+      const { code, message, next } = error
       if (code === 'mcp_call_failed') throw toolFault('tool_backend_failed', [], message, { cause: error })
-      throw toolFault('tool_unavailable', [code as ReasonCode], message, { cause: error, toolId: tool.id })
+      throw toolFault('tool_unavailable', [code as ReasonCode], message, {
+        cause: error,
+        toolId: tool.id,
+        ...(next !== undefined && { next }),
+      })
     }
   }
 

@@ -24,7 +24,8 @@ export interface Candidate {
   readonly bundle?: string
 }
 
-type Warning = { readonly pattern: string; readonly severity: 'info' | 'warning'; readonly message: string }
+/** What is odd about a skill and does not keep it from being used. */
+export type Warning = { readonly pattern: string; readonly severity: 'info' | 'warning'; readonly message: string }
 
 /** A file that should be a skill and cannot be read as one. */
 export interface Broken {
@@ -38,6 +39,13 @@ export interface Findings {
   readonly candidates: readonly Candidate[]
   readonly broken: readonly Broken[]
 }
+
+/** What of `metadata.svc` a skill may bring. */
+export type Member = 'mcp_servers' | 'hooks'
+
+/** What a skill declares, unread. */
+export const declaredIn = ({ spec }: Candidate, member: Member): unknown =>
+  (spec.metadata as { svc?: Partial<Record<Member, unknown>> } | undefined)?.svc?.[member]
 
 /** The failure of a text with something critical in it. */
 export function refusal(warnings: readonly ScanWarning[]): Candidate['failure'] {

@@ -1,5 +1,6 @@
 import type { ActivationReason, SkillDiagnostic } from '../../schemas/skills.js'
 import { TIERS } from './api.js'
+import { hookWarnings } from './brought/hook-list.js'
 import type { Candidate } from './candidate.js'
 import type { When } from './skill-kind.js'
 
@@ -124,7 +125,7 @@ export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted }: 
       ]
     : []
   const describe = (one: Candidate, more: Partial<SkillDiagnostic>, extra: readonly (typeof trust)[number][] = []) => {
-    const warnings = [...one.warnings, ...extra].map(({ message, pattern, severity }) => ({
+    const warnings = [...one.warnings, ...hookWarnings(one), ...extra].map(({ message, pattern, severity }) => ({
       message,
       pattern,
       severity: String(severity),

@@ -15,7 +15,7 @@ import type {
 import type { AgentsApi } from '../agents/api.js'
 import type { Events } from '../events/api.js'
 import type { HookDeclarations, HooksApi } from '../hooks/api.js'
-import { AGENT_SESSION } from '../identity/api.js'
+import { agentSessionOf } from '../identity/api.js'
 import type { McpServerSource } from '../mcp/api.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import type { ToolsApi } from '../tools/api.js'
@@ -141,7 +141,7 @@ export class SkillsService implements SkillsApi {
   /** The instructions, without the frontmatter. @throws Fault `skill_not_found`, `skill_blocked` */
   async content(name: string, context: SkillContext, actor: Actor): Promise<string> {
     const { winner, enabled, untrusted } = await this.#find(name, context, actor)
-    const isAgent = actor.origin === AGENT_SESSION
+    const isAgent = agentSessionOf(actor) !== undefined
     if (winner.failure)
       throw SkillErrors.skill_blocked(`skill ${shown(name)} is not handed out: ${winner.failure.message}`, {
         next: `svc skill show ${name}`,
@@ -162,7 +162,7 @@ export class SkillsService implements SkillsApi {
   /** @throws Fault `skill_not_found`, `skill_switch_refused` */
   async setEnabled(name: string, enabled: boolean, context: SkillContext, actor: Actor): Promise<void> {
     await this.#find(name, context, actor)
-    const { workspace, agent } = await this.#viewOf(context, actor)
+    const { workspace, agent } = await this.#asked(context)
     // The list is read and written as a whole.
     await this.#serial.run(() => this.#switch.set(name, enabled, { workspace, agent }, actor))
     await this.kernel.needs.hooks.current?.refresh()
@@ -205,10 +205,15 @@ export class SkillsService implements SkillsApi {
   }
 
   /** An agent sees what its own session does, whatever it asks for. */
-  async #viewOf({ workspace, for_agent: agent }: SkillContext, actor: Actor): Promise<SkillView> {
+  async #viewOf(context: SkillContext, actor: Actor): Promise<SkillView> {
     const { sessions, workspaces } = this.kernel.needs
-    const session = actor.origin === AGENT_SESSION ? sessions.current?.get(actor.id) : undefined
+    const session = sessions.current?.get(agentSessionOf(actor) ?? '')
     if (session) return this.sessionView(session, await workspaces.find(session.workspaceId))
+    return this.#asked(context)
+  }
+
+  async #asked({ workspace, for_agent: agent }: SkillContext): Promise<SkillView> {
+    const { workspaces } = this.kernel.needs
     return { workspace: workspace ? await workspaces.find(workspace) : undefined, agent: agent || undefined }
   }
 

@@ -90,7 +90,12 @@ export class SkillFolder {
     const { folder: top, root, tier } = this.place
     const folders: string[] = []
     const broken: Broken[] = []
-    const real = await realpath(root).catch(() => root)
+    // Of few folders is anything a link, and they are looked at with each call of a tool.
+    let real: Promise<string> | undefined
+    const realRoot = () => {
+      real ??= realpath(root).catch(() => root)
+      return real
+    }
     const walk = async (folder: string, depth: number): Promise<void> => {
       if (folders.length >= MAX_SKILLS) return
       const entries = await readdir(folder, { withFileTypes: true })
@@ -105,7 +110,7 @@ export class SkillFolder {
           if (entry.isSymbolicLink()) {
             const target = await realpath(at)
             if (!(await stat(target)).isDirectory()) continue
-            if (!isInside(target, real)) throw new Error(`it is a link that leads out of ${root}`)
+            if (!isInside(target, await realRoot())) throw new Error(`it is a link that leads out of ${root}`)
           } else if (!entry.isDirectory()) continue
           await walk(at, depth - 1)
         } catch (error) {

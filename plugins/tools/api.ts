@@ -202,13 +202,18 @@ export interface ToolsApi {
   find(place: ToolPlace, id: string): Promise<JudgedTool>
   /**
    * Checks every rule, then calls. Where a person has to allow it, throws `tool_approval_required` with `details.approval_id`; with
-   * `wait` the call goes on when a person has, and throws `tool_denied` or, after 120 s, `tool_timed_out`.
+   * `wait` the call goes on when a person has, and throws `tool_denied` or, after 120 s, `tool_timed_out`. A tool
+   * that is not one `among` those for the caller is told as one that is not there.
    */
   call(
     id: string,
     input: unknown,
     by: ToolCaller,
-    how?: { readonly approvalToken?: string; readonly wait?: boolean },
+    how?: {
+      readonly approvalToken?: string
+      readonly wait?: boolean
+      readonly among?: (tool: ToolDescriptor) => boolean
+    },
   ): Promise<ToolOutcome>
   /** A tool has been called; what was refused is not told of. */
   readonly called: Hook<(call: ToolCallEnd) => unknown>

@@ -1,9 +1,10 @@
 import { Fault, faultOf, iso, messageOf } from '../../kernel/plugin.js'
 import { MAX_INPUT_BYTES } from '../../schemas/tools.js'
-import { type ToolCaller, type ToolOutcome, type ToolPlace, toolFault } from './api.js'
+import { type ToolCaller, type ToolDescriptor, type ToolOutcome, type ToolPlace, toolFault } from './api.js'
 import type { Waiting } from './approvals/approvals.js'
 import { digestOf } from './digest.js'
 import { ApprovalRequested, ToolCalled } from './events.js'
+import { noTool } from './faults.js'
 import { judge } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 import { inputProblem } from './registry/schema-check.js'
@@ -18,6 +19,7 @@ type Input = Readonly<Record<string, unknown>>
 export interface CallOptions {
   readonly approvalToken?: string
   readonly wait?: boolean
+  readonly among?: (tool: ToolDescriptor) => boolean
 }
 
 const isObject = (value: unknown): value is Input =>
@@ -31,9 +33,9 @@ export class Calls {
     id: string,
     given: unknown,
     by: ToolCaller,
-    { approvalToken, wait = false }: CallOptions = {},
+    { approvalToken, wait = false, among }: CallOptions = {},
   ): Promise<ToolOutcome> {
-    const scene = await this.#readied(id, by)
+    const scene = await this.#readied(id, by, among)
     const entry = this.tools.entryOf(scene, id)
     mustBeCallable(entry, scene)
     const input = await this.#wished(entry, inputOf(entry, given), by)
@@ -51,9 +53,10 @@ export class Calls {
   }
 
   /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
-  async #readied(id: string, by: ToolCaller): Promise<Scene> {
+  async #readied(id: string, by: ToolCaller, among: CallOptions['among']): Promise<Scene> {
     const scene = await this.tools.scene(by)
     const { backend, descriptor, unavailable = [] } = this.tools.entryOf(scene, id)
+    if (among && !among(descriptor)) throw noTool(id)
     if (unavailable.length === 0 || !backend.revive) return scene
     await backend.revive(descriptor, by)
     return this.tools.scene(by)
@@ -258,9 +261,10 @@ export function inputOf({ descriptor }: Entry, given: unknown): Input {
   const input = given ?? {}
   if (!isObject(input))
     throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: an object wanted', { toolId: id })
-  if (Buffer.byteLength(JSON.stringify(input)) > MAX_INPUT_BYTES)
+  const bytes = Buffer.byteLength(JSON.stringify(input))
+  if (bytes > MAX_INPUT_BYTES)
     throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })
-  const problem = inputProblem(inputSchema, input)
+  const problem = inputProblem(inputSchema, input, bytes)
   if (problem)
     throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: `svc tool show ${id}` })
   return input

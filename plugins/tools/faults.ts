@@ -57,6 +57,10 @@ export function toolFault(
   return ToolErrors[code](message, { ...rest, details })
 }
 
+/** That there is no tool of this id, or none for whoever asks. */
+export const noTool = (id: string): Fault =>
+  toolFault('tool_not_found', ['tool_unknown'], 'no such tool', { toolId: id.slice(0, 256) })
+
 const known: ReadonlySet<string> = new Set(ReasonCode.options)
 
 /** The reasons of such a fault. */

@@ -1,10 +1,10 @@
+import { shown } from '../../kernel/kit/text.js'
 import { type Actor, KernelErrors, type PluginKernel } from '../../kernel/plugin.js'
 import type { AgentDefinition, AgentsApi } from '../agents/api.js'
-import { AGENT_SESSION } from '../identity/api.js'
+import { agentSessionOf } from '../identity/api.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import type { WorkspacesApi } from '../workspaces/api.js'
 import { type ToolPlace, toolFault } from './api.js'
-import { AGENT_TOOL } from './backends/native.js'
 import type { Place } from './policy.js'
 
 /** How a request names a place. */
@@ -22,12 +22,6 @@ interface Needs {
   readonly sessions: SessionsApi
   readonly agents: AgentsApi
   readonly workspaces: WorkspacesApi
-}
-
-/** The agent that a request comes from or is made for; undefined: a person, or a program of theirs. */
-export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined => {
-  if (origin === AGENT_SESSION) return id
-  return origin === AGENT_TOOL || onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf?.id : undefined
 }
 
 /** Who asks, and what the rules have to know of them. */
@@ -52,12 +46,18 @@ export class Places {
       throw toolFault('tool_denied', ['session_denied'], 'an agent calls tools for its own session only')
     const sessionId = own ?? session_id
     const reference = workspace_id ?? workspace
-    const workspaceId = reference === undefined ? undefined : (await this.needs.workspaces.find(reference)).id
+    const found = reference === undefined ? undefined : this.needs.workspaces.find(reference)
+    // To an agent a workspace that there is not is none that it is in, like any other.
+    const workspaceId = (await (own === undefined ? found : found?.catch(() => ({ id: '' }))))?.id
     if (sessionId === undefined)
       return { ...(workspaceId === undefined ? {} : { workspaceId }), ...(agent_name ? { agentName: agent_name } : {}) }
     const session = this.#session(sessionId)
     if (workspaceId !== undefined && workspaceId !== session.workspaceId)
-      throw toolFault('tool_denied', ['session_denied'], `session ${session.id} is not in workspace ${workspaceId}`)
+      throw toolFault(
+        'tool_denied',
+        ['session_denied'],
+        `session ${session.id} is not in workspace ${shown(reference ?? '')}`,
+      )
     if (agent_name !== undefined && agent_name !== session.agentName)
       throw toolFault('tool_denied', ['session_denied'], `the agent of session ${session.id} is ${session.agentName}`)
     return { workspaceId: session.workspaceId, sessionId: session.id, agentName: session.agentName }

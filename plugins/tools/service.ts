@@ -23,7 +23,7 @@ import { ExtensionBackend } from './backends/extension.js'
 import { NativeBackend } from './backends/native.js'
 import { type CallOptions, Calls } from './calls.js'
 import { digestOf } from './digest.js'
-import { ApprovalErrors } from './faults.js'
+import { ApprovalErrors, noTool } from './faults.js'
 import { type AskedPlace, Places } from './places.js'
 import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
 import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
@@ -52,6 +52,8 @@ export interface Scene {
   readonly rules: Rules
 }
 
+const listed = ([entry, decision]: readonly [Entry, Judgement]): JudgedTool => ({ ...entry, decision })
+
 const MAX_LIMIT = 200
 const LIMIT = 20
 
@@ -69,6 +71,7 @@ export class ToolsService implements ToolsApi {
   readonly calling: Pipeline<ToolCallWish>
   readonly called: Notify<[call: ToolCallEnd]>
   readonly #catalogs: Catalogs
+  readonly #listed = new WeakMap<Catalog, { readonly rules: string; readonly tools: readonly JudgedTool[] }>()
   #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
 
   constructor(readonly kernel: ToolsKernel) {
@@ -94,12 +97,21 @@ export class ToolsService implements ToolsApi {
   }
 
   async list(place: ToolPlace): Promise<readonly JudgedTool[]> {
-    return this.search(place, '', Number.POSITIVE_INFINITY)
+    const scene = await this.scene(place)
+    const all = () => [...this.#shown(scene, '', Number.POSITIVE_INFINITY)].map(listed)
+    if (scene.place.session) return all()
+    // Without a session the catalog and the rules alone decide.
+    const rules = JSON.stringify(scene.rules)
+    const known = this.#listed.get(scene.catalog)
+    if (known?.rules === rules) return known.tools
+    const made = { rules, tools: all() }
+    this.#listed.set(scene.catalog, made)
+    return made.tools
   }
 
   async search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]> {
     const scene = await this.scene(place)
-    return [...this.#shown(scene, query, limit)].map(([entry, decision]) => ({ ...entry, decision }))
+    return [...this.#shown(scene, query, limit)].map(listed)
   }
 
   async complete(place: ToolPlace): Promise<readonly string[]> {
@@ -168,8 +180,7 @@ export class ToolsService implements ToolsApi {
   /** Throws `tool_not_found`, also for a tool that is not shown in this place. */
   entryOf(scene: Scene, id: string): Entry {
     const entry = scene.catalog.get(id)
-    if (!entry || entry.descriptor.visibility === 'internal')
-      throw toolFault('tool_not_found', ['tool_unknown'], 'no such tool', { toolId: id.slice(0, 256) })
+    if (!entry || entry.descriptor.visibility === 'internal') throw noTool(id)
     return entry
   }
 

@@ -6,6 +6,7 @@ import {
   event,
   type Fault,
   type Hook,
+  type RecordScope,
   registry,
   type Tx,
   token,
@@ -46,6 +47,15 @@ export interface WorkspacesApi {
 }
 
 export const Workspaces = token<WorkspacesApi>('workspaces@1')
+
+/**
+ * Whether what has this scope is of another workspace than the one that a caller is held to, as an agent is. Such a caller is answered
+ * as if there were no such thing: an answer of its own would tell that there is one.
+ */
+export const isElsewhere = (
+  { maxScope }: Pick<Actor, 'maxScope'>,
+  { kind, id }: { readonly kind: RecordScope['kind']; readonly id?: string | undefined },
+): boolean => maxScope?.kind === 'workspace' && kind === 'workspace' && id !== maxScope.id
 
 /** A member of the workspace detail, contributed by the plugin that has it. */
 export interface DetailMember {

@@ -23,8 +23,7 @@ const AS_SERVER = [
   'json-schema-2020-12',
 ]
 /**
- * Of the daemon as a client. Left out: `sse-retry`, which judges by the clock; elicitation, metadata documents as client ids, a
- * wider scope in the middle of a connection and the logins of 2025-03-26, which the daemon does not do.
+ * Of the daemon as a client. Left out: `sse-retry`, which judges by the clock, and elicitation, which the daemon does not do.
  */
 const AS_CLIENT = [
   'initialize',
@@ -42,6 +41,11 @@ const AS_CLIENT = [
   'auth/pre-registration',
   'auth/offline-access-scope',
   'auth/resource-mismatch',
+  'auth/basic-cimd',
+  'auth/scope-step-up',
+  'auth/scope-retry-limit',
+  'auth/2025-03-26-oauth-metadata-backcompat',
+  'auth/2025-03-26-oauth-endpoint-fallback',
 ]
 /** At each change: without what another scenario goes through as well. */
 const isTriedEachTime = (name: string) =>

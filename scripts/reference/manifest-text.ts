@@ -32,6 +32,7 @@ export const manifestTexts: Readonly<Record<string, string>> = {
   'resources.mcp_servers.<name>.url': 'Address of a server over HTTP',
   'resources.mcp_servers.<name>.headers': 'Headers of each request to it',
   'resources.mcp_servers.<name>.secret_headers': 'Headers from secrets, `env:NAME` say',
+  'resources.mcp_servers.<name>.sandbox': 'Sandbox profile that its program runs in',
   'resources.events': 'What it tells triggers of: each name is the event `ext.<extension>.<name>`',
   'resources.hooks': 'Programs that are run at an event',
   'resources.hooks[].name': 'Name of the hook, its own in the manifest',

@@ -118,7 +118,7 @@ export const jobRoutes = [
     replies: { 200: JobReply },
     errors: [404, 500, 503],
     cli: { path: 'automation jobs get', view: jobItem },
-    handle: (self, { params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id)) }),
+    handle: (self, { actor, params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id, actor)) }),
   }),
   route({
     method: 'PATCH',
@@ -154,7 +154,7 @@ export const jobRoutes = [
     replies: { 200: ListRunsReply },
     errors: [400, 404, 500, 503],
     cli: { path: 'automation jobs history', view: runRows },
-    handle: (self, { params, query }) => ok({ runs: self.runs.ofJob(params.id, query) }),
+    handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofJob(actor, params.id, query) }),
   }),
   route({
     method: 'POST',

@@ -46,7 +46,7 @@ export const runRoutes = [
     replies: { 200: ListRunsReply },
     errors: [400, 500, 503],
     cli: { path: 'automation runs list', view: runRows },
-    handle: (self, { query }) => ok({ runs: self.runs.list(query) }),
+    handle: (self, { actor, query }) => ok({ runs: self.runs.list(actor, query) }),
   }),
   route({
     method: 'GET',
@@ -56,6 +56,6 @@ export const runRoutes = [
     replies: { 200: RunReply },
     errors: [404, 500, 503],
     cli: { path: 'automation runs get', view: { item: 'run', fields: runFields } },
-    handle: (self, { params }) => ok({ run: self.runs.get(params.id) }),
+    handle: (self, { actor, params }) => ok({ run: self.runs.get(actor, params.id) }),
   }),
 ]

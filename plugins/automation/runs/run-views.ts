@@ -1,5 +1,7 @@
 import { shown } from '../../../kernel/kit/text.js'
+import type { Actor } from '../../../kernel/plugin.js'
 import type { ListRunsQuery, Run } from '../../../schemas/automation.js'
+import { isElsewhere } from '../../workspaces/api.js'
 import { AutomationErrors } from '../api.js'
 import type { Jobs } from '../jobs/jobs.js'
 import type { Triggers } from '../triggers/triggers.js'
@@ -20,30 +22,32 @@ export class RunViews {
   ) {}
 
   /** Throws `run_not_found`. */
-  get(id: string): Run {
+  get(by: Actor, id: string): Run {
     const row = this.store.get(id)
-    if (!row) throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
+    if (!row || isElsewhere(by, { kind: row.scope === null ? 'global' : 'workspace', id: row.scope ?? undefined }))
+      throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
     return runToWire(row)
   }
 
-  /** Newest first. */
-  list({ job_id: jobId, trigger_id: triggerId, status, since, until, limit }: ListRunsQuery): Run[] {
+  /** Newest first; none of another workspace than the one that the caller is held to. */
+  list(by: Actor, { job_id: jobId, trigger_id: triggerId, status, since, until, limit }: ListRunsQuery): Run[] {
     const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
-    const filter = { jobId, triggerId, status, since: time(since), until: time(until) }
+    const workspace = by.maxScope?.kind === 'workspace' ? by.maxScope.id : undefined
+    const filter = { jobId, triggerId, status, since: time(since), until: time(until), workspace }
     return this.store.list({ ...filter, limit: Math.min(limit || DEFAULT_RUNS, MAX_RUNS) }).map(runToWire)
   }
 
   /** Runs of a job that is there, or that was. Throws `job_not_found`. */
-  ofJob(id: string, query: HistoryQuery): Run[] {
-    const runs = this.list({ ...query, job_id: id })
-    if (runs.length === 0) this.jobs.stored(id)
+  ofJob(by: Actor, id: string, query: HistoryQuery): Run[] {
+    const runs = this.list(by, { ...query, job_id: id })
+    if (runs.length === 0) this.jobs.stored(id, by)
     return runs
   }
 
   /** The same of a trigger. Throws `trigger_not_found`. */
-  ofTrigger(id: string, query: HistoryQuery): Run[] {
-    const runs = this.list({ ...query, trigger_id: id })
-    if (runs.length === 0) this.triggers.stored(id)
+  ofTrigger(by: Actor, id: string, query: HistoryQuery): Run[] {
+    const runs = this.list(by, { ...query, trigger_id: id })
+    if (runs.length === 0) this.triggers.stored(id, by)
     return runs
   }
 }

@@ -40,6 +40,8 @@ export interface RunFilter {
   readonly status?: RunStatus | undefined
   readonly since?: number | undefined
   readonly until?: number | undefined
+  /** Only of it and of none. */
+  readonly workspace?: string | undefined
   readonly limit: number
 }
 
@@ -60,7 +62,7 @@ export class RunStore implements RunBook {
   }
 
   /** Newest first. */
-  list({ jobId, triggerId, status, since, until, limit }: RunFilter): RunRow[] {
+  list({ jobId, triggerId, status, since, until, workspace, limit }: RunFilter): RunRow[] {
     const conditions: [string, SqlValue | undefined][] = [
       ['job_id = ?', jobId],
       ['trigger_id = ?', triggerId],
@@ -68,6 +70,7 @@ export class RunStore implements RunBook {
       [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],
       ['started_at >= ?', since],
       ['started_at <= ?', until],
+      ['(scope IS NULL OR scope = ?)', workspace],
     ]
     const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
     const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''

@@ -84,7 +84,7 @@ export const triggerRoutes = [
     replies: { 200: TriggerReply },
     errors: [404, 500, 503],
     cli: { path: 'automation triggers get', view: triggerItem },
-    handle: (self, { params }) => ok({ trigger: self.triggers.toWire(self.triggers.find(params.id)) }),
+    handle: (self, { actor, params }) => ok({ trigger: self.triggers.toWire(self.triggers.find(params.id, actor)) }),
   }),
   route({
     method: 'PATCH',
@@ -120,7 +120,7 @@ export const triggerRoutes = [
     replies: { 200: ListRunsReply },
     errors: [400, 404, 500, 503],
     cli: { path: 'automation triggers history', view: { ...runRows, empty: 'nothing has fired it yet' } },
-    handle: (self, { params, query }) => ok({ runs: self.runs.ofTrigger(params.id, query) }),
+    handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofTrigger(actor, params.id, query) }),
   }),
   route({
     method: 'POST',

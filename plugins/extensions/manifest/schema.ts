@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
 import { operator } from '../../../kernel/plugin.js'
+import { SandboxName } from '../../../schemas/settings/entries.js'
 import { hostMethods } from './permissions.js'
 
 /** Version of the plugin API that a manifest with `main` names. */
@@ -64,6 +65,7 @@ const McpServer = v.strictObject({
   url: v.optional(line(2048)),
   headers: v.optional(v.record(line(128), text(8192, 0)), {}),
   secret_headers: v.optional(v.record(line(128), Reference), {}),
+  sandbox: SandboxName,
 })
 
 const Hook = v.strictObject({
@@ -236,6 +238,9 @@ export const Manifest = v.pipe(
   }),
   rule('an MCP server has either a command or a url', ['resources'], m =>
     Object.values(m.resources.mcp_servers).every(s => (s.command === undefined) !== (s.url === undefined)),
+  ),
+  rule('only an MCP server with a command has a sandbox', ['resources'], m =>
+    Object.values(m.resources.mcp_servers).every(s => s.sandbox === undefined || s.command !== undefined),
   ),
 )
 export type Manifest = v.InferOutput<typeof Manifest>

@@ -123,6 +123,8 @@ export class Connection {
       return { content, ...(structuredContent !== undefined && { structuredContent }), isError: isError === true }
     } catch (error) {
       signal.throwIfAborted()
+      // What lacks a scope for this call reaches others.
+      if (isOfLogin(error) && error.details?.scope !== undefined) throw error
       if (isOfLogin(error)) {
         this.#fail(error.code, error.message)
         throw error

@@ -1,7 +1,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import * as v from 'valibot'
 import type { Actor } from '../../../kernel/plugin.js'
-import type { JudgedTool, ToolPlace, ToolRisk, ToolsApi } from '../../tools/api.js'
+import type { JudgedTool, ToolDescriptor, ToolPlace, ToolRisk, ToolsApi } from '../../tools/api.js'
 import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
 
 /** What the daemon says to its clients. */
@@ -92,18 +92,15 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
  */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
   const { tools, place, actor } = hosted
-  const isServed = ({ descriptor: { risk, judgedInside } }: JudgedTool) => !judgedInside && risks.includes(risk)
-  const list = async () =>
-    (await tools.list(place)).filter(isServed).map(({ descriptor: { id, title, description, inputSchema, risk } }) => ({
-      name: id,
-      ...(title !== undefined && { title }),
-      description,
-      inputSchema: { ...inputSchema, type: 'object' as const },
-      annotations: { readOnlyHint: risk === 'read', destructiveHint: risk === 'destructive' },
-    }))
+  const isServed = ({ risk, judgedInside }: ToolDescriptor) => !judgedInside && risks.includes(risk)
+  let made: { readonly of: readonly JudgedTool[]; readonly tools: readonly Listed[] } | undefined
+  const list = async () => {
+    const of = await tools.list(place)
+    if (made?.of !== of) made = { of, tools: of.filter(({ descriptor }) => isServed(descriptor)).map(asListed) }
+    return made.tools
+  }
   return serverOf(hosted, list, async (name, input, signal) => {
-    if (!isServed(await tools.find(place, name))) return undefined
-    return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true }))
+    return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true, among: isServed }))
   })
 }
 
@@ -127,6 +124,14 @@ async function serverOf(
   })
   return server
 }
+
+const asListed = ({ descriptor: { id, title, description, inputSchema, risk } }: JudgedTool): Listed => ({
+  name: id,
+  ...(title !== undefined && { title }),
+  description,
+  inputSchema: { ...inputSchema, type: 'object' },
+  annotations: { readOnlyHint: risk === 'read', destructiveHint: risk === 'destructive' },
+})
 
 const notYet = (servers: readonly string[]) =>
   `the servers ${servers.join(', ')} are still starting: search again for their tools`

@@ -35,9 +35,12 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
       })
     if (told && !sameResource(told.resource, url))
       throw new Error(`its metadata are about another resource, ${told.resource}`)
+    // As the protocol had it on 2025-03-26: a server that names nobody logs in itself, at its root.
+    const isOld = !told && login.issuer_url === undefined
     const issuer = login.issuer_url ?? told?.authorization_servers?.[0] ?? new URL('/', url).href
-    const metadata = await metadataOf(issuer, login, fetchFn)
-    if (!sameUrl(metadata.issuer, issuer)) throw new Error(`${issuer} says that it is ${metadata.issuer}`)
+    const metadata = await metadataOf(issuer, login, fetchFn, isOld)
+    if (!sameUrl(metadata.issuer, issuer) && !(isOld && sameOrigin(metadata.issuer, url)))
+      throw new Error(`${issuer} says that it is ${metadata.issuer}`)
     for (const member of ENDPOINTS) {
       const endpoint = (metadata as Readonly<Record<string, unknown>>)[member]
       if (typeof endpoint === 'string') await checkAddress(member, endpoint, url)
@@ -67,7 +70,12 @@ async function challengeOf(url: string, fetchFn: typeof fetch) {
   }
 }
 
-async function metadataOf(issuer: string, login: Login, fetchFn: typeof fetch): Promise<AuthorizationServerMetadata> {
+async function metadataOf(
+  issuer: string,
+  login: Login,
+  fetchFn: typeof fetch,
+  isOld: boolean,
+): Promise<AuthorizationServerMetadata> {
   const { authorization_url, token_url, metadata_url, revocation_url } = login
   if (authorization_url && token_url) {
     return {
@@ -85,12 +93,22 @@ async function metadataOf(issuer: string, login: Login, fetchFn: typeof fetch): 
   }
   const { discoverAuthorizationServerMetadata } = await import('@modelcontextprotocol/sdk/client/auth.js')
   const found = await discoverAuthorizationServerMetadata(issuer, { fetchFn })
-  if (!found) throw new Error(`${issuer} has no metadata of an authorization server`)
-  return found
+  if (found) return found
+  if (!isOld) throw new Error(`${issuer} has no metadata of an authorization server`)
+  const at = (path: string) => new URL(path, issuer).href
+  return {
+    issuer,
+    authorization_endpoint: at('/authorize'),
+    token_endpoint: at('/token'),
+    registration_endpoint: at('/register'),
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+  }
 }
 
 /**
- * The client that the daemon is: the one of the declaration, else a new one.
+ * The client that the daemon is: the one of the declaration, else a new one. An id that is an https address is that of a document
+ * which describes the client; it is none to a server that reads no such documents and registers clients instead.
  * @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`
  */
 export async function clientFor(
@@ -101,7 +119,10 @@ export async function clientFor(
   redirect: string,
   secret: string | undefined,
 ): Promise<OAuthClientInformationMixed> {
-  if (login.client_id) return { client_id: login.client_id, ...(secret !== undefined && { client_secret: secret }) }
+  const { client_id_metadata_document_supported: readsDocuments } = metadata as { [member: string]: unknown }
+  const isDocument = /^https:/.test(login.client_id ?? '') && login.registration === 'auto'
+  if (login.client_id && (!isDocument || readsDocuments === true || !metadata.registration_endpoint))
+    return { client_id: login.client_id, ...(secret !== undefined && { client_secret: secret }) }
   if (!metadata.registration_endpoint)
     throw McpErrors.mcp_auth_unconfigured(`${name}: ${issuer} registers no clients; set auth.client_id`)
   const { registerClient } = await import('@modelcontextprotocol/sdk/client/auth.js')
@@ -125,6 +146,7 @@ export async function clientFor(
   }
 }
 
+const sameOrigin = (one: string, other: string) => URL.canParse(one) && new URL(one).origin === new URL(other).origin
 const sameUrl = (one: string, other: string) => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 /** A server is the resource, or lies below it. */

@@ -1,6 +1,7 @@
 import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { SerialBy } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
   Fault,
@@ -24,6 +25,8 @@ import { type Pending, PendingLogins } from './pending.js'
 /** The path that a browser is led back to. */
 export const CALLBACK = '/api/mcp/oauth/callback'
 const USUAL_PORT = 2123
+/** That one login asks for because of refused calls. */
+const MOST_SCOPES = 64
 /** A token that is about to expire is renewed before it is used. */
 const EARLY_MS = 30_000
 
@@ -42,6 +45,8 @@ export class Logins {
   readonly #table: LoginTable
   readonly #pending: PendingLogins
   readonly #renewals = new SerialBy()
+  /** Scopes that a server wanted for a call and that its token does not have, by binding; the next login asks for them. */
+  readonly #wanted = new Map<string, readonly string[]>()
 
   constructor(
     private readonly kernel: LoginKernel,
@@ -56,7 +61,9 @@ export class Logins {
   async begin(server: Server) {
     const { clock, ids, collect, name } = this.kernel
     const login = loginOf(server)
-    const authority = await discover(clock, server, login)
+    const found = await discover(clock, server, login)
+    const more = this.#wanted.get(bindingOf(server)) ?? []
+    const authority = { ...found, scopes: [...new Set([...found.scopes, ...more])] }
     const callback = this.#callback()
     const secret = login.client_secret_ref
       ? await resolveSecret({ collect, name }, login.client_secret_ref, `the client secret of ${server.name}`)
@@ -87,6 +94,17 @@ export class Logins {
       manual_supported: true,
       state,
     }
+  }
+
+  /** A token is good and does not reach as far as the server wants for a call: a person has to log in for more. */
+  lacks(server: Server, scope: string): Fault {
+    const row = this.#table.get(bindingOf(server))
+    const scopes = [...(row?.scopes.split(' ') ?? []), ...scope.split(' ')].filter(
+      one => one !== '' && one.length <= 256,
+    )
+    this.#wanted.set(bindingOf(server), [...new Set(scopes)].slice(0, MOST_SCOPES))
+    const text = `${server.name} wants a login with more scopes for this: ${shown(scope)}`
+    return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: scope.slice(0, 1000) } })
   }
 
   /** The browser came back. @throws Fault `mcp_auth_state_invalid`, `mcp_auth_refused`, `mcp_auth_exchange_failed` */
@@ -202,6 +220,7 @@ export class Logins {
     })
     const { client_secret: secret, ...rest } = client
     const binding = bindingOf(server)
+    this.#wanted.delete(binding)
     const { workspaceId } = server.source
     const workspace = workspaceId === undefined ? undefined : { id: workspaceId }
     const row = {

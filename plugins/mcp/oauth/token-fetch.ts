@@ -19,6 +19,7 @@ export const tokenFetch =
       const send = (token: string) => boundedFetch({ ...headers, authorization: `Bearer ${token}` })(input, init)
       const token = await logins.token(server)
       const reply = await send(token)
+      if (reply.status === 403) await checkScope(logins, server, reply)
       if (reply.status !== 401) return reply
       await reply.body?.cancel()
       const second = await send(await logins.token(server, token))
@@ -26,3 +27,12 @@ export const tokenFetch =
       throw McpErrors.mcp_auth_invalid(`${server.name} does not take a token that was just renewed`)
     }
   }
+
+/** Throws `mcp_auth_required` where the token is refused because it does not reach far enough. */
+async function checkScope(logins: Logins, server: Server, reply: Response): Promise<void> {
+  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const { error, scope = '' } = extractWWWAuthenticateParams(reply)
+  if (error !== 'insufficient_scope') return
+  await reply.body?.cancel()
+  throw logins.lacks(server, scope)
+}

@@ -3,10 +3,10 @@ import type { HookDeclarations } from '../../hooks/api.js'
 import type { Candidate } from '../candidate.js'
 import { SkillSettings } from '../settings.js'
 import { environmentsOf } from '../telling/briefing.js'
-import { type BringingWorld, bringing, declaredIn, inside } from './skills.js'
+import { hooksIn } from './hook-list.js'
+import { type BringingWorld, bringing, inside } from './skills.js'
 
 type Brought = Awaited<ReturnType<HookDeclarations['read']>>
-const MOST_HOOKS = 64
 
 /**
  * Hooks that skills bring, as `metadata.svc.hooks` of a SKILL.md has them. Those of a skill that is off, not active or not trusted
@@ -28,22 +28,12 @@ export const skillHooks = (world: BringingWorld): HookDeclarations => ({
 })
 
 function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
-  const { name, dir, tier, ofWorkspace } = skill
-  const declared = declaredIn(skill, 'hooks')
-  if (declared === undefined) return []
-  const refuse = (why: string) => {
-    kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${why}`)
-    return []
-  }
-  const all = listOf(declared)
-  if (!all) return refuse('metadata.svc.hooks is a list with names, or hooks by name')
-  if (all.length > MOST_HOOKS) return refuse(`there are more than ${MOST_HOOKS}`)
-  // The secrets of a person are not for what came with a repository.
-  if (ofWorkspace && all.some(hook => Object.keys(Object(hook.secret_env ?? hook.executor?.secret_env)).length > 0))
-    return refuse('a skill of a workspace names no secrets')
+  const { name, dir, tier } = skill
+  const { hooks, problem } = hooksIn(skill)
+  if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${problem}`)
   // The files of a record are nowhere: what it names is on the PATH.
-  if (tier === 'extension') return all.map(written => ({ written, of: name }))
-  return all.map(({ command, args, ...rest }) => ({
+  if (tier === 'extension') return hooks.map(written => ({ written, of: name }))
+  return hooks.map(({ command, args, ...rest }) => ({
     of: name,
     base: dir,
     isOfFiles: ofWorkspace,
@@ -53,21 +43,4 @@ function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
       ...(args !== undefined && { args: Array.isArray(args) ? args.map(arg => inside(dir, String(arg))) : args }),
     },
   }))
-}
-
-interface Written {
-  readonly command?: unknown
-  readonly args?: unknown
-  readonly secret_env?: unknown
-  readonly executor?: { readonly secret_env?: unknown }
-}
-
-/** A list with names, or by name. */
-function listOf(declared: unknown): Written[] | undefined {
-  const isObject = (value: unknown): value is Written => typeof value === 'object' && value !== null
-  if (!isObject(declared)) return undefined
-  const all = Array.isArray(declared)
-    ? declared
-    : Object.entries(declared).map(([name, hook]) => (isObject(hook) ? { ...hook, name } : hook))
-  return all.every(isObject) ? all : undefined
 }

@@ -1,8 +1,9 @@
 import { shown } from '../../../kernel/kit/text.js'
 import { type Declaration, type McpServerSource, parseDeclarations } from '../../mcp/api.js'
+import { declaredIn } from '../candidate.js'
 import type { Resolved } from '../resolve.js'
 import { SkillSettings } from '../settings.js'
-import { type BringingWorld, bringing, declaredIn, inside } from './skills.js'
+import { type BringingWorld, bringing, inside } from './skills.js'
 
 /**
  * MCP servers that skills bring, as `metadata.svc.mcp_servers` of a SKILL.md has them. Those of a skill that is off, not active or

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import path from 'node:path'
 import type { SkillView } from '../api.js'
-import type { Candidate } from '../candidate.js'
+import { declaredIn, type Member } from '../candidate.js'
 import { type Resolved, resolve } from '../resolve.js'
 import type { SkillsKernel } from '../service.js'
 import type { SkillSources } from '../sources.js'
@@ -14,13 +14,6 @@ export interface BringingWorld {
   readonly switches: SkillSwitch
   readonly capabilities: (view: SkillView, trusted: boolean) => Promise<ReadonlySet<string> | undefined>
 }
-
-/** What of `metadata.svc` a skill may bring. */
-type Member = 'mcp_servers' | 'hooks'
-
-/** What a skill declares, unread. */
-export const declaredIn = ({ spec }: Candidate, member: Member): unknown =>
-  (spec.metadata as { svc?: Partial<Record<Member, unknown>> } | undefined)?.svc?.[member]
 
 /** Skills whose servers or hooks may run. Those of an installed one only where a person allows them, by its name. */
 export async function bringing(

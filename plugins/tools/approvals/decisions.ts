@@ -1,11 +1,11 @@
 import { type Actor, iso, KernelErrors } from '../../../kernel/plugin.js'
 import type { ApprovalReply, Grant, MintApprovalBody, PutGrantBody } from '../../../schemas/tools.js'
+import { agentSessionOf } from '../../identity/api.js'
 import { toolFault } from '../api.js'
 import { aboutOf, inputOf } from '../calls.js'
 import { digestOf } from '../digest.js'
 import { ApprovalDecided } from '../events.js'
 import { ApprovalErrors } from '../faults.js'
-import { agentSessionOf } from '../places.js'
 import type { ToolsService } from '../service.js'
 import { approvalToWire, type Decision, type Waiting } from './approvals.js'
 

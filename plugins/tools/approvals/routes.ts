@@ -13,9 +13,8 @@ import {
   ToolErrorBody,
   WorkspaceIdQuery,
 } from '../../../schemas/tools.js'
-import { AGENT_SESSION } from '../../identity/api.js'
+import { AGENT_SESSION, agentSessionOf } from '../../identity/api.js'
 import { ApprovalErrors } from '../faults.js'
-import { agentSessionOf } from '../places.js'
 import type { ToolsService } from '../service.js'
 import { errorToWire } from '../wire.js'
 import { approvalToWire, pendingToWire } from './approvals.js'
@@ -111,7 +110,15 @@ export const approvalRoutes = [
     replies: { 200: ApprovalReply },
     errors: [403, 404, 409, 503],
     handle: async (self, { actor, params, body }) =>
-      ok(await self.decisions.decide(self.approvalOf(params.id), body.decision, body.remember, actor)),
+      // An agent that decides for itself is refused; of what others ask it is not even told that it is there.
+      ok(
+        await self.decisions.decide(
+          self.approvalOf(params.id, agentSessionOf(actor)),
+          body.decision,
+          body.remember,
+          actor,
+        ),
+      ),
   }),
   route({
     method: 'GET',

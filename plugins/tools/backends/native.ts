@@ -144,10 +144,11 @@ function riskOf({ risk, judgedInside }: NativeTool, bound: BoundRoute | undefine
 }
 
 /** An agent stays itself on routes that serve agents; on the others it is known by its origin and for whom it acts. */
-function actorFor({ actor, sessionId = '' }: ToolCaller, origins: readonly string[] | undefined): Actor {
+function actorFor({ actor, sessionId = '', workspaceId }: ToolCaller, origins: readonly string[] | undefined): Actor {
   if (origins?.includes(AGENT_SESSION) && actor.origin === AGENT_SESSION) return actor
   const { confined: _, ...rest } = actor
-  return { ...rest, origin: AGENT_TOOL, onBehalfOf: { kind: AGENT_SESSION, id: sessionId } }
+  const held = workspaceId === undefined ? {} : { maxScope: { kind: 'workspace' as const, id: workspaceId } }
+  return { ...rest, ...held, origin: AGENT_TOOL, onBehalfOf: { kind: AGENT_SESSION, id: sessionId } }
 }
 
 /** Codes of routes that are codes of tools as well. */

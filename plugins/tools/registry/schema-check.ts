@@ -11,6 +11,9 @@ const MAX_PATTERN = 512
 const MAX_STEPS = 100_000
 /** Of one validation, so much that a busy machine does not refuse what is right. */
 const MOST_MS = 1000
+/** Bytes of a schema and of a value, and steps, that take no time worth a limit. */
+const MAX_PLAIN_BYTES = 16 * 1024
+const MAX_PLAIN_STEPS = 2000
 
 const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -44,7 +47,34 @@ export function schemaProblem(schema: unknown): string | undefined {
  * What of a value a schema refuses, as `path: what`; undefined when it allows it. Somebody else wrote the schema and its patterns, a
  * model the value: what takes too long is refused.
  */
-export function inputProblem(schema: Schema, value: unknown): string | undefined {
+export function inputProblem(schema: Schema, value: unknown, bytes = sizeOf(value)): string | undefined {
+  if (bytes <= MAX_PLAIN_BYTES && isPlain(schema)) {
+    const check = new Check(schema, MAX_PLAIN_STEPS)
+    const problem = check.problem(schema, value, '', 0)
+    if (!check.isOver) return problem
+  }
+  return timedProblem(schema, value)
+}
+
+/** Schemas that were asked whether they are plain. */
+const plain = new WeakMap<Schema, boolean>()
+
+/**
+ * Whether a schema is so small, and has nothing in it that could take long, that a few steps of it need no limit of time: to set one
+ * up takes ten times as long as the check of a usual input.
+ */
+function isPlain(schema: Schema): boolean {
+  const known = plain.get(schema)
+  if (known !== undefined) return known
+  const text = JSON.stringify(schema)
+  const is = text.length <= MAX_PLAIN_BYTES && !/"(?:pattern|patternProperties|\$ref)":/.test(text)
+  plain.set(schema, is)
+  return is
+}
+
+const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? '')
+
+function timedProblem(schema: Schema, value: unknown): string | undefined {
   timed ??= { script: new vm.Script('run()'), context: vm.createContext({ run: undefined }) }
   const { script, context } = timed
   context.run = () => new Check(schema).problem(schema, value, '', 0)
@@ -74,7 +104,15 @@ type Judge = (
 class Check {
   #steps = 0
 
-  constructor(private readonly root: Schema) {}
+  constructor(
+    private readonly root: Schema,
+    private readonly most = MAX_STEPS,
+  ) {}
+
+  /** It needed more steps than it has: what it says is not about the value. */
+  get isOver(): boolean {
+    return this.#steps > this.most
+  }
 
   problem(schema: unknown, value: unknown, path: string, depth: number): string | undefined {
     if (schema === true || schema === undefined) return undefined
@@ -82,7 +120,7 @@ class Check {
     if (!isObject(schema)) return undefined
     const { enum: values, required } = schema
     this.#steps += 1 + list(values).length + list(required).length
-    if (depth > MAX_DEPTH * 2 || this.#steps > MAX_STEPS) return `${at(path)}: its schema needs too many steps`
+    if (depth > MAX_DEPTH * 2 || this.isOver) return `${at(path)}: its schema needs too many steps`
     for (const judge of JUDGES) {
       const problem = judge(this, schema, value, path, depth + 1)
       if (problem) return problem

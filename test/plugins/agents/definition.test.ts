@@ -74,6 +74,12 @@ const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind
     /exactly one/,
   ],
   [
+    'a sandbox for a server that is reached',
+    '---\nname: reviewer\nmcp_servers: [{name: x, url: u, sandbox: default}]\n---\nGo.',
+    'field',
+    /sandbox is only for/,
+  ],
+  [
     'a secret that is no reference',
     '---\nname: reviewer\nmcp_servers: [{name: x, url: u, auth: {client_secret_ref: abc}}]\n---\nGo.',
     'field',

@@ -1,5 +1,5 @@
 // timeout: 180s
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
@@ -13,9 +13,9 @@ const test = suite<{ scene: Scene; inside: Caller; outside: Caller; offline: Cal
   'confined servers',
 )
 
-const bringing = (name: string) => [
+const bringing = (name: string, more = '') => [
   'mcp_servers:',
-  `  - { name: ${name}, command: '${process.execPath}', args: ['${SERVER}'], env: { PEEK: given } }`,
+  `  - { name: ${name}, command: '${process.execPath}', args: ['${SERVER}'], env: { PEEK: given }${more} }`,
 ]
 
 test.before(async context => {
@@ -120,6 +120,31 @@ test('a server of the settings runs as its declaration says', async ({ inside, o
   }
   const { body } = await scene.operator('GET', '/api/settings/mcp-servers/boxed')
   assert.is(body.mcp_server.sandbox, 'offline')
+})
+
+test('a server of an agent or an extension runs in the sandbox that it names, also for a session without one', async ({
+  scene,
+  secret,
+}) => {
+  const folder = path.join(scene.world.home, 'extensions', 'boxes')
+  mkdirSync(folder, { recursive: true })
+  const lines = ['name = "boxes"', 'version = "1.0.0"', '[resources.mcp_servers.shipped]', 'sandbox = "offline"']
+  lines.push(`command = "${process.execPath}"`, `args = ["${SERVER}"]`)
+  writeFileSync(path.join(folder, 'extension.toml'), lines.join('\n'))
+  await until(async () => {
+    const { body } = await scene.operator('GET', '/api/settings/mcp-servers')
+    return body.mcp_servers.some(
+      ({ name, sandbox }: { name: string; sandbox?: string }) => name === 'shipped' && sandbox,
+    )
+  }, 'the server of the extension')
+  const named = bringing('named', ', sandbox: offline')
+  const boxing = await scene.agent('boxing', { permissions: 'approve-all', lines: named })
+  for (const server of ['named', 'shipped']) {
+    assert.is(await peek(boxing, server, 'read', secret), 'ENOENT', server)
+    assert.is.not(await peek(boxing, server, 'network'), await peek(boxing, 'plain', 'network'), server)
+  }
+  const { body } = await scene.operator('GET', '/api/agents/boxing')
+  assert.is(body.agent.mcp_servers[0].sandbox, 'offline')
 })
 
 test('one whose sandbox cannot be started is refused, and never started without', async ({

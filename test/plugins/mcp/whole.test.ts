@@ -104,7 +104,10 @@ test('svc mcp serve offers what only reads to another client, and more where it 
       ['service__agent_delete', wish],
       ['service__tool_call', through],
     ] as const)
-      assert.match(textOf(await reads.callTool({ name, arguments: input })), `there is no tool ${name} here`)
+      assert.match(
+        textOf(await reads.callTool({ name, arguments: input })),
+        'tool_not_found (tool_unknown): no such tool',
+      )
     assert.is((await daemon.kernel.request('GET', '/api/agents/ada')).status, 200)
     await reads.close()
     const all = await connect(process.execPath, [path.resolve('dist/svc.cjs'), 'mcp', 'serve', '--all'], env)

@@ -172,6 +172,21 @@ test('what is wrong with a hook of one skill leaves those of others alone', asyn
   const names = await listed(scene)
   assert.ok(names.includes('of-right'))
   assert.not.ok(names.includes('of-wrong'))
+  const told = async (name: string, query = '') => {
+    const { body } = await scene.kernel.request('GET', `/api/skills/${name}${query}`)
+    const [{ state, verification_status: status, warnings = [] }] = body.skill.diagnostics
+    return [state, status, ...warnings.map(({ message }: { message: string }) => message)]
+  }
+  const [state, status, said, ...more] = await told('wrong')
+  assert.equal([state, status, more], ['valid', 'warning', []])
+  assert.match(said, /^its hook "of-wrong" is not in force: event /)
+  assert.match((await told('odd'))[2], /its hooks are not in force: metadata.svc.hooks is a list/)
+  assert.equal(await told('right'), ['valid', 'passed'])
+  await skill(path.join(scene.root, '.svc/skills'), 'local', ['secret_env: { A: env:HOME }'])
+  assert.match((await told('local', `?workspace=${scene.workspaceId}`))[2], /a skill of a workspace names no secrets/)
+  const { items } = (await scene.kernel.request('GET', '/api/doctor?only=skills')).body
+  const found = items.filter(({ code }: { code: string }) => code === 'skill_hook_invalid')
+  assert.equal(found.map(({ title }: { title: string }) => title.split('"')[1]).sort(), ['local', 'odd', 'wrong'])
 })
 
 test.run()
