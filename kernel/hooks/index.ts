@@ -10,7 +10,6 @@ import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
-import type { Actor, Party } from '../contract/record.js'
 import type { Tx } from '../contract/storage.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type WithCell } from './tapped.js'
 
@@ -48,7 +47,7 @@ export function hookFactory(owner: string, report: Report, clock: Clock): HookFa
   return {
     notify: (name, options) => new Notify(`${owner}.${name}`, guarding(options)),
     pipeline: (name, options) => new Pipeline(`${owner}.${name}`, guarding(options)),
-    gate: (name, options) => new Gate(`${owner}.${name}`, guarding(options)),
+    gate: (name, options, isAnswer) => new Gate(`${owner}.${name}`, guarding(options), isAnswer),
     guard: name => new Guard(`${owner}.${name}`, report),
   }
 }
@@ -100,25 +99,25 @@ export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A
   }
 }
 
-/** Runs all taps at once; one that fails or is late is reported. */
-export class Concurrent<A extends readonly unknown[]> extends AsyncTapped<
-  NotifyTap<A>,
-  AsyncParallelHook<[A, number], WithCell>
+/** Runs all taps at once, or those of one owner, each for so many milliseconds; one that fails or is late is reported. */
+export class Concurrent<A> extends AsyncTapped<
+  (argument: A, ms: number) => unknown,
+  AsyncParallelHook<[string | undefined, A, number], WithCell>
 > {
-  /** @param ms milliseconds that each tap has */
-  async call(ms: number, ...args: A): Promise<void> {
-    await this.hook.promise(args, ms)
+  async call(owner: string | undefined, argument: A, ms: number): Promise<void> {
+    await this.hook.promise(owner, argument, ms)
   }
 
-  protected readonly make = () => new AsyncParallelHook<[A, number], WithCell>(['args', 'ms'])
+  protected readonly make = () => new AsyncParallelHook<[string | undefined, A, number], WithCell>(['who', 'arg', 'ms'])
 
-  protected guarded(cell: TapCell<NotifyTap<A>>) {
-    return (args: A, ms: number, done: Done<void>) => {
+  protected guarded(cell: TapCell<(argument: A, ms: number) => unknown>) {
+    return (owner: string | undefined, argument: A, ms: number, done: Done<void>) => {
+      if (owner !== undefined && owner !== cell.owner) return done(null)
       const settle = (failed: boolean, value: unknown) => {
         if (failed) this.blame(cell.owner, value)
         done(null)
       }
-      this.bounded(cell, args, settle, ms)
+      this.bounded(cell, [argument, ms], settle, ms)
     }
   }
 }
@@ -209,16 +208,4 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   report({ owner, hook, error })
   if (error instanceof Fault) return error
   return new Fault('hook_failed', 500, `${owner} failed to decide ${hook}: ${messageOf(error)}`, { cause: error })
-}
-
-/** Whether a value can be believed to be an actor; for what comes from code that nobody type-checked. */
-export function isActor(value: unknown): value is Actor {
-  const { kind, id, owner, source } = Object(value) as Partial<Actor>
-  const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
-  return (
-    ['operator', 'daemon', 'extension'].includes(kind ?? '') &&
-    typeof id === 'string' &&
-    isParty(owner) &&
-    isParty(source)
-  )
 }

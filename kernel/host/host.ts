@@ -7,7 +7,7 @@ import { Claims } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
-import { quiesceAll, quiesceOne } from './quiesce.js'
+import { phasesOf, quiesce } from './quiesce.js'
 import { register } from './register.js'
 import type { Seat } from './seat.js'
 import { Services } from './services.js'
@@ -107,7 +107,7 @@ export class Host {
 
   /** First pass of a shutdown: what runs is ended phase by phase, in `ms` altogether; phases not named here come last. */
   quiesce(order: readonly string[], ms: number): Promise<void> {
-    return quiesceAll(this.slots.loaded(), this.options, order, ms)
+    return quiesce([...order, ...phasesOf(this.slots.loaded())], this.options, ms)
   }
 
   /** Releases every plugin, in reverse order of dependency. */
@@ -242,7 +242,7 @@ export class Host {
     const leaving = dependentsOf(root.plugin, loaded)
     if (comesBack) this.#held.expect(leaving, loaded)
     const owners = leaving.map(({ name }) => name)
-    for (const name of owners) await quiesceOne(this.slots.get(name) as Slot, this.options, RELEASE_MS)
+    for (const plugin of leaving) await quiesce(phasesOf([plugin]), this.options, RELEASE_MS, plugin.name)
     await this.options.hooks.leaving.call({ owners, why: 'change', change })
     for (const name of owners) {
       const slot = this.slots.get(name)
