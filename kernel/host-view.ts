@@ -39,8 +39,7 @@ export function hostView(facts: Facts, { host, transport, faults, redact, collec
     ...facts,
     // Why a plugin failed is a text of somebody; all else is read by programs.
     plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
-    listeners: () => transport.listeners(),
-    tcp: () => transport.tcpState(),
+    listeners: () => transport.listening(),
     /** Open event streams by plugin. */
     streams: () => transport.carrier?.counts() ?? {},
     settings: () => collect(Collected.settings),

@@ -25,7 +25,7 @@ import { Host } from './host/host.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
 import { Host as HostToken, type HostView, hostView } from './host-view.js'
 import { Streams } from './http/carrier.js'
-import { Servers } from './http/listeners.js'
+import { Listeners, Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
@@ -160,7 +160,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       report,
       db,
       disk,
-      config,
       warn: text => say('warn', text),
     })
     attachTransport(transport, hooks, scope)
@@ -189,6 +188,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
       { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
       { provides: Streams, service: transport.carryBy.bind(transport) },
+      { provides: Listeners, service: transport.listeners },
       { provides: Servers, service: transport.follow.bind(transport) },
       { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
       { provides: tokens.DiskSpace, service: disk },
@@ -242,7 +242,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
-    if (doors.includes('tcp')) await transport.listenTcp()
+    if (doors.includes('tcp') && hooks.open.size === 0) say('warn', 'TCP is not served: no plugin opens it')
+    const shut = await hooks.open.ask()
+    if (shut) throw shut
     if (doors.length > 0) await hooks.listening.call()
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {

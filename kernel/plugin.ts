@@ -28,6 +28,7 @@ export * from './contract/route.js'
 export type * from './contract/storage.js'
 export * from './contract/surface.js'
 export * from './contract/token.js'
+export { isActor } from './hooks/is-actor.js'
 export { DropIns, type DropInsApi } from './host/drop-ins.js'
 export type { AttributedFault } from './host/fault-log.js'
 export type { PluginInfo } from './host/slots.js'
@@ -35,10 +36,17 @@ export { Host, type HostView } from './host-view.js'
 export { type Carrier, type Carry, type Streaming, type StreamOf, Streams } from './http/carrier.js'
 export { HttpErrors } from './http/errors.js'
 export { isOneOf } from './http/guards.js'
-export { type ListenerInfo, type Serve, Servers } from './http/listeners.js'
+export {
+  type Address,
+  type Doorkeeper,
+  type ListenerInfo,
+  Listeners,
+  type Serve,
+  Servers,
+} from './http/listeners.js'
 export { durableToRead, errorBody, typeOf } from './http/reply.js'
+export { operatorAt } from './http/request.js'
 export { refuseHandshake } from './http/serve-route.js'
-export type { TcpState } from './http/transport.js'
 export { backoff } from './kit/backoff.js'
 export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'

@@ -64,6 +64,11 @@ export interface HookOptions {
 export interface HookFactory {
   notify<A extends readonly unknown[]>(name: string, options?: HookOptions): Notify<A>
   pipeline<V, A extends readonly unknown[] = []>(name: string, options?: HookOptions): Pipeline<V, A>
-  gate<A extends readonly unknown[]>(name: string, options?: HookOptions): Gate<A>
+  /** @param isAnswer of a gate that also takes answers which are no refusal */
+  gate<A extends readonly unknown[], R = never>(
+    name: string,
+    options?: HookOptions,
+    isAnswer?: (value: unknown) => value is R,
+  ): Gate<A, R>
   guard<A extends readonly unknown[]>(name: string): Guard<A>
 }

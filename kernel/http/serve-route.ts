@@ -7,7 +7,6 @@ import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
 import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
-import type { Entrance } from './entrance.js'
 import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
 import { openStream } from './open-stream.js'
@@ -45,7 +44,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     onRequest: entrance.before(bound),
     preParsing: async ({ arrival, params }, reply) => {
-      refuseDoor(route, arrival, entrance)
+      refuseDoor(route, arrival)
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
@@ -109,11 +108,11 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
   })
 }
 
-function refuseDoor(route: Route, { door, headers, actor }: Arrival, entrance: Entrance): void {
+function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Arrival): void {
   if (actor.confined && !route.public && !route.origins?.includes(actor.origin ?? '')) throw KernelErrors.forbidden()
   if (door === 'inject') return
   if (route.listeners && route.listeners !== 'both' && route.listeners !== door) throw KernelErrors.route_not_found()
-  if (route.privileged && door === 'tcp' && !entrance.isLocal(headers.host)) throw HttpErrors.privileged_only()
+  if (route.privileged && keeper && !keeper.isLocal(headers)) throw HttpErrors.privileged_only()
 }
 
 /** Throws `upgrade_required`, its reply saying by header what to ask for. */

@@ -91,7 +91,6 @@ function bench(first: readonly BoundRoute[]) {
     ids: systemIds(),
     db: { durable: async () => {} },
     disk: { refusal: async () => undefined },
-    config: { get: setting => setting.default },
     warn() {},
   })
   attachTransport(transport, hooks, scope)
