@@ -1,4 +1,4 @@
-import type { Values } from './config/values.js'
+import type { SettingSource } from './contract/config.js'
 import type { Report, Tapper } from './contract/hook.js'
 import type { Plugin } from './contract/plugin.js'
 import type { PluginKernel } from './contract/plugin-kernel.js'
@@ -19,7 +19,7 @@ export interface KernelParts extends Pick<PluginKernel, 'home' | 'env' | 'clock'
   readonly db: Db
   readonly records: RecordStore
   readonly report: Report
-  readonly config: Values
+  readonly config: SettingSource
   readonly hooks: KernelHooks
 }
 
@@ -48,7 +48,7 @@ export function bindKernel(
     db: parts.db.bind({ name, tables: tables.stream, inherits: tables.inherits.flatMap(({ prefixes }) => prefixes) }),
     records,
     hooks: hookFactory(name, report, clock),
-    config: config.for(tapper),
+    config: { get: entry => config.get(entry), onChange: (entry, fn) => config.of(entry).tap(tapper, fn) },
     collect: token => collected(parts.hooks, token),
   }
 }

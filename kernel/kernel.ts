@@ -2,8 +2,6 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import { bindKernel } from './bind-kernel.js'
 import { systemClock } from './clock.js'
-import { KernelSettings } from './config/index.js'
-import { SettingValues, Values } from './config/values.js'
 import { Collected } from './contract/bound.js'
 import type { SettingSource } from './contract/config.js'
 import { Fault } from './contract/errors.js'
@@ -33,6 +31,7 @@ import { type LogLine, logFor } from './log.js'
 import { RecordStore } from './records/store.js'
 import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
+import { KernelSettings } from './settings.js'
 import { openStore, proveEngine } from './store/index.js'
 import { noReserve } from './store/room.js'
 import { version } from './version.js'
@@ -71,7 +70,12 @@ const unwatched: DiskRoom = {
   refusal: async () => undefined,
 }
 /** Where no plugin says what is configured, settings are their defaults. */
-const unconfigured: SettingSource = { read: () => new Map() }
+const unconfigured: SettingSource = {
+  get: entry => entry.default,
+  of: ({ path }) => ({ name: `setting ${path}`, tap() {} }),
+  adopt() {},
+  disown() {},
+}
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -118,9 +122,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const disk = keeper ?? unwatched
     const { room } = disk
     const configured = options.plugins.find(({ surface }) => surface.configured)
-    const source = await configured?.surface.configured?.(preparing(configured.name), room)
-    const own = Object.values(KernelSettings) as Setting[]
-    const config = new Values(source ?? unconfigured, report, [...own, ...surfaces])
+    const known = [...(Object.values(KernelSettings) as Setting[]), ...surfaces]
+    const asked = configured && { ...preparing(configured.name), room, known, report }
+    const config = (asked && (await configured.surface.configured?.(asked))) ?? unconfigured
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
@@ -196,8 +200,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         provides: tokens.Faults,
         service: (owner: string, hook: string, error: unknown) => report({ owner, hook, error }),
       },
-      { provides: tokens.Settings, service: config.settings },
-      { provides: SettingValues, service: config },
+      { provides: tokens.Settings, service: config },
+      { provides: tokens.SettingValues, service: config },
     ]
     const forget = async (name: string) => {
       store.forget(name)

@@ -1,8 +1,6 @@
 /** `svc/plugin`: everything that an author of a plugin needs. */
 
 export { systemClock, turn, within } from './clock.js'
-export { KernelSettings } from './config/index.js'
-export { SettingValues, type SettingValuesApi } from './config/values.js'
 export * from './contract/basics.js'
 export * from './contract/bound.js'
 export type * from './contract/command.js'
@@ -17,6 +15,7 @@ export {
   Faults,
   Requests,
   Settings,
+  SettingValues,
   Sockets,
 } from './contract/kernel-tokens.js'
 export * from './contract/kind.js'
@@ -62,6 +61,7 @@ export {
 } from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
 export { RecordErrors } from './records/errors.js'
+export { KernelSettings } from './settings.js'
 // For plugins that keep files of their own: durable writes, and what these do on a full disk.
 export { type Disk, readIfThere, readInto, replaceFile, systemDisk } from './store/disk.js'
 export { StoreError } from './store/error.js'

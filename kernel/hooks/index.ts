@@ -43,11 +43,15 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
 
 /** Makes the hooks of one plugin, all with its name before theirs. */
 export function hookFactory(owner: string, report: Report, clock: Clock): HookFactory {
-  const guarding = ({ deadlineMs = TAP_MS }: contract.HookOptions = {}) => ({ report, clock, deadlineMs })
+  const guarding = ({ deadlineMs = TAP_MS }: Pick<contract.HookOptions, 'deadlineMs'> = {}) => ({
+    report,
+    clock,
+    deadlineMs,
+  })
   return {
     notify: (name, options) => new Notify(`${owner}.${name}`, guarding(options)),
     pipeline: (name, options) => new Pipeline(`${owner}.${name}`, guarding(options)),
-    gate: (name, options, isAnswer) => new Gate(`${owner}.${name}`, guarding(options), isAnswer),
+    gate: (name, options) => new Gate(`${owner}.${name}`, guarding(options), options?.isAnswer),
     guard: name => new Guard(`${owner}.${name}`, report),
   }
 }

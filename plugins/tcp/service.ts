@@ -32,8 +32,8 @@ export class TcpService implements TcpApi, Doorkeeper {
 
   constructor(private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>) {
     const { config, hooks } = kernel
-    this.bind = hooks.gate('bind', { deadlineMs: BIND_MS }, isPassage)
-    this.vouch = hooks.gate('vouch', {}, isActor)
+    this.bind = hooks.gate('bind', { deadlineMs: BIND_MS, isAnswer: isPassage })
+    this.vouch = hooks.gate('vouch', { isAnswer: isActor })
     this.authenticator = config.get(TcpSettings.authenticator)
     const allowed = () => config.get(TcpSettings.allowedHosts)
     this.#site = { host: config.get(TcpSettings.host), port: 0, tls: false, allowed }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Setting } from '../contract/surface.js'
+import type { Setting } from './contract/surface.js'
 
 const setting = <T>(
   path: string,
