@@ -39,6 +39,8 @@ export function hostView(facts: Facts, { host, transport, faults, redact, collec
     ...facts,
     // Why a plugin failed is a text of somebody; all else is read by programs.
     plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
+    /** The plugin that has this name now, whether it runs or not. */
+    pluginOf: (name: string) => host().slots.get(name)?.plugin,
     listeners: () => transport.listening(),
     /** Open event streams by plugin. */
     streams: () => transport.carrier?.counts() ?? {},

@@ -1,9 +1,7 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
-import { bindKernel } from './bind-kernel.js'
 import { systemClock } from './clock.js'
 import { Collected } from './contract/bound.js'
-import type { SettingSource } from './contract/config.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
@@ -12,10 +10,9 @@ import { type Consumer, isDropIn } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
 import { pluginActor } from './contract/record.js'
 import type { Redact, SecretSource } from './contract/redact.js'
-import type { DiskRoom } from './contract/storage.js'
 import type { Setting } from './contract/surface.js'
 import { checkSocketPath, prepareHome } from './home.js'
-import type { Registry } from './hooks/index.js'
+import { hookFactory, type Registry } from './hooks/index.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
 import { DropIns, dropInsFor } from './host/drop-ins.js'
 import { FaultLog } from './host/fault-log.js'
@@ -33,8 +30,8 @@ import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
 import { KernelSettings } from './settings.js'
 import { openStore, proveEngine } from './store/index.js'
-import { noReserve } from './store/room.js'
 import { version } from './version.js'
+import { LEFT, unconfigured, unwatched } from './without.js'
 
 /** A running kernel. */
 export interface Kernel {
@@ -54,28 +51,6 @@ export interface Kernel {
 
 const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
-/** Migrations of the kernel's own stream whose tables plugins inherit: a kernel without these plugins starts on such a home. */
-const LEFT = {
-  '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
-  '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
-  '002-source': '9d00ac37a2e6c2ed25e34ba091179e23e424d4ae7a3ae7654e3708ae67c12c7a',
-  '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
-  'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
-}
-/** Where no plugin keeps room, a write finds out by itself that there is none. */
-const unwatched: DiskRoom = {
-  writable: true,
-  room: noReserve,
-  look: async () => Number.POSITIVE_INFINITY,
-  refusal: async () => undefined,
-}
-/** Where no plugin says what is configured, settings are their defaults. */
-const unconfigured: SettingSource = {
-  get: entry => entry.default,
-  of: ({ path }) => ({ name: `setting ${path}`, tap() {} }),
-  adopt() {},
-  disown() {},
-}
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -181,7 +156,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
     const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store })
-    const parts = { home, env, write, redact, clock, ids, db, records, report, hooks, config }
     const given = [
       { provides: HostToken, service: view },
       {
@@ -225,7 +199,24 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
       consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
-      kernelFor: (plugin, needs, tapper) => bindKernel(parts, plugin, needs, tapper),
+      kernelFor: ({ name, version }, needs, { tables: { stream, inherits }, ...tapper }) => ({
+        name,
+        version,
+        needs: needs as never,
+        home,
+        env,
+        log: logFor(name, clock, write),
+        redact,
+        scope: tapper.scope,
+        clock,
+        ids,
+        actor: pluginActor(name),
+        db: db.bind({ name, tables: stream, inherits: inherits.flatMap(({ prefixes }) => prefixes) }),
+        records,
+        hooks: hookFactory(name, report, clock),
+        config: { get: entry => config.get(entry), onChange: (entry, fn) => config.of(entry).tap(tapper, fn) },
+        collect,
+      }),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => hooks.changed.call(name, state),
     })

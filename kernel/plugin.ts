@@ -9,15 +9,7 @@ export * from './contract/errors.js'
 export type * from './contract/hook.js'
 export type * from './contract/kernel-hooks.js'
 export type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
-export {
-  Callers,
-  DiskSpace,
-  Faults,
-  Requests,
-  Settings,
-  SettingValues,
-  Sockets,
-} from './contract/kernel-tokens.js'
+export { Callers, DiskSpace, Faults, Requests, Settings, SettingValues, Sockets } from './contract/kernel-tokens.js'
 export * from './contract/kind.js'
 export * from './contract/plugin.js'
 export type * from './contract/plugin-kernel.js'
@@ -35,14 +27,7 @@ export { Host, type HostView } from './host-view.js'
 export { type Carrier, type Carry, type Streaming, type StreamOf, Streams } from './http/carrier.js'
 export { HttpErrors } from './http/errors.js'
 export { isOneOf } from './http/guards.js'
-export {
-  type Address,
-  type Doorkeeper,
-  type ListenerInfo,
-  Listeners,
-  type Serve,
-  Servers,
-} from './http/listeners.js'
+export { type Address, type Doorkeeper, type ListenerInfo, Listeners, type Serve, Servers } from './http/listeners.js'
 export { durableToRead, errorBody, typeOf } from './http/reply.js'
 export { operatorAt } from './http/request.js'
 export { refuseHandshake } from './http/serve-route.js'
@@ -51,14 +36,7 @@ export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'
 export { issueText } from './kit/issue-text.js'
 export * from './kit/rate.js'
-export {
-  FileErrors,
-  openRegularFile,
-  openRegularFileSync,
-  readBounded,
-  readRegularFile,
-  readRegularFileSync,
-} from './kit/read-file.js'
+export * from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
 export { RecordErrors } from './records/errors.js'
 export { KernelSettings } from './settings.js'

@@ -1,11 +1,4 @@
-import {
-  AsyncParallelHook,
-  AsyncSeriesBailHook,
-  AsyncSeriesHook,
-  AsyncSeriesWaterfallHook,
-  SyncBailHook,
-  SyncHook,
-} from 'tapable'
+import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
 import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
@@ -99,29 +92,6 @@ export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A
         if (!(this.isStrict && error instanceof Fault)) this.blame(cell.owner, error)
         if (this.isStrict) throw error
       }
-    }
-  }
-}
-
-/** Runs all taps at once, or those of one owner, each for so many milliseconds; one that fails or is late is reported. */
-export class Concurrent<A> extends AsyncTapped<
-  (argument: A, ms: number) => unknown,
-  AsyncParallelHook<[string | undefined, A, number], WithCell>
-> {
-  async call(owner: string | undefined, argument: A, ms: number): Promise<void> {
-    await this.hook.promise(owner, argument, ms)
-  }
-
-  protected readonly make = () => new AsyncParallelHook<[string | undefined, A, number], WithCell>(['who', 'arg', 'ms'])
-
-  protected guarded(cell: TapCell<(argument: A, ms: number) => unknown>) {
-    return (owner: string | undefined, argument: A, ms: number, done: Done<void>) => {
-      if (owner !== undefined && owner !== cell.owner) return done(null)
-      const settle = (failed: boolean, value: unknown) => {
-        if (failed) this.blame(cell.owner, value)
-        done(null)
-      }
-      this.bounded(cell, [argument, ms], settle, ms)
     }
   }
 }

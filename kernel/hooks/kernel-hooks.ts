@@ -1,5 +1,5 @@
 import { HookMap } from 'tapable'
-import type { Clock, Scope } from '../contract/basics.js'
+import type { Awaitable, Clock, Scope } from '../contract/basics.js'
 import type { Contribution, Hook, Report, Tapper } from '../contract/hook.js'
 import type {
   Change,
@@ -18,7 +18,7 @@ import type { Redactor } from '../contract/redact.js'
 import type { Route } from '../contract/route.js'
 import type { Tx } from '../contract/storage.js'
 import type { RegistryToken } from '../contract/token.js'
-import { Announce, Concurrent, Gate, Guard, Notify, Registry } from './index.js'
+import { Announce, Gate, Guard, Notify, Registry } from './index.js'
 import { isActor } from './is-actor.js'
 import { Tapped } from './tapped.js'
 
@@ -34,6 +34,9 @@ export const KERNEL_DEPTH = -1
 
 /** Stands for every kind in `write`. */
 export const ANY_KIND = '*'
+
+/** Ends something, until the signal, in so many milliseconds. */
+export type End = (signal: AbortSignal, ms: number) => Awaitable<void>
 
 /**
  * Every stage of the kernel's life as a hook. The object is frozen: whoever taps cannot put another hook in the place of one.
@@ -66,7 +69,7 @@ export function kernelHooks(report: Report, clock: Clock) {
     /** Requests are held, handlers drained, streams ended. */
     leaving: new Notify<[Leaving]>('leaving', stage),
     /** What ends before a shutdown goes on to the next phase, in so many milliseconds; all taps of a phase at once. */
-    quiesce: new HookMap(phase => new Concurrent<AbortSignal>(`quiesce ${String(phase)}`, stage)),
+    quiesce: new HookMap(phase => new Registry<End>(`quiesce ${String(phase)}`, report)),
     /** Who makes a request: an actor, or a refusal. Fails closed. */
     authenticate: new Gate<[Incoming], Actor>('authenticate', request, isActor),
     /** Whether a request for a route is served. Fails closed. */

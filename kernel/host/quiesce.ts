@@ -1,3 +1,4 @@
+import { within } from '../clock.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { HostOptions } from './options.js'
 
@@ -6,20 +7,29 @@ export const phasesOf = (plugins: readonly Plugin[]): string[] =>
   plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
 
 /**
- * Ends what runs phase by phase, in `ms` altogether; a failure is reported, and the rest ends all the same.
- * @param owner the plugin that goes; without one all do
+ * Ends what runs phase by phase, in `ms` altogether, all of a phase at once. A failure is reported, and the rest ends all the same.
+ * @param only the plugin that goes; without one all do
  */
 export async function quiesce(
   phases: readonly string[],
-  { clock, hooks }: Pick<HostOptions, 'clock' | 'hooks'>,
+  { clock, hooks, report }: Pick<HostOptions, 'clock' | 'hooks' | 'report'>,
   ms: number,
-  owner?: string,
+  only?: string,
 ): Promise<void> {
   const until = clock.monotonic() + ms
   for (const phase of new Set(phases)) {
     const over = new AbortController()
     const left = Math.max(0, until - clock.monotonic())
-    await hooks.quiesce.for(phase).call(owner, over.signal, left)
+    const ends = hooks.quiesce.for(phase).collect()
+    const end = async ({ owner, entry }: (typeof ends)[0]) => {
+      if (only !== undefined && only !== owner) return
+      try {
+        await within(clock, left, Promise.resolve(entry(over.signal, left)))
+      } catch (error) {
+        report({ owner, hook: `quiesce ${phase}`, error })
+      }
+    }
+    await Promise.all(ends.map(end))
     over.abort()
   }
 }

@@ -36,7 +36,7 @@ export function attachTransport(transport: Transport, hooks: KernelHooks, scope:
     }
   })
   for (const [phase, door] of DOORS) {
-    hooks.quiesce.for(phase).tap(tapper, (_, ms) => transport.close(door, Math.min(ms, DOOR_MS)))
+    hooks.quiesce.for(phase).tap(tapper, () => [(_, ms) => transport.close(door, Math.min(ms, DOOR_MS))])
   }
 }
 

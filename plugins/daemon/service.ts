@@ -186,7 +186,7 @@ export class DaemonService implements DaemonApi {
   plugin(name: string): PluginReply {
     const info = this.kernel.needs.host.plugins().find(plugin => plugin.name === name)
     if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
-    return { plugin: pluginDetail(info, this.kernel.needs.host.faults()) }
+    return { plugin: pluginDetail(info, this.kernel.needs.host) }
   }
 
   /** The daemon's own probes. */
