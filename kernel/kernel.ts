@@ -220,13 +220,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => hooks.changed.call(name, state),
     })
-    keeper?.onHealed(
-      () =>
-        void store.settled().then(
-          () => host.startWaiting(),
-          () => {},
-        ),
-    )
+    const begin = () => host.startWaiting()
+    keeper?.onHealed(() => void store.settled().then(begin, () => {}))
     undo.push(async () => errors.push(...(await host.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []

@@ -3,7 +3,7 @@ import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
-import { Claims } from './claims.js'
+import { conflictOf } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
@@ -25,7 +25,6 @@ const RELEASE_MS = 5000
 export class Host {
   readonly slots: Slots
   readonly #services: Services
-  readonly #claims = new Claims()
   readonly #held: HeldWrites
   #queue: Promise<void> = Promise.resolve()
 
@@ -196,7 +195,6 @@ export class Host {
       // Not at boot, where it would cost: those that come with the program are described by its build.
       if (this.slots.booted || slot.by || isDropIn(name)) await this.#check(slot)
       else this.#checkClaims(slot)
-      this.#claims.take(plugin)
       const tables = this.options.migrate(slot)
       this.options.adopt(plugin, scope)
       const needs = this.#services.for(plugin, scope)
@@ -222,7 +220,8 @@ export class Host {
 
   /** During a boot one that takes another's place comes after all others. */
   #checkClaims({ plugin, by }: Slot): void {
-    const taken = this.#claims.conflict(plugin, by && !this.slots.booted ? this.slots.ordinary() : [])
+    const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
+    const taken = conflictOf(plugin, [...this.slots.loaded(), ...rivals])
     if (taken !== undefined) throw new Error(taken)
   }
 
@@ -260,7 +259,6 @@ export class Host {
     delete slot.scope
     delete slot.self
     const errors = await scope.release(RELEASE_MS)
-    this.#claims.release(plugin)
     for (const error of errors) this.options.report({ owner: plugin.name, hook: 'release', error })
     return errors
   }
