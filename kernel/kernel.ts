@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises'
-import os from 'node:os'
 import { systemClock } from './clock.js'
 import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
@@ -67,7 +66,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   }
   // SQLite compiles in other threads while this one loads the code that comes next.
   const engine = proveEngine()
-  const http = Promise.all([import('./http/transport.js'), import('./http/stages.js')])
+  const http = import('./http/transport.js')
   // Whoever awaits them hears of a failure.
   for (const early of [engine, http]) early.catch(() => {})
   try {
@@ -130,32 +129,23 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const sources = hooks.collect.for(Collected.secrets.registry) as Registry<SecretSource>
     redact.attend({ redactors: hooks.redact, sources })
     const records = new RecordStore(db, clock, hooks, scope)
-    const [{ Transport }, { attachTransport }] = await http
+    const { Transport } = await http
     const transport = new Transport({
       clock,
       ids,
       hooks,
+      scope,
       redact,
       report,
       db,
       disk,
       warn: text => say('warn', text),
     })
-    attachTransport(transport, hooks, scope)
     undo.push(() => transport.end())
-    const startedAt = clock.now()
-    const doors = options.listen ?? []
-    const facts = {
-      version,
-      startedAt,
-      ...(safeMode === undefined ? {} : { safeMode }),
-      pid: lock.pid,
-      checkReplies: options.checkReplies ?? false,
-      userHome: env.HOME ?? os.homedir(),
-      doors,
-    }
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
-    const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store })
+    const { pid } = lock
+    const about = { options, startedAt: clock.now(), pid, host: () => host, transport, faults, redact, collect, store }
+    const view = hostView(about)
     const given = [
       { provides: HostToken, service: view },
       {
@@ -232,6 +222,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
+    const doors = options.listen ?? []
     if (doors.includes('tcp') && hooks.open.size === 0) say('warn', 'TCP is not served: no plugin opens it')
     const shut = await hooks.open.ask()
     if (shut) throw shut

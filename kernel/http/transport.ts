@@ -1,13 +1,14 @@
 import type { Server } from 'node:http'
-import type { Clock, Ids } from '../contract/basics.js'
+import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
-import type { Report } from '../contract/hook.js'
+import type { Report, Tapper } from '../contract/hook.js'
+import type { Change } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
 import type { Db, DiskRoom } from '../contract/storage.js'
-import { collected, type KernelHooks } from '../hooks/kernel-hooks.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { Redaction } from '../redaction.js'
 import { Admission } from './admission.js'
 import type { Carrier } from './carrier.js'
@@ -24,6 +25,9 @@ import {
   type ServerFollower,
 } from './listeners.js'
 
+/** Milliseconds that running handlers of plugins that leave have, and open requests of a door that closes. */
+const DRAIN_MS = 5000
+const DOOR_MS = 2000
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
 
@@ -31,6 +35,8 @@ export interface TransportOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly hooks: KernelHooks
+  /** What its taps go with. */
+  readonly scope: Scope
   /** Faults as their callers may see them. */
   readonly redact: Pick<Redaction, 'fault'>
   readonly report: Report
@@ -59,11 +65,7 @@ export class Transport {
   constructor(readonly options: TransportOptions) {
     this.#admission = new Admission(options.clock)
     this.#entrance = new Entrance(options, this.#admission)
-  }
-
-  /** It serves nothing any more. */
-  get ended(): boolean {
-    return this.#ended.signal.aborted
+    this.#attach(kernelTapper(options.scope))
   }
 
   /** Everything that is to be routed now. */
@@ -189,6 +191,46 @@ export class Transport {
     await this.#building.catch(() => {})
     await Promise.all([...this.#others].map(listener => this.#close(listener)))
     this.#serve(undefined)
+  }
+
+  /** Taps the stages of the kernel's life at which routes, requests, streams and doors change. */
+  #attach(tapper: Tapper): void {
+    const { hooks } = this.options
+    /** What lets in the requests that wait for plugins which left in a change. */
+    const held = new WeakMap<Change, (() => Promise<void>)[]>()
+    hooks.check.tap(tapper, ({ name, surface }) => this.check(name, surface.routes))
+    hooks.leaving.tap(tapper, async ({ owners, change }) => {
+      if (change) {
+        held.set(change, [...(held.get(change) ?? []), this.hold(owners)])
+        await Promise.all(owners.map(owner => this.drain(owner, DRAIN_MS)))
+      }
+      this.carrier?.end('replaced', ({ owner }) => owners.includes(owner))
+    })
+    hooks.published.tap(tapper, async change => {
+      const waiting = held.get(change) ?? []
+      held.delete(change)
+      try {
+        await Promise.all([this.publish(), ...waiting.map(letIn => letIn())])
+      } catch (error) {
+        if (!this.#ended.signal.aborted) await this.#blame(change, error)
+      }
+    })
+    const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
+    hooks.quiesce.for('http').tap(tapper, closing('tcp'))
+    hooks.quiesce.for('socket').tap(tapper, closing('socket'))
+  }
+
+  /** No generation boots with the routes of all: those whose routes are to blame fail, the kernel itself where nobody's are. */
+  async #blame(change: Change, error: unknown): Promise<void> {
+    const routes = this.routes()
+    let blamed = false
+    for (const owner of new Set(routes.map(({ owner }) => owner))) {
+      const own = routes.flatMap(bound => (bound.owner === owner ? bound.route : []))
+      const refused = await this.check(owner, own)
+      if (refused) change.fail(owner, refused.message)
+      blamed ||= refused !== undefined
+    }
+    if (!blamed) change.fail('kernel', messageOf(error))
   }
 
   async #gather(): Promise<void> {
