@@ -5,7 +5,7 @@ import net from 'node:net'
 import path from 'node:path'
 import * as v from 'valibot'
 import { createKernel, definePlugin, ok, type Plugin, routeOf } from '../kernel/index.js'
-import { auth, ownUser } from '../plugins/index.js'
+import { auth, configuration, ownUser, tcp } from '../plugins/index.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 
@@ -30,9 +30,9 @@ const handlers = {
     const http = { port: 0, require_token: by !== 'open', ...(by === 'peer' ? { trust_own_user: true } : {}) }
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http }))
     const plugins = { token: [plugin, auth], peer: [plugin, ownUser], open: [plugin] }[by]
-    const { host } = await createKernel({ home, plugins, listen: ['tcp'] })
-    const [tcp] = host.listeners()
-    const port = tcp?.door === 'tcp' ? tcp.port : 0
+    const { host } = await createKernel({ home, plugins: [configuration, tcp, ...plugins], listen: ['tcp'] })
+    const [at] = host.listeners()
+    const port = at?.door === 'tcp' ? at.port : 0
     if (by !== 'token') return { port }
     return { port, token: (await readFile(path.join(home, 'operator.token'), 'utf8')).trim() }
   },

@@ -53,7 +53,7 @@ export async function runningDaemon(home: string): Promise<number | undefined> {
     import('../kernel/lock.js'),
     import('../plugins/processes/inspect.js'),
   ])
-  const record = await readLock(home)
+  const record = readLock(home)
   if (record === undefined) return undefined
   const found = inspectProcess(record.pid, process.platform)
   return found !== undefined && !found.ended && found.startTime === record.startTime ? record.pid : undefined

@@ -269,7 +269,7 @@ function withHelp(fault: CliFault, { path }: Entry): CliFault {
 /** What the kernel's own code found wrong on this side; everything else is a mistake of ours. */
 function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
   if (error instanceof Fault) return new CliFault(error.code, error.message, { exit, next: error.next, cause: error })
-  // Errors of the lock and of the store say what helps in a member of their own.
+  // Errors of the store say what helps in a member of their own.
   const { code, message, hint } = (error ?? {}) as { code?: unknown; message?: string; hint?: unknown }
   if (typeof code === 'string' && typeof hint === 'string')
     return new CliFault(code, String(message), { exit, next: hint, cause: error })

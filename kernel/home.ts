@@ -10,32 +10,22 @@ const SOCKET_PATH_MAX = 107
 
 /** Creates what is missing of a home directory, 0700 throughout, and returns its paths. */
 export async function prepareHome(root: string): Promise<Home> {
-  const wanted = path.resolve(root)
-  await mkdir(wanted, { recursive: true, mode: 0o700 }).catch(error => {
-    throw notWritable(wanted, error)
-  })
-  const real = await realpath(wanted)
-  checkOwner(real)
-  await access(real, constants.W_OK).catch(error => {
-    throw notWritable(real, error)
-  })
-  const home = homeOf(real)
+  let real = path.resolve(root)
   try {
+    await mkdir(real, { recursive: true, mode: 0o700 })
+    real = await realpath(real)
+    checkOwner(real)
+    await access(real, constants.W_OK)
+    const home = homeOf(real)
     await chmod(real, 0o700)
-    await mkdir(home.logs, { recursive: true, mode: 0o700 })
-    await mkdir(home.path('cache'), { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw notWritable(real, error)
+    for (const folder of [home.logs, home.path('cache')]) await mkdir(folder, { recursive: true, mode: 0o700 })
+    return home
+  } catch (cause) {
+    if (cause instanceof Fault) throw cause
+    const text = `the home ${real} cannot be written: ${messageOf(cause)}`
+    const next = 'mount it for writing or change its permissions, or choose another SVC_HOME'
+    throw new Fault('home_not_writable', 500, text, { next, cause })
   }
-  return home
-}
-
-function notWritable(home: string, cause: unknown): Fault {
-  const text = `the home ${home} cannot be written: ${messageOf(cause)}`
-  return new Fault('home_not_writable', 500, text, {
-    next: 'mount it for writing or change its permissions, or choose another SVC_HOME',
-    cause,
-  })
 }
 
 /**

@@ -1,29 +1,20 @@
+import os from 'node:os'
 import { Collected } from './contract/bound.js'
 import { given } from './contract/kernel-tokens.js'
 import type { PluginKernel } from './contract/plugin-kernel.js'
-import type { Door } from './contract/route.js'
 import type { FaultLog } from './host/fault-log.js'
 import type { Host as PluginHost } from './host/host.js'
 import type { Transport } from './http/transport.js'
+import type { KernelOptions } from './kernel-options.js'
 import type { Redaction } from './redaction.js'
 import type { Store } from './store/index.js'
-
-/** Constants of a kernel, for as long as it runs. */
-interface Facts {
-  readonly version: string
-  /** Epoch milliseconds. */
-  readonly startedAt: number
-  /** Why no drop-in runs; absent when they do. */
-  readonly safeMode?: string
-  readonly pid: number
-  /** Replies are to be checked against their schema: tests and development. */
-  readonly checkReplies: boolean
-  readonly userHome: string
-  /** Those that are opened when the boot is over; none in a program that injects its requests. */
-  readonly doors: readonly Exclude<Door, 'inject'>[]
-}
+import { version } from './version.js'
 
 interface Sources {
+  readonly options: KernelOptions
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  readonly pid: number
   /** Made after those who look at it. */
   readonly host: () => PluginHost
   readonly transport: Transport
@@ -34,13 +25,24 @@ interface Sources {
 }
 
 /** What plugins may know of the host they run in. */
-export function hostView(facts: Facts, { host, transport, faults, redact, collect, store }: Sources) {
+export function hostView({ options, startedAt, pid, host, transport, faults, redact, collect, store }: Sources) {
+  const { safeMode, checkReplies = false, env = {}, listen: doors = [] } = options
   return {
-    ...facts,
+    version,
+    startedAt,
+    pid,
+    /** Why no drop-in runs; absent when they do. */
+    ...(safeMode === undefined ? {} : { safeMode }),
+    /** Replies are to be checked against their schema: tests and development. */
+    checkReplies,
+    userHome: env.HOME ?? os.homedir(),
+    /** Those that are opened when the boot is over; none in a program that injects its requests. */
+    doors,
     // Why a plugin failed is a text of somebody; all else is read by programs.
     plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
-    listeners: () => transport.listeners(),
-    tcp: () => transport.tcpState(),
+    /** The plugin that has this name now, whether it runs or not. */
+    pluginOf: (name: string) => host().slots.get(name)?.plugin,
+    listeners: () => transport.listening(),
     /** Open event streams by plugin. */
     streams: () => transport.carrier?.counts() ?? {},
     settings: () => collect(Collected.settings),

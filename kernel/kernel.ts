@@ -1,11 +1,6 @@
 import { rm } from 'node:fs/promises'
-import os from 'node:os'
-import { bindKernel } from './bind-kernel.js'
 import { systemClock } from './clock.js'
-import { KernelSettings } from './config/index.js'
-import { SettingValues, Values } from './config/values.js'
 import { Collected } from './contract/bound.js'
-import type { SettingSource } from './contract/config.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
 import type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
@@ -14,10 +9,9 @@ import { type Consumer, isDropIn } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
 import { pluginActor } from './contract/record.js'
 import type { Redact, SecretSource } from './contract/redact.js'
-import type { DiskRoom } from './contract/storage.js'
 import type { Setting } from './contract/surface.js'
 import { checkSocketPath, prepareHome } from './home.js'
-import type { Registry } from './hooks/index.js'
+import { hookFactory, type Registry } from './hooks/index.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
 import { DropIns, dropInsFor } from './host/drop-ins.js'
 import { FaultLog } from './host/fault-log.js'
@@ -25,7 +19,7 @@ import { Host } from './host/host.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
 import { Host as HostToken, type HostView, hostView } from './host-view.js'
 import { Streams } from './http/carrier.js'
-import { Servers } from './http/listeners.js'
+import { Listeners, Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock.js'
@@ -33,9 +27,10 @@ import { type LogLine, logFor } from './log.js'
 import { RecordStore } from './records/store.js'
 import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
+import { KernelSettings } from './settings.js'
 import { openStore, proveEngine } from './store/index.js'
-import { noReserve } from './store/room.js'
 import { version } from './version.js'
+import { LEFT, unconfigured, unwatched } from './without.js'
 
 /** A running kernel. */
 export interface Kernel {
@@ -55,23 +50,6 @@ export interface Kernel {
 
 const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
-/** Migrations of the kernel's own stream whose tables plugins inherit: a kernel without these plugins starts on such a home. */
-const LEFT = {
-  '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
-  '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
-  '002-source': '9d00ac37a2e6c2ed25e34ba091179e23e424d4ae7a3ae7654e3708ae67c12c7a',
-  '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
-  'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
-}
-/** Where no plugin keeps room, a write finds out by itself that there is none. */
-const unwatched: DiskRoom = {
-  writable: true,
-  room: noReserve,
-  look: async () => Number.POSITIVE_INFINITY,
-  refusal: async () => undefined,
-}
-/** Where no plugin says what is configured, settings are their defaults. */
-const unconfigured: SettingSource = { read: () => new Map() }
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
@@ -88,7 +66,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   }
   // SQLite compiles in other threads while this one loads the code that comes next.
   const engine = proveEngine()
-  const http = Promise.all([import('./http/transport.js'), import('./http/stages.js')])
+  const http = import('./http/transport.js')
   // Whoever awaits them hears of a failure.
   for (const early of [engine, http]) early.catch(() => {})
   try {
@@ -118,9 +96,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const disk = keeper ?? unwatched
     const { room } = disk
     const configured = options.plugins.find(({ surface }) => surface.configured)
-    const source = await configured?.surface.configured?.(preparing(configured.name), room)
-    const own = Object.values(KernelSettings) as Setting[]
-    const config = new Values(source ?? unconfigured, report, [...own, ...surfaces])
+    const known = [...(Object.values(KernelSettings) as Setting[]), ...surfaces]
+    const asked = configured && { ...preparing(configured.name), room, known, report }
+    const config = (asked && (await configured.surface.configured?.(asked))) ?? unconfigured
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
@@ -151,34 +129,23 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const sources = hooks.collect.for(Collected.secrets.registry) as Registry<SecretSource>
     redact.attend({ redactors: hooks.redact, sources })
     const records = new RecordStore(db, clock, hooks, scope)
-    const [{ Transport }, { attachTransport }] = await http
+    const { Transport } = await http
     const transport = new Transport({
       clock,
       ids,
       hooks,
+      scope,
       redact,
       report,
       db,
       disk,
-      config,
       warn: text => say('warn', text),
     })
-    attachTransport(transport, hooks, scope)
     undo.push(() => transport.end())
-    const startedAt = clock.now()
-    const doors = options.listen ?? []
-    const facts = {
-      version,
-      startedAt,
-      ...(safeMode === undefined ? {} : { safeMode }),
-      pid: lock.pid,
-      checkReplies: options.checkReplies ?? false,
-      userHome: env.HOME ?? os.homedir(),
-      doors,
-    }
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
-    const view = hostView(facts, { host: () => host, transport, faults, redact, collect, store })
-    const parts = { home, env, write, redact, clock, ids, db, records, report, hooks, config }
+    const { pid } = lock
+    const about = { options, startedAt: clock.now(), pid, host: () => host, transport, faults, redact, collect, store }
+    const view = hostView(about)
     const given = [
       { provides: HostToken, service: view },
       {
@@ -189,6 +156,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
       { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
       { provides: Streams, service: transport.carryBy.bind(transport) },
+      { provides: Listeners, service: transport.listeners },
       { provides: Servers, service: transport.follow.bind(transport) },
       { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
       { provides: tokens.DiskSpace, service: disk },
@@ -196,8 +164,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         provides: tokens.Faults,
         service: (owner: string, hook: string, error: unknown) => report({ owner, hook, error }),
       },
-      { provides: tokens.Settings, service: config.settings },
-      { provides: SettingValues, service: config },
+      { provides: tokens.Settings, service: config },
+      { provides: tokens.SettingValues, service: config },
     ]
     const forget = async (name: string) => {
       store.forget(name)
@@ -221,17 +189,29 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
       consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
-      kernelFor: (plugin, needs, tapper) => bindKernel(parts, plugin, needs, tapper),
+      kernelFor: ({ name, version }, needs, { tables: { stream, inherits }, ...tapper }) => ({
+        name,
+        version,
+        needs: needs as never,
+        home,
+        env,
+        log: logFor(name, clock, write),
+        redact,
+        scope: tapper.scope,
+        clock,
+        ids,
+        actor: pluginActor(name),
+        db: db.bind({ name, tables: stream, inherits: inherits.flatMap(({ prefixes }) => prefixes) }),
+        records,
+        hooks: hookFactory(name, report, clock),
+        config: { get: entry => config.get(entry), onChange: (entry, fn) => config.of(entry).tap(tapper, fn) },
+        collect,
+      }),
       log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
       changed: (name, state) => hooks.changed.call(name, state),
     })
-    keeper?.onHealed(
-      () =>
-        void store.settled().then(
-          () => host.startWaiting(),
-          () => {},
-        ),
-    )
+    const begin = () => host.startWaiting()
+    keeper?.onHealed(() => void store.settled().then(begin, () => {}))
     undo.push(async () => errors.push(...(await host.releaseAll())))
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
@@ -242,7 +222,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
-    if (doors.includes('tcp')) await transport.listenTcp()
+    const doors = options.listen ?? []
+    if (doors.includes('tcp') && hooks.open.size === 0) say('warn', 'TCP is not served: no plugin opens it')
+    const shut = await hooks.open.ask()
+    if (shut) throw shut
     if (doors.length > 0) await hooks.listening.call()
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {

@@ -22,8 +22,6 @@ import { isFull } from './store/room.js'
 export interface HomeLock {
   /** Who holds it: this process. */
   readonly pid: number
-  /** What `daemon.lock` said when its holder was gone without releasing it. `startedAt` in milliseconds since 1970. */
-  readonly stale?: { readonly pid: number; readonly startedAt: number }
   release(): Promise<void>
 }
 
@@ -32,36 +30,10 @@ export interface LockRecord {
   readonly pid: number
   /** Tells it from a process that has its pid later, as who started it says; `unknown` where nobody did. */
   readonly startTime: string
-  /** Milliseconds since 1970. */
-  readonly startedAt: number
 }
 
-/** Another process holds the lock. */
-export class LockHeld extends Error {
-  override readonly name = 'LockHeld'
-  readonly code = 'daemon_already_running'
-  readonly hint: string
-
-  /** @param pid 0 when the holder has not said who it is */
-  constructor(readonly pid: number) {
-    super(`daemon: already running with pid ${pid}`)
-    this.hint = 'stop it with `svc daemon stop`, or choose another home with SVC_HOME'
-  }
-}
-
-/** The lock can be neither taken nor found held. */
-export class LockError extends Error {
-  override readonly name = 'LockError'
-
-  constructor(
-    readonly code: 'lock_failed' | 'lock_file_damaged' | 'lock_unsupported',
-    message: string,
-    readonly hint: string,
-    cause?: unknown,
-  ) {
-    super(`${message}; ${hint}`, { cause })
-  }
-}
+const lockFailed = (what: string, next: string, cause: unknown): Fault =>
+  new Fault('lock_failed', 500, what, { next, cause })
 
 /** How long a holder that has just won may take to write who it is. */
 const namingMs = 5000
@@ -79,8 +51,9 @@ const socketNameLength = 108
 const exclusiveLock = 0x20
 
 /**
- * Makes this process the one daemon of `home`, an existing folder. Throws {@link LockHeld} when another one is and does
- * not end within `waitMs` (0), and {@link LockError}. Containers that share a home do not exclude each other.
+ * Makes this process the one daemon of `home`, an existing folder. Containers that share a home do not exclude each other.
+ * @throws Fault `daemon_already_running` when another one is and does not end within `waitMs` (0), `lock_failed`,
+ * `lock_file_damaged`, `lock_unsupported`
  */
 export async function acquireLock(
   home: string,
@@ -95,36 +68,33 @@ export async function acquireLock(
       if (!isFull(error.cause) || !options.room?.spend(recordOffset + recordLength)) throw error
       return undefined
     })
-    const record = readRecord(home)
-    if (free !== undefined) return held(home, clock, free, record, options.startTime)
+    const record = readLock(home)
+    if (free !== undefined) return held(home, clock, free, options.startTime)
     // A holder that died, or that has only just won, is not who the file names.
     const named = record !== undefined && isRunning(record)
     if (clock.monotonic() - begun >= (options.waitMs ?? 0) + (named ? 0 : namingMs))
-      throw new LockHeld(record?.pid ?? 0)
+      // 0 when the holder has not said who it is.
+      throw new Fault('daemon_already_running', 409, `daemon: already running with pid ${record?.pid ?? 0}`, {
+        next: 'stop it with `svc daemon stop`, or choose another home with SVC_HOME',
+      })
     await clock.sleep(pauseMs)
   }
 }
 
-/** Who holds the lock of `home`, or held it last and was killed; undefined when it was released or never taken. */
-export async function readLock(home: string): Promise<LockRecord | undefined> {
-  return readRecord(home)
-}
-
 type Free = () => Promise<void>
 
-function held(home: string, clock: Clock, free: Free, stale?: LockRecord, startTime = 'unknown'): HomeLock {
+function held(home: string, clock: Clock, free: Free, startTime = 'unknown'): HomeLock {
   writeRecord(home, `pid ${process.pid} started ${iso(clock.now())} start-time ${startTime}`)
   let released: Promise<void> | undefined
   const release = () => {
     // Blank before free: whoever wins next must not take us for somebody who was killed.
     if (released === undefined) {
-      if (readRecord(home)?.pid === process.pid) writeRecord(home, '')
+      if (readLock(home)?.pid === process.pid) writeRecord(home, '')
       released = free()
     }
     return released
   }
-  const { pid } = process
-  return { pid, release, ...(stale && { stale: { pid: stale.pid, startedAt: stale.startedAt } }) }
+  return { pid: process.pid, release }
 }
 
 /** Another process may have that pid by now; whoever is refused is then told that pid. */
@@ -142,7 +112,7 @@ type Claim = (home: string) => Promise<Free | undefined>
 function claimOf(platform: NodeJS.Platform): Claim {
   if (platform === 'linux') return claimSocket
   if (platform === 'darwin' || platform === 'freebsd' || platform === 'openbsd') return claimFile
-  throw new LockError('lock_unsupported', `no way to lock a home on ${platform}`, 'use Linux or macOS')
+  throw new Fault('lock_unsupported', 500, `no way to lock a home on ${platform}`, { next: 'use Linux or macOS' })
 }
 
 /** Linux: an abstract socket, which the kernel gives to one process and takes back when that ends. */
@@ -163,7 +133,7 @@ function listens(server: Server, path: string): Promise<boolean> {
     // Stays: a failing accept must not end the process.
     server.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(false)
-      else reject(new LockError('lock_failed', 'cannot listen on the lock socket', 'see the cause', error))
+      else reject(lockFailed('cannot listen on the lock socket', 'svc logs', error))
     })
     server.listen({ path, exclusive: true }, () => resolve(true))
     server.unref()
@@ -179,7 +149,7 @@ async function claimFile(home: string): Promise<Free | undefined> {
     file = openSync(lockPath(home), flags)
   } catch (error) {
     if (['EAGAIN', 'ENOENT'].includes(codeOf(error))) return undefined
-    throw new LockError('lock_failed', 'cannot lock daemon.lock', 'check its permissions', error)
+    throw lockFailed('cannot lock daemon.lock', 'check its permissions', error)
   }
   if (readNonce(home) === nonce && fstatSync(file).ino === statSync(lockPath(home)).ino)
     return async () => closeSync(file)
@@ -223,17 +193,16 @@ function readNonce(home: string): string | undefined {
   if (text === undefined) return undefined
   const nonce = text.slice(0, nonceLength)
   if (/^[0-9a-f]{32}$/.test(nonce) && text[nonceLength] === '\n') return nonce
-  throw new LockError(
-    'lock_file_damaged',
-    `${lockPath(home)} is not a lock file`,
-    'remove it when no daemon is running',
-  )
+  throw new Fault('lock_file_damaged', 500, `${lockPath(home)} is not a lock file`, {
+    next: 'remove it when no daemon is running',
+  })
 }
 
-function readRecord(home: string): LockRecord | undefined {
-  const match = /^pid (\d+) started (\S+) start-time (\S.*\S)\s*$/.exec(readLockFile(home)?.slice(recordOffset) ?? '')
+/** Who holds the lock of `home`, or held it last and was killed; undefined when it was released or never taken. */
+export function readLock(home: string): LockRecord | undefined {
+  const match = /^pid (\d+) started \S+ start-time (\S.*\S)\s*$/.exec(readLockFile(home)?.slice(recordOffset) ?? '')
   if (match === null) return undefined
-  return { pid: Number(match[1]), startedAt: Date.parse(match[2]!), startTime: match[3]! }
+  return { pid: Number(match[1]), startTime: match[2]! }
 }
 
 function readLockFile(home: string): string | undefined {
@@ -262,13 +231,8 @@ function attempt<T>(what: string, fn: () => T): T {
   try {
     return fn()
   } catch (error) {
-    if (error instanceof Fault) throw new LockError('lock_failed', error.message, error.next ?? '', error)
-    throw new LockError(
-      'lock_failed',
-      `cannot ${what}`,
-      'check that the home is a folder of yours with free space',
-      error,
-    )
+    if (error instanceof Fault) throw lockFailed(error.message, error.next ?? '', error)
+    throw lockFailed(`cannot ${what}`, 'check that the home is a folder of yours with free space', error)
   }
 }
 

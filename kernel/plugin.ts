@@ -1,8 +1,6 @@
 /** `svc/plugin`: everything that an author of a plugin needs. */
 
 export { systemClock, turn, within } from './clock.js'
-export { KernelSettings } from './config/index.js'
-export { SettingValues, type SettingValuesApi } from './config/values.js'
 export * from './contract/basics.js'
 export * from './contract/bound.js'
 export type * from './contract/command.js'
@@ -11,14 +9,7 @@ export * from './contract/errors.js'
 export type * from './contract/hook.js'
 export type * from './contract/kernel-hooks.js'
 export type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
-export {
-  Callers,
-  DiskSpace,
-  Faults,
-  Requests,
-  Settings,
-  Sockets,
-} from './contract/kernel-tokens.js'
+export { Callers, DiskSpace, Faults, Requests, Settings, SettingValues, Sockets } from './contract/kernel-tokens.js'
 export * from './contract/kind.js'
 export * from './contract/plugin.js'
 export type * from './contract/plugin-kernel.js'
@@ -28,6 +19,7 @@ export * from './contract/route.js'
 export type * from './contract/storage.js'
 export * from './contract/surface.js'
 export * from './contract/token.js'
+export { isActor } from './hooks/is-actor.js'
 export { DropIns, type DropInsApi } from './host/drop-ins.js'
 export type { AttributedFault } from './host/fault-log.js'
 export type { PluginInfo } from './host/slots.js'
@@ -35,25 +27,19 @@ export { Host, type HostView } from './host-view.js'
 export { type Carrier, type Carry, type Streaming, type StreamOf, Streams } from './http/carrier.js'
 export { HttpErrors } from './http/errors.js'
 export { isOneOf } from './http/guards.js'
-export { type ListenerInfo, type Serve, Servers } from './http/listeners.js'
+export { type Address, type Doorkeeper, type ListenerInfo, Listeners, type Serve, Servers } from './http/listeners.js'
 export { durableToRead, errorBody, typeOf } from './http/reply.js'
+export { operatorAt } from './http/request.js'
 export { refuseHandshake } from './http/serve-route.js'
-export type { TcpState } from './http/transport.js'
 export { backoff } from './kit/backoff.js'
 export { canonicalJson } from './kit/canonical.js'
 export { allowance } from './kit/flood.js'
 export { issueText } from './kit/issue-text.js'
 export * from './kit/rate.js'
-export {
-  FileErrors,
-  openRegularFile,
-  openRegularFileSync,
-  readBounded,
-  readRegularFile,
-  readRegularFileSync,
-} from './kit/read-file.js'
+export * from './kit/read-file.js'
 export { onBehalfOf } from './on-behalf.js'
 export { RecordErrors } from './records/errors.js'
+export { KernelSettings } from './settings.js'
 // For plugins that keep files of their own: durable writes, and what these do on a full disk.
 export { type Disk, readIfThere, readInto, replaceFile, systemDisk } from './store/disk.js'
 export { StoreError } from './store/error.js'

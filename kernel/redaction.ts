@@ -41,20 +41,7 @@ export class Redaction implements Redact {
   }
 
   stream(): RedactedStream {
-    // One that begins before there is a redactor is searched from then on.
-    let stream: RedactedStream | undefined
-    const current = () => {
-      const redactor = this.#current()
-      stream ??= redactor?.stream()
-      return stream
-    }
-    return {
-      push: piece => current()?.push(piece) ?? piece,
-      end: () => stream?.end() ?? '',
-      get held() {
-        return stream?.held ?? 0
-      },
-    }
+    return this.#current()?.stream() ?? { push: piece => piece, end: () => '', held: 0 }
   }
 
   /** A line of the log; who writes it, when and how urgent it is stay as they are. */

@@ -42,6 +42,7 @@ import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
 import streams from './streams/index.js'
 import tasks from './tasks/index.js'
+import tcp from './tcp/index.js'
 import tls from './tls/index.js'
 import tools from './tools/index.js'
 import trust from './trust/index.js'
@@ -92,6 +93,7 @@ export {
   skills,
   streams,
   tasks,
+  tcp,
   tls,
   tools,
   trust,
@@ -116,6 +118,7 @@ export const base: readonly Plugin[] = [
   streams,
   channels,
   discovery,
+  tcp,
   tls,
   ownUser,
 ]
@@ -166,6 +169,7 @@ export const critical = [
   'events',
   'reconcile',
   'services',
+  'tcp',
   'tls',
   'daemon',
   'resources',

@@ -55,7 +55,9 @@ export interface Contribution<T> {
   readonly entry: T
 }
 
-export interface HookOptions {
+export interface HookOptions<R = never> {
+  /** Of a gate that also takes answers which are no refusal. */
+  readonly isAnswer?: (value: unknown) => value is R
   /** Milliseconds that each tap has, 5000 unless given; `Infinity` where a person may have to answer. */
   readonly deadlineMs?: number
 }
@@ -64,6 +66,6 @@ export interface HookOptions {
 export interface HookFactory {
   notify<A extends readonly unknown[]>(name: string, options?: HookOptions): Notify<A>
   pipeline<V, A extends readonly unknown[] = []>(name: string, options?: HookOptions): Pipeline<V, A>
-  gate<A extends readonly unknown[]>(name: string, options?: HookOptions): Gate<A>
+  gate<A extends readonly unknown[], R = never>(name: string, options?: HookOptions<R>): Gate<A, R>
   guard<A extends readonly unknown[]>(name: string): Guard<A>
 }

@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream'
 import type { Awaitable } from './basics.js'
 import type { Fault } from './errors.js'
 import type { RecordScope } from './kind.js'
@@ -50,11 +49,6 @@ export interface Incoming {
   readonly connection?: object | undefined
 }
 
-/** How TCP is served: without `tls`, a chain and its key in PEM, readable to whoever is in between. */
-export interface Passage {
-  readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
-}
-
 /** A request whose caller is known. */
 export interface Identified extends Incoming {
   readonly actor: Actor
@@ -93,6 +87,8 @@ export interface KernelTaps<S> {
   readonly known?: (self: S, change: Change) => void
   /** The routes of a change are served. A throw is the plugin's fault; the change goes on. */
   readonly published?: (self: S, change: Change) => Awaitable<void>
+  /** The boot is over: opens a door. A fault, or a throw, stops the start. */
+  readonly open?: (self: S) => Awaitable<Fault | undefined>
   /** The boot is over and TCP is served, where it is; the socket is opened when every tap is done. A throw is the plugin's fault. */
   readonly listening?: (self: S) => Awaitable<void>
   /** Boot reconcilers of a change have run. A throw is the plugin's fault; the change goes on. */
@@ -107,11 +103,6 @@ export interface KernelTaps<S> {
    * Says who makes a request over TCP, or refuses it; `undefined` leaves that to the next. Not asked about the Unix socket. A throw refuses.
    */
   readonly authenticate?: (self: S, incoming: Incoming) => Awaitable<Actor | Fault | undefined>
-  /**
-   * Says who makes a request over TCP that no `authenticate` knows, of callers on this machine alone and not through a proxy. Whom
-   * nobody knows here either gets a 401. A throw refuses.
-   */
-  readonly vouch?: (self: S, incoming: Incoming, connection: Duplex) => Awaitable<Actor | Fault | undefined>
   /** Refuses a request for a route, before its body is read. A throw refuses. */
   readonly admit?: (self: S, incoming: Identified, route: Route) => Awaitable<Fault | undefined>
   /**
@@ -119,8 +110,6 @@ export interface KernelTaps<S> {
    * that knows of routes which are not there yet. A throw refuses.
    */
   readonly unrouted?: (self: S, path: string) => Awaitable<Fault | true | undefined>
-  /** Says how TCP is served at an address, or refuses that; beyond loopback somebody has to say. A throw refuses. */
-  readonly bind?: (self: S, host: string, isLoopback: boolean) => Awaitable<Fault | Passage | undefined>
   /** Checks what handlers reply; the first entry counts, of a generation of routes. A throw of a check is the fault that is sent. */
   readonly reply?: (self: S) => readonly ReplyCheck[]
   /** A request is over. A throw is logged. */

@@ -1,4 +1,4 @@
-import type { SettingsApi } from './config.js'
+import type { SettingSource, SettingsApi } from './config.js'
 import type { Fault } from './errors.js'
 import type { Actor } from './record.js'
 import type { DiskRoom } from './storage.js'
@@ -29,6 +29,8 @@ export const DiskSpace = given<DiskRoom>('kernel.disk-space@1')
 /** Attributes a fault to somebody that this plugin works for, an extension say; doctor shows it. */
 export const Faults = given<(owner: string, where: string, error: unknown) => void>('kernel.faults@1')
 
+/** What says what is configured, for the plugin that made it. */
+export const SettingValues = given<SettingSource>('kernel.setting-values@1')
 /** Changes of settings, for taps on a surface. */
 export const Settings = given<SettingsApi>('kernel.settings@1')
 

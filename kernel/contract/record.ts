@@ -175,8 +175,6 @@ export interface Records {
   count(filter: RecordFilter): number
   /** Ids of all records of a kind, ascending. */
   ids(kind: string | Kind): string[]
-  /** What differs from a projection that knows these versions by id: ids of other versions, and of no record any more. */
-  differing(kind: string | Kind, known: ReadonlyMap<string, number>): string[]
   /** Ids of sources of this kind that have records, ascending; never the operator's. */
   sources(kind: string): string[]
   /** What a route can refuse before it looks at a body: invalid names (422), then actors and kinds that write elsewhere (403). */

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import type { Awaitable } from './basics.js'
-import type { SettingSource } from './config.js'
+import type { Configuring, SettingSource } from './config.js'
 import type { ErrorEntry, ErrorTable } from './errors.js'
 import type { Hook } from './hook.js'
 import type { KernelTaps } from './kernel-hooks.js'
@@ -8,7 +8,7 @@ import type { Kind, Reconciler } from './kind.js'
 import type { Log, PluginKernel } from './plugin-kernel.js'
 import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
-import type { DiskKeeper, Inherited, Migration, Room } from './storage.js'
+import type { DiskKeeper, Inherited, Migration } from './storage.js'
 import type { RegistryToken, Token } from './token.js'
 
 /** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
@@ -118,7 +118,7 @@ export interface Surface<S> {
   /** Judges the home before its database is opened, of a plugin that comes with the program; no service is there yet. A throw stops the start. */
   readonly prepare?: (start: Preparing) => Awaitable<void>
   /** What is configured, of a plugin that comes with the program: read before the home is locked. The first one counts. */
-  readonly configured?: (start: Preparing, room: Room) => Promise<SettingSource>
+  readonly configured?: (start: Preparing & Configuring) => Promise<SettingSource>
   /** Keeps room on the disk, of a plugin that comes with the program: asked before the home is locked. The first one counts. */
   readonly disk?: (start: Preparing) => DiskKeeper
   readonly services?: readonly Service<S>[]

@@ -1,16 +1,8 @@
-import {
-  AsyncParallelHook,
-  AsyncSeriesBailHook,
-  AsyncSeriesHook,
-  AsyncSeriesWaterfallHook,
-  SyncBailHook,
-  SyncHook,
-} from 'tapable'
+import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
 import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
-import type { Actor, Party } from '../contract/record.js'
 import type { Tx } from '../contract/storage.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type WithCell } from './tapped.js'
 
@@ -44,11 +36,15 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
 
 /** Makes the hooks of one plugin, all with its name before theirs. */
 export function hookFactory(owner: string, report: Report, clock: Clock): HookFactory {
-  const guarding = ({ deadlineMs = TAP_MS }: contract.HookOptions = {}) => ({ report, clock, deadlineMs })
+  const guarding = ({ deadlineMs = TAP_MS }: Pick<contract.HookOptions, 'deadlineMs'> = {}) => ({
+    report,
+    clock,
+    deadlineMs,
+  })
   return {
     notify: (name, options) => new Notify(`${owner}.${name}`, guarding(options)),
     pipeline: (name, options) => new Pipeline(`${owner}.${name}`, guarding(options)),
-    gate: (name, options) => new Gate(`${owner}.${name}`, guarding(options)),
+    gate: (name, options) => new Gate(`${owner}.${name}`, guarding(options), options?.isAnswer),
     guard: name => new Guard(`${owner}.${name}`, report),
   }
 }
@@ -96,29 +92,6 @@ export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A
         if (!(this.isStrict && error instanceof Fault)) this.blame(cell.owner, error)
         if (this.isStrict) throw error
       }
-    }
-  }
-}
-
-/** Runs all taps at once; one that fails or is late is reported. */
-export class Concurrent<A extends readonly unknown[]> extends AsyncTapped<
-  NotifyTap<A>,
-  AsyncParallelHook<[A, number], WithCell>
-> {
-  /** @param ms milliseconds that each tap has */
-  async call(ms: number, ...args: A): Promise<void> {
-    await this.hook.promise(args, ms)
-  }
-
-  protected readonly make = () => new AsyncParallelHook<[A, number], WithCell>(['args', 'ms'])
-
-  protected guarded(cell: TapCell<NotifyTap<A>>) {
-    return (args: A, ms: number, done: Done<void>) => {
-      const settle = (failed: boolean, value: unknown) => {
-        if (failed) this.blame(cell.owner, value)
-        done(null)
-      }
-      this.bounded(cell, args, settle, ms)
     }
   }
 }
@@ -209,16 +182,4 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   report({ owner, hook, error })
   if (error instanceof Fault) return error
   return new Fault('hook_failed', 500, `${owner} failed to decide ${hook}: ${messageOf(error)}`, { cause: error })
-}
-
-/** Whether a value can be believed to be an actor; for what comes from code that nobody type-checked. */
-export function isActor(value: unknown): value is Actor {
-  const { kind, id, owner, source } = Object(value) as Partial<Actor>
-  const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
-  return (
-    ['operator', 'daemon', 'extension'].includes(kind ?? '') &&
-    typeof id === 'string' &&
-    isParty(owner) &&
-    isParty(source)
-  )
 }

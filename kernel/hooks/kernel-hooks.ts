@@ -1,7 +1,5 @@
-import type { Duplex } from 'node:stream'
 import { HookMap } from 'tapable'
-import type { Clock, Scope } from '../contract/basics.js'
-import { Fault } from '../contract/errors.js'
+import type { Awaitable, Clock, Scope } from '../contract/basics.js'
 import type { Contribution, Hook, Report, Tapper } from '../contract/hook.js'
 import type {
   Change,
@@ -10,7 +8,6 @@ import type {
   Incoming,
   KernelTaps,
   Leaving,
-  Passage,
   ReplyCheck,
   Written,
 } from '../contract/kernel-hooks.js'
@@ -21,7 +18,8 @@ import type { Redactor } from '../contract/redact.js'
 import type { Route } from '../contract/route.js'
 import type { Tx } from '../contract/storage.js'
 import type { RegistryToken } from '../contract/token.js'
-import { Announce, Concurrent, Gate, Guard, isActor, Notify, Registry } from './index.js'
+import { Announce, Gate, Guard, Notify, Registry } from './index.js'
+import { isActor } from './is-actor.js'
 import { Tapped } from './tapped.js'
 
 /** Milliseconds that a plugin's tap on a stage of the lifecycle has. The kernel's own taps bound their work themselves. */
@@ -36,6 +34,9 @@ export const KERNEL_DEPTH = -1
 
 /** Stands for every kind in `write`. */
 export const ANY_KIND = '*'
+
+/** Ends something, until the signal, in so many milliseconds. */
+export type End = (signal: AbortSignal, ms: number) => Awaitable<void>
 
 /**
  * Every stage of the kernel's life as a hook. The object is frozen: whoever taps cannot put another hook in the place of one.
@@ -55,6 +56,8 @@ export function kernelHooks(report: Report, clock: Clock) {
     known: new Announce<[Change]>('known', report),
     /** A generation of routes is swapped in. */
     published: new Notify<[Change]>('published', stage),
+    /** Doors are opened. Fails closed: the start ends. */
+    open: new Gate<[]>('open', stage),
     /** TCP is served, where it is. */
     listening: new Notify<[]>('listening', stage),
     /** Boot reconcilers have run. */
@@ -66,17 +69,13 @@ export function kernelHooks(report: Report, clock: Clock) {
     /** Requests are held, handlers drained, streams ended. */
     leaving: new Notify<[Leaving]>('leaving', stage),
     /** What ends before a shutdown goes on to the next phase, in so many milliseconds; all taps of a phase at once. */
-    quiesce: new HookMap(phase => new Concurrent<[AbortSignal, number]>(`quiesce ${String(phase)}`, stage)),
+    quiesce: new HookMap(phase => new Registry<End>(`quiesce ${String(phase)}`, report)),
     /** Who makes a request: an actor, or a refusal. Fails closed. */
     authenticate: new Gate<[Incoming], Actor>('authenticate', request, isActor),
-    /** The same, of a caller on this machine whom no tap of `authenticate` knows. Fails closed. */
-    vouch: new Gate<[Incoming, Duplex], Actor>('vouch', request, isActor),
     /** Whether a request for a route is served. Fails closed. */
     admit: new Gate<[Identified, Route]>('admit', request),
     /** What becomes of a request that no route matches. Fails closed. */
     unrouted: new Gate<[string], true>('unrouted', { ...request, deadlineMs: UNROUTED_MS }, answer => answer === true),
-    /** How TCP is served at an address. Fails closed. */
-    bind: new Gate<[string, boolean], Passage>('bind', stage, isPassage),
     /** Who checks what handlers reply. */
     reply: new Registry<ReplyCheck>('reply', report),
     /** A request is over. */
@@ -89,10 +88,6 @@ export function kernelHooks(report: Report, clock: Clock) {
     written: new Announce<[Tx, Written]>('written', report, true),
   })
 }
-
-/** Not a fault: that refuses. */
-const isPassage = (answer: unknown): answer is Passage =>
-  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)
 
 export type KernelHooks = ReturnType<typeof kernelHooks>
 

@@ -3,9 +3,10 @@ import type { Plugin } from '../contract/plugin.js'
 import { operationId } from '../contract/route.js'
 
 /** What a surface takes for itself, each as `what key`; the same text on two surfaces is a conflict. */
-const CLAIMS = new WeakMap<object, readonly string[]>()
+const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
 
-function claimsOf({ surface }: Plugin): readonly string[] {
+/** How often it takes each. */
+function claimsOf({ surface }: Plugin): ReadonlyMap<string, number> {
   const known = CLAIMS.get(surface)
   if (known) return known
   const { kinds = [], reconcilers = [], routes = [], commands = [], errors = [], events = [], settings = [] } = surface
@@ -20,35 +21,21 @@ function claimsOf({ surface }: Plugin): readonly string[] {
     ...events.map(({ name }) => `event ${name}`),
     ...settings.map(({ path }) => `setting ${path}`),
   ]
-  CLAIMS.set(surface, claims)
-  return claims
+  const counts = new Map<string, number>()
+  for (const claim of claims) counts.set(claim, (counts.get(claim) ?? 0) + 1)
+  CLAIMS.set(surface, counts)
+  return counts
 }
 
-/** Names of kinds, routes, commands, errors, events and settings, and who has them. Of two plugins the later one fails. */
-export class Claims {
-  readonly #holders = new Map<string, string>()
-
-  /**
-   * What a plugin wants although another one has it, one of `rivals` wants it as well, or it claims it twice; undefined: nothing.
-   * What a plugin of the same name holds, which this one is to replace, is no conflict.
-   */
-  conflict(plugin: Plugin, rivals: readonly Plugin[] = []): string | undefined {
-    const taken = new Map<string, string>()
-    for (const rival of rivals) for (const claim of claimsOf(rival)) taken.set(claim, rival.name)
-    for (const claim of claimsOf(plugin)) {
-      const held = this.#holders.get(claim)
-      const holder = (held === plugin.name ? undefined : held) ?? taken.get(claim)
-      if (holder !== undefined) return `the ${claim} belongs to ${holder} already`
-      taken.set(claim, plugin.name)
-    }
-    return undefined
+/**
+ * What a plugin wants although one of `others` has it, or it claims it twice; undefined: nothing. What one of its own name has, which
+ * this one is to replace, is no conflict.
+ */
+export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | undefined {
+  const rivals = others.filter(({ name }) => name !== plugin.name)
+  for (const [claim, count] of claimsOf(plugin)) {
+    const holder = count > 1 ? plugin : rivals.find(other => claimsOf(other).has(claim))
+    if (holder) return `the ${claim} belongs to ${holder.name} already`
   }
-
-  take(plugin: Plugin): void {
-    for (const claim of claimsOf(plugin)) this.#holders.set(claim, plugin.name)
-  }
-
-  release(plugin: Plugin): void {
-    for (const claim of claimsOf(plugin)) if (this.#holders.get(claim) === plugin.name) this.#holders.delete(claim)
-  }
+  return undefined
 }

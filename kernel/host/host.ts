@@ -3,11 +3,11 @@ import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
-import { Claims } from './claims.js'
+import { conflictOf } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
-import { quiesceAll, quiesceOne } from './quiesce.js'
+import { phasesOf, quiesce } from './quiesce.js'
 import { register } from './register.js'
 import type { Seat } from './seat.js'
 import { Services } from './services.js'
@@ -25,7 +25,6 @@ const RELEASE_MS = 5000
 export class Host {
   readonly slots: Slots
   readonly #services: Services
-  readonly #claims = new Claims()
   readonly #held: HeldWrites
   #queue: Promise<void> = Promise.resolve()
 
@@ -107,7 +106,7 @@ export class Host {
 
   /** First pass of a shutdown: what runs is ended phase by phase, in `ms` altogether; phases not named here come last. */
   quiesce(order: readonly string[], ms: number): Promise<void> {
-    return quiesceAll(this.slots.loaded(), this.options, order, ms)
+    return quiesce([...order, ...phasesOf(this.slots.loaded())], this.options, ms)
   }
 
   /** Releases every plugin, in reverse order of dependency. */
@@ -196,7 +195,6 @@ export class Host {
       // Not at boot, where it would cost: those that come with the program are described by its build.
       if (this.slots.booted || slot.by || isDropIn(name)) await this.#check(slot)
       else this.#checkClaims(slot)
-      this.#claims.take(plugin)
       const tables = this.options.migrate(slot)
       this.options.adopt(plugin, scope)
       const needs = this.#services.for(plugin, scope)
@@ -222,7 +220,8 @@ export class Host {
 
   /** During a boot one that takes another's place comes after all others. */
   #checkClaims({ plugin, by }: Slot): void {
-    const taken = this.#claims.conflict(plugin, by && !this.slots.booted ? this.slots.ordinary() : [])
+    const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
+    const taken = conflictOf(plugin, [...this.slots.loaded(), ...rivals])
     if (taken !== undefined) throw new Error(taken)
   }
 
@@ -242,7 +241,7 @@ export class Host {
     const leaving = dependentsOf(root.plugin, loaded)
     if (comesBack) this.#held.expect(leaving, loaded)
     const owners = leaving.map(({ name }) => name)
-    for (const name of owners) await quiesceOne(this.slots.get(name) as Slot, this.options, RELEASE_MS)
+    for (const plugin of leaving) await quiesce(phasesOf([plugin]), this.options, RELEASE_MS, plugin.name)
     await this.options.hooks.leaving.call({ owners, why: 'change', change })
     for (const name of owners) {
       const slot = this.slots.get(name)
@@ -260,7 +259,6 @@ export class Host {
     delete slot.scope
     delete slot.self
     const errors = await scope.release(RELEASE_MS)
-    this.#claims.release(plugin)
     for (const error of errors) this.options.report({ owner: plugin.name, hook: 'release', error })
     return errors
   }

@@ -1,45 +1,35 @@
 import { within } from '../clock.js'
-import type { Clock } from '../contract/basics.js'
-import type { Report } from '../contract/hook.js'
 import type { Plugin } from '../contract/plugin.js'
-import type { Quiesce } from '../contract/surface.js'
-import type { KernelHooks } from '../hooks/kernel-hooks.js'
-import type { Slot } from './slots.js'
+import type { HostOptions } from './options.js'
 
-interface Quiescing {
-  readonly clock: Clock
-  readonly hooks: Pick<KernelHooks, 'quiesce'>
-  readonly report: Report
-}
+/** The phases that plugins name. */
+export const phasesOf = (plugins: readonly Plugin[]): string[] =>
+  plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
 
-/** Ends what runs phase by phase, in `ms` altogether: first those of `order`, then those that only a plugin names. */
-export async function quiesceAll(
-  plugins: readonly Plugin[],
-  { clock, hooks }: Quiescing,
-  order: readonly string[],
+/**
+ * Ends what runs phase by phase, in `ms` altogether, all of a phase at once. A failure is reported, and the rest ends all the same.
+ * @param only the plugin that goes; without one all do
+ */
+export async function quiesce(
+  phases: readonly string[],
+  { clock, hooks, report }: Pick<HostOptions, 'clock' | 'hooks' | 'report'>,
   ms: number,
+  only?: string,
 ): Promise<void> {
   const until = clock.monotonic() + ms
-  const named = plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
-  for (const phase of new Set([...order, ...named])) {
+  for (const phase of new Set(phases)) {
     const over = new AbortController()
     const left = Math.max(0, until - clock.monotonic())
-    await hooks.quiesce.for(phase).call(left, over.signal, left)
+    const ends = hooks.quiesce.for(phase).collect()
+    const end = async ({ owner, entry }: (typeof ends)[0]) => {
+      if (only !== undefined && only !== owner) return
+      try {
+        await within(clock, left, Promise.resolve(entry(over.signal, left)))
+      } catch (error) {
+        report({ owner, hook: `quiesce ${phase}`, error })
+      }
+    }
+    await Promise.all(ends.map(end))
     over.abort()
   }
-}
-
-/** Ends what one plugin does in the background, in `ms`. A failure is reported, and the plugin goes all the same. */
-export async function quiesceOne({ plugin, self }: Slot, { clock, report }: Quiescing, ms: number): Promise<void> {
-  if (self === undefined) return
-  const over = new AbortController()
-  const end = async ({ phase, run }: Quiesce<unknown>) => {
-    try {
-      await within(clock, ms, Promise.resolve(run(self, over.signal)))
-    } catch (error) {
-      report({ owner: plugin.name, hook: `quiesce ${phase}`, error })
-    }
-  }
-  await Promise.all((plugin.surface.quiesce ?? []).map(end))
-  over.abort()
 }

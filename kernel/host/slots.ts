@@ -13,8 +13,6 @@ export interface PluginInfo {
   readonly provides?: string
   /** The plugin that runs in the place of the one of this name. */
   readonly replacedBy?: string
-  /** Registries that it contributes to and whose owner does not run: what it contributes waits. */
-  readonly unclaimed: readonly string[]
   /** Labels of what its scope holds. */
   readonly holds: readonly string[]
 }
@@ -212,9 +210,6 @@ export class Slots {
   }
 
   view(): PluginInfo[] {
-    const declared = new Set(
-      this.loaded().flatMap(({ surface: { declares = [] } }) => declares.map(({ registry }) => registry)),
-    )
     return [...this.#slots.values()]
       .map(({ plugin, by, state, scope }) => ({
         name: plugin.name,
@@ -223,9 +218,6 @@ export class Slots {
         requires: needsOf(plugin).map(({ id, hard }) => (hard ? id : `${id}?`)),
         ...(plugin.provides ? { provides: plugin.provides.id } : {}),
         ...(by ? { replacedBy: by } : {}),
-        unclaimed: (plugin.surface.registries ?? []).flatMap(({ to: { registry } }) =>
-          declared.has(registry) ? [] : registry,
-        ),
         holds: scope?.held() ?? [],
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))

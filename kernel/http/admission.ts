@@ -14,13 +14,19 @@ export class Call {
   reason: Fault | undefined
   #abort: AbortController | undefined
   #reject: ((fault: Fault) => void) | undefined
+  /** Those who wait for it to be done. */
+  readonly #awaited: (() => void)[] = []
 
   constructor(
     private readonly all: Set<Call>,
     readonly actor: Actor,
-    private readonly emptied: () => void,
   ) {
     all.add(this)
+  }
+
+  /** Resolves when its handler is done. */
+  left(): Promise<void> {
+    return new Promise(resolve => this.#awaited.push(resolve))
   }
 
   /** Aborts when the caller hangs up or the plugin leaves. Made when asked for: few handlers do, and making one costs. */
@@ -37,7 +43,7 @@ export class Call {
 
   /** The handler is done; a drain waits no longer. The signal stays, for a stream goes on. */
   leave(): void {
-    if (this.all.delete(this) && this.all.size === 0) this.emptied()
+    if (this.all.delete(this)) for (const wake of this.#awaited) wake()
   }
 
   /** Settles like the work, or rejects with 503 when the plugin leaves without waiting any longer. */
@@ -67,8 +73,6 @@ export class Admission {
   readonly #running = new Map<string, Set<Call>>()
   /** Those who wait to come in, asked again when something is let in. */
   readonly #waiting = new Set<() => void>()
-  /** Those who wait for requests to be gone. */
-  readonly #draining = new Set<() => void>()
 
   constructor(private readonly clock: Clock) {}
 
@@ -128,7 +132,7 @@ export class Admission {
   enter(owner: string, actor: Actor): Call {
     const mine = this.#running.get(owner) ?? new Set()
     if (!this.#running.has(owner)) this.#running.set(owner, mine)
-    return new Call(mine, actor, this.#emptied)
+    return new Call(mine, actor)
   }
 
   /** Answers the requests of these callers that are in with this fault. */
@@ -144,16 +148,7 @@ export class Admission {
     const timer = this.clock.timeout(ms, () => {
       for (const call of mine) call.turnOut(reloading())
     })
-    await new Promise<void>(resolve => {
-      const look = () => {
-        if (mine.size === 0 && this.#draining.delete(look)) resolve()
-      }
-      this.#draining.add(look)
-    })
+    await Promise.all([...mine].map(call => call.left()))
     timer.cancel()
-  }
-
-  readonly #emptied = () => {
-    for (const look of [...this.#draining]) look()
   }
 }

@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { KernelSettings } from '../config/index.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
 import { type Actor, anonymous } from '../contract/record.js'
 import type { Admission, Call } from './admission.js'
 import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
-import { headRefusal, isLoopback, isOwnHost, requestRefusal, type Site, tcpRefusal, wasForwarded } from './guards.js'
+import { headRefusal, requestRefusal } from './guards.js'
 import type { Handler } from './listeners.js'
 import { writeFault } from './reply.js'
-import { Arrival, arrivalOf, operatorAt } from './request.js'
+import { Arrival, arrivalOf, type From, operatorAt } from './request.js'
 import type { TransportOptions } from './transport.js'
 
 /** Names the actor of an injected request; what comes through a listener is never looked at for it. */
@@ -31,41 +30,25 @@ export class Entrance {
   carrier: Carrier | undefined
   /** Connections that one listener takes. */
   connections = Number.POSITIVE_INFINITY
-  /** Everybody on this machine is the operator over TCP. */
-  isOpen = false
-  /** Where TCP is served; kept while it closes, for its last requests are guarded like all. */
-  site: Site
   /** The generation of routes that is current now; none before the first and behind the last. */
   route: Route | undefined
 
   constructor(
     private readonly options: TransportOptions,
     private readonly admission: Admission,
-  ) {
-    this.site = {
-      host: 'localhost',
-      port: 0,
-      tls: false,
-      allowed: () => options.config.get(KernelSettings.allowedHosts),
+  ) {}
+
+  /** Serves the requests of one listener. */
+  handlerFor(from: From): Handler {
+    return (door, request, response, upgrade) => {
+      new Arrival(request, door, upgrade, from)
+      this.#serve(request, response)
     }
-  }
-
-  readonly handle: Handler = (...request) => this.handleAs(undefined, ...request)
-
-  /** Serves a request of a listener that is one actor's. */
-  handleAs(as: Actor | undefined, ...[door, request, response, upgrade]: Parameters<Handler>): void {
-    new Arrival(request, door, upgrade, as)
-    this.#serve(request, response)
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     if (this.route) this.route(request, response)
     else writeFault(response, KernelErrors.shutting_down(undefined, { retryAfter: 1 }))
-  }
-
-  /** Whether a Host header over TCP names this machine, and nobody else can reach it. */
-  isLocal(host = ''): boolean {
-    return isLoopback(this.site.host) && isOwnHost(host, this.site)
   }
 
   /**
@@ -84,7 +67,7 @@ export class Entrance {
       this.#watch(arrival, reply.raw)
       const cut = headRefusal(raw)
       if (cut) return done(cut)
-      if (arrival.door === 'tcp' && this.#waits(AUTHENTICATOR, request, reply, done)) return
+      if (arrival.from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
       this.#identify(arrival, (unauthorized, known) => {
         const refused = unauthorized ?? this.#refusal(arrival)
         if (refused) return done(refused)
@@ -103,45 +86,26 @@ export class Entrance {
     }
   }
 
-  /** The Unix socket and `inject` are the operator's, whatever plugins say. Over TCP they say who it is. */
+  /** The Unix socket and `inject` are the operator's, whatever plugins say. At other doors they say who it is. */
   #identify(arrival: Arrival, done: (refused?: Fault, actor?: Actor) => unknown): unknown {
-    const { door, headers, id } = arrival
+    const { headers, id, bound, from } = arrival
     const { authenticate } = this.options.hooks
-    if (door !== 'tcp') {
-      const origin = headers['user-agent']?.startsWith('svc/') ? 'cli' : 'uds'
-      return done(undefined, arrival.as ?? operatorAt(origin, id))
-    }
-    if (authenticate.size === 0) return this.#identifyLocal(arrival, done)
-    authenticate.askNow([arrival], answer => {
-      if (answer instanceof Fault) done(answer)
-      else if (answer) done(undefined, answer)
-      else this.#identifyLocal(arrival, done)
-    })
+    const { keeper, as } = from
+    if (!keeper) return done(undefined, as ?? operatorAt(headers['user-agent']?.startsWith('svc/') ? 'cli' : 'uds', id))
+    const tell = (answer?: Actor | Fault) => (answer instanceof Fault ? done(answer) : done(undefined, answer))
+    if (authenticate.size === 0) return keeper.identify(arrival, bound?.route, tell)
+    authenticate.askNow([arrival], answer => (answer ? tell(answer) : keeper.identify(arrival, bound?.route, tell)))
   }
 
-  /** Whom no token makes known, another plugin may vouch for, if they call from this machine: public routes need nobody to. */
-  #identifyLocal(arrival: Arrival, done: (refused?: Fault, actor?: Actor) => unknown): unknown {
-    const { headers, id, request, bound } = arrival
-    const { vouch } = this.options.hooks
-    if (!this.isLocal(headers.host) || wasForwarded(headers)) return done()
-    if (this.isOpen)
-      return done(undefined, operatorAt(headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http', id))
-    if (vouch.size === 0) return done()
-    vouch.askNow([arrival, request.socket], answer => {
-      if (!(answer instanceof Fault)) done(undefined, answer)
-      else done(bound?.route.public ? undefined : answer)
-    })
-  }
-
-  #refusal({ door, request, bound }: Arrival): Fault | undefined {
-    const { navigation, body } = bound?.route ?? {}
-    return (door === 'tcp' ? tcpRefusal(request, this.site, navigation) : undefined) ?? requestRefusal(request, body)
+  #refusal(arrival: Arrival): Fault | undefined {
+    const { request, from, bound } = arrival
+    return from.keeper?.refusal(arrival, bound?.route) ?? requestRefusal(request, bound?.route.body)
   }
 
   /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
   #injected(request: IncomingMessage): Arrival | undefined {
     const key = String(request.headers[ACTING])
-    return this.acting.has(key) ? new Arrival(request, 'inject', undefined, this.acting.get(key)) : undefined
+    return this.acting.has(key) ? new Arrival(request, 'inject', undefined, { as: this.acting.get(key) }) : undefined
   }
 
   /** Lets a request in, until its handler is done or its caller is gone. */

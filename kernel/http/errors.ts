@@ -3,17 +3,12 @@ import { defineErrors } from '../contract/errors.js'
 /** What the doors refuse by themselves. */
 export const HttpErrors = defineErrors({
   malformed_json: { status: 400, message: 'the body is not valid JSON' },
-  cross_site: {
-    status: 403,
-    message: 'requests from other sites are refused; call the daemon from this machine directly',
-  },
   privileged_only: {
     status: 403,
     message: 'this route is privileged and the listener is bound beyond loopback; use the Unix socket',
   },
   request_timeout: { status: 408, message: 'the request did not arrive in time; send it again' },
   unsupported_media_type: { status: 415, message: 'send JSON with content-type application/json' },
-  misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
   unprocessable: { status: 422, message: 'the request does not match the schema of this route' },
   expectation_failed: { status: 417, message: 'the only expectation that is met is 100-continue' },
   upgrade_required: { status: 426, message: 'this route is a WebSocket of version 13; open it as one' },

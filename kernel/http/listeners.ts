@@ -2,11 +2,13 @@ import { once } from 'node:events'
 import { chmod, readFile, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { Fault, KernelErrors } from '../contract/errors.js'
-import type { Passage } from '../contract/kernel-hooks.js'
+import { type Fault, KernelErrors } from '../contract/errors.js'
+import type { Incoming } from '../contract/kernel-hooks.js'
 import { given } from '../contract/kernel-tokens.js'
-import type { Door } from '../contract/route.js'
+import type { Actor } from '../contract/record.js'
+import type { Door, Route } from '../contract/route.js'
 import { HttpErrors } from './errors.js'
 import { MAX_FIELDS } from './guards.js'
 import { errorBody, JSON_TYPE, writeFault } from './reply.js'
@@ -15,6 +17,34 @@ import { errorBody, JSON_TYPE, writeFault } from './reply.js'
 export type ListenerInfo =
   | { readonly door: 'tcp'; readonly host: string; readonly port: number; readonly tls?: true }
   | { readonly door: 'socket'; readonly path: string }
+
+/** Where TCP is served, port 0 for any that is free, and with which chain and key in PEM. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+  readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
+}
+
+/** What stands at a listener of a plugin, for callers whom the kernel does not know by their door. */
+export interface Doorkeeper {
+  /** Name of the plugin without which nobody is known; requests wait until it authenticates. Empty: none. */
+  readonly authenticator: string
+  /** Says who makes a request that no tap of `authenticate` knows, or refuses it; nothing where it is nobody. */
+  identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown
+  /** Why a request is refused by looking at it, whoever makes it. */
+  refusal(incoming: Incoming, route: Route | undefined): Fault | undefined
+  /** Whether nobody else than this machine reaches it, by these headers of a request. */
+  isLocal(headers: IncomingMessage['headers']): boolean
+}
+
+/** Serves TCP for the plugin that guards it. */
+export interface ListenersApi {
+  /** Whether any plugin authenticates. */
+  isAuthenticated(): boolean
+  /** Resolves when it listens; rejects as Node does. */
+  listen(at: Address, keeper: Doorkeeper): Promise<{ readonly port: number; close(): Promise<void> }>
+}
+export const Listeners = given<ListenersApi>('kernel.listeners@1')
 
 /** Milliseconds and bytes that a request may take to arrive. */
 export const LIMITS = {
@@ -25,7 +55,7 @@ export const LIMITS = {
   maxHeaderSize: 16 * 1024,
 } as const
 
-export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>>, Passage {
+export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>> {
   /** More are closed at once; told when it begins, and again only after half of them were gone. */
   readonly maxConnections: number
   readonly warn: (text: string) => void
@@ -65,26 +95,13 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  /** Listens on TCP; port 0 means any. Throws `http_port_in_use`. */
-  static async tcp(host: string, port: number, handler: Handler, limits: Limits): Promise<Listener> {
-    const server = makeServer('tcp', handler, limits)
-    try {
-      // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
-      await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'EADDRINUSE') {
-        throw new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
-          next: 'svc config set http.port 0', // any port that is free,
-        })
-      }
-      throw new Fault('http_listen_failed', 500, `cannot listen on ${host}:${port}: ${(error as Error).message}`, {
-        next: 'check http.host and http.port in config.json',
-      })
-    }
-    const address = server.address()
-    const bound = typeof address === 'object' && address ? address.port : port
-    return new Listener({ door: 'tcp', host, port: bound, ...(limits.tls ? { tls: true } : {}) }, server)
+  /** Listens on TCP. */
+  static async tcp({ host, port, tls }: Address, handler: Handler, limits: Limits): Promise<Listener> {
+    const server = makeServer('tcp', handler, limits, tls)
+    // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
+    await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
+    const bound = (server.address() as AddressInfo).port
+    return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }
 
   /** Takes no new connections, ends idle ones at once and the rest after `graceMs`. */
@@ -97,14 +114,13 @@ export class Listener {
   }
 }
 
-function makeServer(door: Door, handler: Handler, limits: Limits): Server {
+function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address['tls']): Server {
   // Node would refuse a request without Host in its own words; over TCP the guard does it in ours.
   const options = { ...limits, requireHostHeader: false }
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     answering.set(request.socket, response)
     handler(door, request, response)
   }
-  const { tls } = limits
   const server: Server = tls
     ? https.createServer({ ...options, cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) }, serve)
     : http.createServer(options, serve)

@@ -10,7 +10,7 @@ import { type Actor, operator, type Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
 import { HttpErrors } from './errors.js'
-import type { Upgrade } from './listeners.js'
+import type { Doorkeeper, Upgrade } from './listeners.js'
 
 /** Levels of nesting that what walks over a value can take. */
 const JSON_DEPTH = 100
@@ -27,6 +27,12 @@ type Marked = IncomingMessage & { [mark]?: Arrival }
 
 /** Undefined for a request that came through no door. */
 export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (request as Marked)[mark]
+
+/** What its listener says of a request: who makes it, or what stands there for callers whom nobody knows. */
+export interface From {
+  readonly as?: Actor | undefined
+  readonly keeper?: Doorkeeper
+}
 
 /** A request on its way through a door; what is found out about it stays with it when it is routed again. */
 export class Arrival implements Identified {
@@ -47,8 +53,7 @@ export class Arrival implements Identified {
     readonly door: Door,
     /** Of a request for a WebSocket; undefined for any other. */
     readonly upgrade?: Upgrade,
-    /** Who makes it, where the door says so. */
-    readonly as?: Actor,
+    readonly from: From = {},
   ) {
     ;(request as Marked)[mark] = this
     this.method = request.method ?? ''

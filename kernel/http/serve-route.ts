@@ -7,10 +7,9 @@ import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
 import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
-import type { Entrance } from './entrance.js'
+import type { Carry } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
-import { openStream } from './open-stream.js'
 import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
 import { type Arrival, decoderOf } from './request.js'
 
@@ -39,13 +38,26 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
   const { entrance, db, disk, report, checkReply } = context
   const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
+  /** Hands what the handler streams to whoever carries it, once the caller can be answered so. */
+  const opened = async (result: StreamReply | SocketReply, call: Call, carry: Carry | undefined) => {
+    if (!entrance.carrier) throw HttpErrors.reloading(undefined, { retryAfter: 1 })
+    if (!carry) throw HttpErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
+    await durableToRead(context)
+    if (call.reason) throw call.reason
+    const told = (error: unknown) => {
+      const fault = faultOf(error)
+      if (fault.status >= 500) report({ owner, hook: `stream ${route.path}`, error: fault.cause ?? fault })
+      return context.redact.fault(fault)
+    }
+    await carry(result, told, () => call.abort(KernelErrors.unavailable('the stream is over')))
+  }
   app.route({
     method: route.method,
     url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
     ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     onRequest: entrance.before(bound),
     preParsing: async ({ arrival, params }, reply) => {
-      refuseDoor(route, arrival, entrance)
+      refuseDoor(route, arrival)
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
@@ -78,7 +90,10 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const given = await call.orLeaving(handled as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         const result = checkReply ? checkReply(route, given) : given
-        if ('stream' in result) return await openStream(bound, result, call, carry, reply, context)
+        if ('stream' in result) {
+          await opened(result, call, carry)
+          return reply.hijack()
+        }
         await (route.method === 'GET' ? durableToRead(context) : db.durable())
         for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
@@ -109,11 +124,11 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
   })
 }
 
-function refuseDoor(route: Route, { door, headers, actor }: Arrival, entrance: Entrance): void {
+function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Arrival): void {
   if (actor.confined && !route.public && !route.origins?.includes(actor.origin ?? '')) throw KernelErrors.forbidden()
   if (door === 'inject') return
   if (route.listeners && route.listeners !== 'both' && route.listeners !== door) throw KernelErrors.route_not_found()
-  if (route.privileged && door === 'tcp' && !entrance.isLocal(headers.host)) throw HttpErrors.privileged_only()
+  if (route.privileged && keeper && !keeper.isLocal(headers)) throw HttpErrors.privileged_only()
 }
 
 /** Throws `upgrade_required`, its reply saying by header what to ask for. */

@@ -1,50 +1,47 @@
 import type { Server } from 'node:http'
-import { KernelSettings } from '../config/index.js'
-import type { Clock, Ids } from '../contract/basics.js'
+import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
-import type { Report } from '../contract/hook.js'
+import type { Report, Tapper } from '../contract/hook.js'
+import type { Change } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
 import type { Db, DiskRoom } from '../contract/storage.js'
-import type { Setting } from '../contract/surface.js'
-import { collected, type KernelHooks } from '../hooks/kernel-hooks.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { Redaction } from '../redaction.js'
 import { Admission } from './admission.js'
 import type { Carrier } from './carrier.js'
 import { AUTHENTICATOR, Entrance } from './entrance.js'
 import { Generation, type GenerationContext } from './generation.js'
-import { isLoopback, unguarded } from './guards.js'
 import {
   descriptorLimit,
   LIMITS,
   type Limits,
   Listener,
   type ListenerInfo,
+  type ListenersApi,
   type Serve,
   type ServerFollower,
 } from './listeners.js'
 
+/** Milliseconds that running handlers of plugins that leave have, and open requests of a door that closes. */
+const DRAIN_MS = 5000
+const DOOR_MS = 2000
 /** Milliseconds in which changes of the routes are gathered for one generation. */
 const GATHER_MS = 50
-
-/**
- * Whether TCP is served, and why not: `disabled`. `unchecked` serves every local user without a token, as the configuration has
- * it.
- */
-export type TcpState = { readonly status: 'on' } | { readonly status: 'disabled' | 'unchecked'; readonly why: string }
 
 export interface TransportOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly hooks: KernelHooks
+  /** What its taps go with. */
+  readonly scope: Scope
   /** Faults as their callers may see them. */
   readonly redact: Pick<Redaction, 'fault'>
   readonly report: Report
   readonly db: Pick<Db, 'durable'>
   readonly disk: Pick<DiskRoom, 'refusal'>
-  readonly config: { get<T>(entry: Setting<T>): T }
   readonly warn: (text: string) => void
 }
 
@@ -52,27 +49,23 @@ export interface TransportOptions {
 export class Transport {
   readonly #admission: Admission
   readonly #entrance: Entrance
-  readonly #listeners: Listener[] = []
-  /** What closes the sockets of single actors. */
-  readonly #others = new Set<() => Promise<void>>()
+  readonly #listeners = new Set<Listener>()
+  /** The sockets of single actors. */
+  readonly #others = new Set<Listener>()
   readonly #servers = new Map<Server, Serve>()
   readonly #followers = new Set<ServerFollower>()
   readonly #ended = new AbortController()
-  #tcpState: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   #current: Generation | undefined
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
+  #authenticator = ''
   /** Lets in the requests over TCP that wait for the named authenticator. */
   #letIn: (() => void) | undefined
 
   constructor(readonly options: TransportOptions) {
     this.#admission = new Admission(options.clock)
     this.#entrance = new Entrance(options, this.#admission)
-  }
-
-  /** It serves nothing any more. */
-  get ended(): boolean {
-    return this.#ended.signal.aborted
+    this.#attach(kernelTapper(options.scope))
   }
 
   /** Everything that is to be routed now. */
@@ -92,12 +85,9 @@ export class Transport {
     }
   }
 
-  listeners(): ListenerInfo[] {
-    return this.#listeners.map(listener => listener.info)
-  }
-
-  tcpState(): TcpState {
-    return this.#tcpState
+  /** Where it listens. */
+  listening(): ListenerInfo[] {
+    return [...this.#listeners].map(listener => listener.info)
   }
 
   /**
@@ -141,18 +131,14 @@ export class Transport {
   }
 
   async listenSocket(path: string): Promise<void> {
-    this.#listeners.push(await Listener.socket(path, this.#entrance.handle, await this.#limits()))
+    this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), await this.#limits()))
   }
 
   /** A further socket, whose requests are this actor's; see the token `Sockets`. */
   async listenAs(path: string, as: Actor): Promise<() => Promise<void>> {
-    const handle = this.#entrance.handleAs.bind(this.#entrance, as)
-    const listener = await Listener.socket(path, handle, await this.#limits())
-    const close = async () => {
-      if (this.#others.delete(close)) await listener.close(Promise.resolve())
-    }
-    this.#others.add(close)
-    return close
+    const listener = await Listener.socket(path, this.#entrance.handlerFor({ as }), await this.#limits())
+    this.#others.add(listener)
+    return () => this.#close(listener)
   }
 
   /** See the token `Servers`. */
@@ -162,34 +148,17 @@ export class Transport {
     return () => this.#followers.delete(told)
   }
 
-  /** Listens on TCP, where the configuration has it. @throws Fault `forbidden` at an address that is not guarded as it must be */
-  async listenTcp(): Promise<void> {
-    const { config, hooks, warn } = this.options
-    const host = config.get(KernelSettings.host)
-    if (!config.get(KernelSettings.enabled)) {
-      this.#tcpState = { status: 'disabled', why: 'http.enabled is false in config.json' }
-      return
-    }
-    const isLocal = isLoopback(host)
-    const isKnown = config.get(KernelSettings.authenticator) !== '' || hooks.authenticate.size > 0
-    if (!isLocal && !isKnown)
-      throw unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
-    const passage = await hooks.bind.ask(host, isLocal)
-    if (passage instanceof Fault) throw passage
-    if (!isLocal && !passage) throw unguarded(host, 'no plugin guards it there', 'take `tls` out of plugins.disabled')
-    this.#holdForNamed()
-    this.#tcpState = { status: 'on' }
-    if (isLocal && !config.get(KernelSettings.requireToken)) {
-      const why = 'http.require_token is false'
-      this.#tcpState = { status: 'unchecked', why }
-      this.#entrance.isOpen = true
-      warn(`TCP serves every local user: ${why}`)
-    }
-    const { handle } = this.#entrance
-    const port = config.get(KernelSettings.port)
-    const listener = await Listener.tcp(host, port, handle, { ...(await this.#limits()), ...passage })
-    Object.assign(this.#entrance.site, listener.info)
-    this.#listeners.push(listener)
+  /** See the token `Listeners`. */
+  readonly listeners: ListenersApi = {
+    isAuthenticated: () => this.options.hooks.authenticate.size > 0,
+    listen: async (at, keeper) => {
+      this.#authenticator = keeper.authenticator
+      this.#holdForNamed()
+      const listener = await Listener.tcp(at, this.#entrance.handlerFor({ keeper }), await this.#limits())
+      this.#listeners.add(listener)
+      const port = 'port' in listener.info ? listener.info.port : 0
+      return { port, close: () => this.#close(listener) }
+    },
   }
 
   /** Ends what these callers have under way; see the token `Callers`. */
@@ -205,20 +174,63 @@ export class Transport {
 
   /** Closes the listeners of one door: streams end, idle connections at once, requests get `graceMs`. */
   async close(door: Door, graceMs: number): Promise<void> {
-    const mine = this.#listeners.filter(listener => listener.info.door === door)
-    for (const listener of mine) this.#listeners.splice(this.#listeners.indexOf(listener), 1)
+    const mine = [...this.#listeners].filter(listener => listener.info.door === door)
     this.carrier?.end('shutdown', stream => stream.door === door)
     const timer = new AbortController()
     const grace = this.options.clock.sleep(graceMs, timer.signal).catch(() => {})
-    await Promise.all(mine.map(listener => listener.close(grace)))
+    await Promise.all(mine.map(listener => this.#close(listener, grace)))
     timer.abort()
+  }
+
+  async #close(listener: Listener, grace = Promise.resolve()): Promise<void> {
+    if (this.#listeners.delete(listener) || this.#others.delete(listener)) await listener.close(grace)
   }
 
   async end(): Promise<void> {
     this.#ended.abort(KernelErrors.shutting_down())
     await this.#building.catch(() => {})
-    await Promise.all([...this.#others].map(close => close()))
+    await Promise.all([...this.#others].map(listener => this.#close(listener)))
     this.#serve(undefined)
+  }
+
+  /** Taps the stages of the kernel's life at which routes, requests, streams and doors change. */
+  #attach(tapper: Tapper): void {
+    const { hooks } = this.options
+    /** What lets in the requests that wait for plugins which left in a change. */
+    const held = new WeakMap<Change, (() => Promise<void>)[]>()
+    hooks.check.tap(tapper, ({ name, surface }) => this.check(name, surface.routes))
+    hooks.leaving.tap(tapper, async ({ owners, change }) => {
+      if (change) {
+        held.set(change, [...(held.get(change) ?? []), this.hold(owners)])
+        await Promise.all(owners.map(owner => this.drain(owner, DRAIN_MS)))
+      }
+      this.carrier?.end('replaced', ({ owner }) => owners.includes(owner))
+    })
+    hooks.published.tap(tapper, async change => {
+      const waiting = held.get(change) ?? []
+      held.delete(change)
+      try {
+        await Promise.all([this.publish(), ...waiting.map(letIn => letIn())])
+      } catch (error) {
+        if (!this.#ended.signal.aborted) await this.#blame(change, error)
+      }
+    })
+    const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
+    hooks.quiesce.for('http').tap(tapper, closing('tcp'))
+    hooks.quiesce.for('socket').tap(tapper, closing('socket'))
+  }
+
+  /** No generation boots with the routes of all: those whose routes are to blame fail, the kernel itself where nobody's are. */
+  async #blame(change: Change, error: unknown): Promise<void> {
+    const routes = this.routes()
+    let blamed = false
+    for (const owner of new Set(routes.map(({ owner }) => owner))) {
+      const own = routes.flatMap(bound => (bound.owner === owner ? bound.route : []))
+      const refused = await this.check(owner, own)
+      if (refused) change.fail(owner, refused.message)
+      blamed ||= refused !== undefined
+    }
+    if (!blamed) change.fail('kernel', messageOf(error))
   }
 
   async #gather(): Promise<void> {
@@ -257,9 +269,9 @@ export class Transport {
 
   /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
   #holdForNamed(): void {
-    const { config, hooks } = this.options
-    const named = config.get(KernelSettings.authenticator)
-    if (named !== '' && !hooks.authenticate.has(named)) this.#letIn ??= this.#admission.hold([AUTHENTICATOR])
+    const named = this.#authenticator
+    if (named !== '' && !this.options.hooks.authenticate.has(named))
+      this.#letIn ??= this.#admission.hold([AUTHENTICATOR])
     else {
       this.#letIn?.()
       this.#letIn = undefined

@@ -129,18 +129,6 @@ export class RecordStore implements Records {
     return JSON.parse(String(this.db.row(sql, [nameOf(kind)])?.[0]))
   }
 
-  differing(kind: string | Kind, known: ReadonlyMap<string, number>): string[] {
-    const sql = `SELECT json_group_array(id), json_group_array(version)
-      FROM (SELECT id, version FROM kernel_record WHERE kind = ? ORDER BY id)`
-    const columns = this.db.row(sql, [nameOf(kind)]) ?? []
-    const [ids = [], versions = []] = columns.map(text => JSON.parse(String(text))) as [string[]?, number[]?]
-    const differ = ids.filter((id, i) => known.get(id) !== versions[i])
-    const shared = ids.reduce((count, id) => count + Number(known.has(id)), 0)
-    if (shared === known.size) return differ
-    const stored = new Set(ids)
-    return differ.concat([...known.keys()].filter(id => !stored.has(id)))
-  }
-
   sources(kind: string): string[] {
     // With the condition of the index: without it all records of a home would be read.
     const sql = `SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = ? AND ${NOT_FROM_OPERATOR} ORDER BY source_id`

@@ -1,4 +1,4 @@
-import { type Actor, definePlugin, KernelErrors, ok, routeOf, SettingValues, surfaceOf } from '../../kernel/plugin.js'
+import { type Actor, definePlugin, KernelErrors, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   AuditQuery,
   AuditReply,
@@ -29,7 +29,7 @@ function mayRead({ kind, maxScope }: Actor): void {
 export default definePlugin({
   name: 'audit',
   version: '0.1.0',
-  requires: { events: Events, config: SettingValues, configuration: Configuration },
+  requires: { events: Events, configuration: Configuration },
   service: () => import('./service.js').then(module => module.AuditService),
 }).surface({
   registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
@@ -48,8 +48,8 @@ export default definePlugin({
       self => (t, event) => self.told(t, event),
     ),
     tap(
-      SettingValues,
-      values => values.changed,
+      Configuration,
+      configuration => configuration.changed,
       self => () => void self.configured().catch(() => {}),
     ),
   ],

@@ -6,7 +6,6 @@ import {
   KernelErrors,
   type PluginKernel,
   type Route,
-  type SettingValues,
   type Tx,
   type Written,
 } from '../../kernel/plugin.js'
@@ -58,7 +57,6 @@ export class AuditService {
   constructor(
     private readonly kernel: PluginKernel<{
       events: typeof Events
-      config: typeof SettingValues
       configuration: typeof Configuration
     }>,
   ) {

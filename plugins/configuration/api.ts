@@ -1,10 +1,12 @@
 /** `svc/plugins/configuration`: explains settings and writes them, with overlays for parts of the daemon's work. */
-import { type Actor, defineErrors, type Setting, token } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, type Hook, type Setting, token } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
 import type { ConfigLayer, ConfigText, LayerValue } from './layers.js'
 
 export { configText } from './document.js'
 export { removeAt, setAt } from './edit-json.js'
+/** For another plugin that says what is configured. */
+export { type ReadSettings, Values } from './in-effect.js'
 
 /** What can be said of the configuration file beside its values. */
 export interface ConfigState {
@@ -93,6 +95,8 @@ export interface WriteOptions {
 
 /** The configuration, as layers: defaults, the file, an overlay, the environment. */
 export interface ConfigurationApi {
+  /** Values may be others; settings whose owner begins anew are named. */
+  readonly changed: Hook<(anew: readonly Setting[]) => void>
   /** How often what is in force has changed since the start, from 1. */
   readonly generation: number
   /** `sha256:` and hex of the values in force, `active`, and of what the layers say by now, `desired`. */

@@ -1,5 +1,6 @@
 import { DiskSpace, definePlugin, Faults, Host, perConsumer, SettingValues, surfaceOf } from '../../kernel/plugin.js'
 import { ConfigErrors, Configuration } from './api.js'
+import { valuesOf } from './in-effect.js'
 import type { ConfigurationService } from './service.js'
 
 const { tap } = surfaceOf<ConfigurationService>()
@@ -13,12 +14,12 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ConfigurationService),
 }).surface({
   errors: [ConfigErrors],
-  configured: async (start, room) => (await import('./source.js')).FileSource.open(start, room),
+  configured: async start => (await import('./source.js')).FileSource.open(start),
   services: [{ name: 'follow', run: (self, signal) => self.watch(signal) }],
   taps: [
     tap(
       SettingValues,
-      values => values.changed,
+      values => valuesOf(values).changed,
       self => anew => self.follow(anew),
     ),
   ],

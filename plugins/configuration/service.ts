@@ -75,6 +75,7 @@ export class ConfigurationService {
     const writer = () => this.#writer
     const text = () => this.#values.text
     return {
+      changed: this.#values.changed,
       get generation() {
         return generation()
       },

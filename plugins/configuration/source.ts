@@ -1,10 +1,11 @@
-import type { PluginKernel, Preparing, Room, Setting, SettingSource } from '../../kernel/plugin.js'
+import type { Configuring, PluginKernel, Preparing, Setting } from '../../kernel/plugin.js'
 import { type TextFile, textFile } from '../files/api.js'
 import { configText } from './document.js'
+import { type ReadSettings, Values } from './in-effect.js'
 import { type Layers, layersOf, readEnvironment, resultOf } from './layers.js'
 
 /** What the file and the environment say. */
-export class FileSource implements SettingSource {
+export class FileSource implements ReadSettings {
   /** As it was last valid; the file before it was read the first time. */
   text: string
   /** What the file and the environment say by now. */
@@ -22,10 +23,10 @@ export class FileSource implements SettingSource {
     this.text = text
   }
 
-  /** @throws Fault `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
-  static async open({ home, env }: Preparing, room: Room): Promise<FileSource> {
+  /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
+  static async open({ home, env, room, known, report }: Preparing & Configuring): Promise<Values> {
     const file = textFile(home.config, { room })
-    return new FileSource(file, home.config, env, (await file.read()) ?? '')
+    return new Values(new FileSource(file, home.config, env, (await file.read()) ?? ''), known, report)
   }
 
   read(known: readonly Setting[]): ReadonlyMap<string, unknown> {

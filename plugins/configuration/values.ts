@@ -1,18 +1,24 @@
-import type { Setting, SettingValuesApi } from '../../kernel/plugin.js'
+import type { Setting, SettingSource } from '../../kernel/plugin.js'
 import type { ConfigState } from './api.js'
 import { configText } from './document.js'
+import { type Values, valuesOf } from './in-effect.js'
 import type { ConfigText } from './layers.js'
 import { FileSource } from './source.js'
 
 /** What the configuration file says and what comes of it. */
 export class FileValues {
+  private readonly values: Values
   readonly #source: FileSource
 
-  constructor(private readonly values: SettingValuesApi) {
-    const { source } = values
-    if (!(source instanceof FileSource))
-      throw new Error('the kernel was created without this plugin, or with another one that says what is configured')
+  constructor(configured: SettingSource) {
+    this.values = valuesOf(configured)
+    const { source } = this.values
+    if (!(source instanceof FileSource)) throw new Error('another plugin says what is configured')
     this.#source = source
+  }
+
+  get changed() {
+    return this.values.changed
   }
 
   get file() {

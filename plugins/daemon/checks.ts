@@ -1,7 +1,8 @@
-import { type AttributedFault, type HostView, type PluginInfo, reasonOf, type TcpState } from '../../kernel/plugin.js'
+import { type AttributedFault, type HostView, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../configuration/api.js'
 import type { KindHealth } from '../reconcile/api.js'
+import type { TcpState } from '../tcp/api.js'
 import { finding } from './api.js'
 
 /** Items listed of one probe; the rest is counted in the last one. */

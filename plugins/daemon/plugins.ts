@@ -1,4 +1,4 @@
-import { type AttributedFault, iso, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
+import { type AttributedFault, type HostView, iso, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
 import type { PluginDetail, PluginSummary } from '../../schemas/daemon.js'
 
 /** A plugin in a line: its faults are counted. */
@@ -16,14 +16,21 @@ export function pluginSummary(info: PluginInfo, faults: readonly AttributedFault
 }
 
 /** All that is known of a plugin; equal labels of what it holds are counted. */
-export function pluginDetail(info: PluginInfo, faults: readonly AttributedFault[]): PluginDetail {
+export function pluginDetail(info: PluginInfo, host: Pick<HostView, 'plugins' | 'pluginOf' | 'faults'>): PluginDetail {
+  const faults = host.faults()
+  const { registries = [] } = host.pluginOf(info.name)?.surface ?? {}
+  const running = host.plugins().filter(({ state }) => state.status === 'active')
+  const declared = running.flatMap(({ name }) => host.pluginOf(name)?.surface.declares ?? [])
   const holds = new Map<string, number>()
   for (const label of info.holds) holds.set(label, (holds.get(label) ?? 0) + 1)
   return {
     ...pluginSummary(info, faults),
     requires: [...info.requires],
     ...(info.provides === undefined ? {} : { provides: info.provides }),
-    unclaimed: [...info.unclaimed],
+    // What it contributes there waits.
+    unclaimed: registries.flatMap(({ to: { registry } }) =>
+      declared.some(one => one.registry === registry) ? [] : registry,
+    ),
     holds: [...holds].map(([label, count]) => (count > 1 ? `${label} (${count})` : label)),
     faults: faultsOf(info, faults).map(({ at, count, where, error }) => ({ at: iso(at), count, where, error })),
   }

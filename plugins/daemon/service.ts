@@ -55,7 +55,7 @@ import { logItems, permissionItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
-import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress } from './status.js'
+import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
 import { variablesOf } from './variables.js'
 
 /** Milliseconds that a contributor of the status has. */
@@ -116,7 +116,7 @@ export class DaemonService implements DaemonApi {
   /** Somebody unknown is not told what the operator is called, which the path of a home folder says. */
   identity(caller: Actor): IdentityReply {
     const { version, pid, startedAt, userHome } = this.kernel.needs.host
-    const http = tcpAddress(this.kernel.needs.host)
+    const http = tcpAddress(this.kernel.needs.host, this.kernel.needs.tcp.current)
     const started_at = iso(startedAt)
     return {
       schema_version: '1',
@@ -186,7 +186,7 @@ export class DaemonService implements DaemonApi {
   plugin(name: string): PluginReply {
     const info = this.kernel.needs.host.plugins().find(plugin => plugin.name === name)
     if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
-    return { plugin: pluginDetail(info, this.kernel.needs.host.faults()) }
+    return { plugin: pluginDetail(info, this.kernel.needs.host) }
   }
 
   /** The daemon's own probes. */
@@ -195,7 +195,7 @@ export class DaemonService implements DaemonApi {
     const { host } = needs
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
-      { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(host.tcp()) },
+      { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(tcpState(needs.tcp.current)) },
       { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(host.safeMode) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
       { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
@@ -238,7 +238,7 @@ export class DaemonService implements DaemonApi {
       pid: host.pid,
       safeMode: host.safeMode,
       userHome: host.userHome,
-      http: tcpAddress(host),
+      http: tcpAddress(host, needs.tcp.current),
       socket: socketPath(host) ?? '',
       daemonStatus: this.#status(),
       databaseBytes: store.bytes,

@@ -1,6 +1,7 @@
 import type { HostView, Records } from '../../kernel/plugin.js'
 import type { KindStatus, ReconcileStatus, StatusReply } from '../../schemas/daemon.js'
 import type { KindHealth } from '../reconcile/api.js'
+import type { TcpApi, TcpState } from '../tcp/api.js'
 
 /** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
 export interface StatusFacts {
@@ -205,11 +206,15 @@ export function reconcileStatus(
 }
 
 /** Where TCP is served; port 0 and why when it is not. */
-export function tcpAddress(host: HostView): StatusFacts['http'] {
+export function tcpAddress(host: HostView, tcp: TcpApi | undefined): StatusFacts['http'] {
   for (const listener of host.listeners()) if (listener.door === 'tcp') return listener
-  const tcp = host.tcp()
-  return { host: '', port: 0, ...('why' in tcp ? { off: tcp.why } : {}) }
+  const state = tcpState(tcp)
+  return { host: '', port: 0, ...('why' in state ? { off: state.why } : {}) }
 }
+
+/** Whether TCP is served, also without the plugin that does it. */
+export const tcpState = (tcp: TcpApi | undefined): TcpState =>
+  tcp?.state ?? { status: 'disabled', why: 'no plugin serves it' }
 
 /** Path of the socket that is listened on. */
 export function socketPath(host: HostView): string | undefined {

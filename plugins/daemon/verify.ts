@@ -41,7 +41,7 @@ function verifyTable(db: Reads, name: string): Checked {
  * Checks the home of a daemon that does not run, under its lock, and changes nothing in it: the database as a copy in a
  * temporary folder, recovered from its log and then table by table, and by `others` what plugins keep beside it, under the
  * same lock.
- * @throws Fault `home_not_found`; LockHeld while a daemon runs
+ * @throws Fault `home_not_found`; `daemon_already_running` while a daemon runs
  */
 export async function verifyHome(
   root: string,

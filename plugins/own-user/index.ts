@@ -1,6 +1,10 @@
-import { definePlugin, type Plugin, type PluginKernel, type Setting } from '../../kernel/plugin.js'
+import { definePlugin, type Plugin, type PluginKernel, type Setting, surfaceOf } from '../../kernel/plugin.js'
+import { Tcp } from '../tcp/api.js'
 import { OwnUserErrors } from './errors.js'
+import type { OwnUserService } from './service.js'
 import { TrustOwnUser } from './settings.js'
+
+const { tap } = surfaceOf<OwnUserService>()
 
 /**
  * The plugin over another list of connections than that of the system.
@@ -10,6 +14,7 @@ export function ownUserWith(tables?: string): Plugin {
   return definePlugin({
     name: 'own-user',
     version: '0.1.0',
+    requires: { tcp: Tcp },
     service: async () => {
       const { OwnUserService } = await import('./service.js')
       return class extends OwnUserService {
@@ -21,7 +26,13 @@ export function ownUserWith(tables?: string): Plugin {
   }).surface({
     errors: [OwnUserErrors],
     settings: [TrustOwnUser] as Setting[],
-    hooks: { vouch: (self, incoming, connection) => self.vouch(incoming, connection) },
+    taps: [
+      tap(
+        Tcp,
+        tcp => tcp.vouch,
+        self => (incoming, connection) => self.vouch(incoming, connection),
+      ),
+    ],
   })
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../../kernel/plugin.js'
 import type { KindHealth } from './api.js'
 import type { BoundReconciler } from './bound.js'
+import { differing } from './differing.js'
 
 /** Keys of one pass at most. */
 const PAGE = 1000
@@ -128,7 +129,7 @@ export class KindLoop {
     const { owner, kind, projected } = this.reconciler
     const { records, report } = this.context
     try {
-      if (projected) return records.differing(kind, projected())
+      if (projected) return differing(records.versions({ kind }), projected())
     } catch (error) {
       report({ owner, hook: `projected ${kind}`, error })
     }

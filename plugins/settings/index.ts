@@ -1,4 +1,4 @@
-import { definePlugin, Host, maybe, Requests, SettingValues, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Configuration } from '../configuration/api.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
@@ -29,7 +29,6 @@ export default definePlugin({
   requires: {
     configuration: Configuration,
     daemon: Daemon,
-    values: SettingValues,
     events: Events,
     host: Host,
     request: Requests,
@@ -50,8 +49,8 @@ export default definePlugin({
   hooks: { running: self => self.running() },
   taps: [
     tap(
-      SettingValues,
-      values => values.changed,
+      Configuration,
+      configuration => configuration.changed,
       self => () => self.writer.notice(),
     ),
   ],

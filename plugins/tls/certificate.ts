@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { type Config, Fault, messageOf, type Passage, readRegularFile } from '../../kernel/plugin.js'
+import { type Config, Fault, messageOf, readRegularFile } from '../../kernel/plugin.js'
+import type { Passage } from '../tcp/api.js'
 import { TlsSettings } from './settings.js'
 
 const MAX_BYTES = 1024 * 1024

@@ -1,4 +1,5 @@
-import { Fault, KernelErrors, KernelSettings, type Passage, type PluginKernel } from '../../kernel/plugin.js'
+import { Fault, KernelErrors, type PluginKernel } from '../../kernel/plugin.js'
+import { type Passage, TcpSettings } from '../tcp/api.js'
 import { readTls } from './certificate.js'
 import { TlsSettings } from './settings.js'
 
@@ -25,7 +26,7 @@ export class TlsService {
       KernelErrors.forbidden(`http.host ${host} is reachable from other machines, and ${lacks}`, {
         next: `${next} in config.json, or set http.host to localhost`,
       })
-    if (config.get(KernelSettings.allowedHosts).length === 0)
+    if (config.get(TcpSettings.allowedHosts).length === 0)
       return refused('http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
     if (!hasTls && !config.get(TlsSettings.plaintext))
       return refused(

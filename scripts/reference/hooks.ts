@@ -28,7 +28,7 @@ export const pluginHooks = (): PluginHook[] =>
 /** What its taps answer is what tells the kinds apart. */
 function kindOf(type: string): PluginHook['kind'] {
   if (type.endsWith('=> unknown')) return 'notify'
-  if (type.endsWith('=> Promise<Fault | undefined>')) return 'gate'
+  if (/=> (?:Promise|Awaitable)<(?:\w+ \| )*Fault \| (?:\w+ \| )*undefined>$/.test(type)) return 'gate'
   return type.endsWith('=> Fault | undefined') ? 'guard' : 'pipeline'
 }
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createKernel, definePlugin, type Kernel, maybe, operator, token } from '../../kernel/index.js'
-import { base, configuration } from '../../plugins/index.js'
+import { base, configuration, tcp as tcpDoor } from '../../plugins/index.js'
 import { boot, temporaryFolder, withBase } from '../harness/kernel.js'
 import { ThingKind, Things, things } from './fixtures/things.js'
 
@@ -346,7 +346,7 @@ test('a taken port is named', async () => {
   const { port } = server.address() as { port: number }
   const home = await temporaryFolder('port')
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port } }))
-  const error = await createKernel({ home, plugins: [configuration], listen: ['tcp', 'socket'] }).then(
+  const error = await createKernel({ home, plugins: [configuration, tcpDoor], listen: ['tcp', 'socket'] }).then(
     () => undefined,
     e => e,
   )

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault, operator, pluginActor, type StoredRecord } from '../../kernel/plugin.js'
+import { differing } from '../../plugins/reconcile/differing.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 import { everywhere, garden, keeper, Leaf, leaf } from './fixtures/keeper.js'
 
@@ -75,7 +76,7 @@ test('what differs from a projection: other versions, records that are new to it
     ['b', 1],
     ['gone', 1],
   ])
-  assert.equal(kernel.records.differing(Leaf, known), ['b', 'c', 'gone'])
+  assert.equal(differing(kernel.records.versions({ kind: Leaf }), known), ['b', 'c', 'gone'])
   await host.close()
 })
 

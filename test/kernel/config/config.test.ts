@@ -11,6 +11,7 @@ import {
   Settings,
   surfaceOf,
 } from '../../../kernel/plugin.js'
+import { Values } from '../../../plugins/configuration/api.js'
 import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'
 import { boot, bootBare, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
@@ -271,9 +272,12 @@ test('who says what is configured is a plugin: another one can, and without one 
     [depth.path, 6],
   ])
   const source = definePlugin({ name: 'source', version: '1.0.0' }).surface({
-    configured: async () => ({
-      read: known => new Map([...values].filter(([at]) => known.some(one => one.path === at))),
-    }),
+    configured: async ({ known, report }) =>
+      new Values(
+        { read: owned => new Map([...values].filter(([at]) => owned.some(one => one.path === at))) },
+        known,
+        report,
+      ),
   })
   for (const [plugins, wanted] of [
     [[], [1, 1]],

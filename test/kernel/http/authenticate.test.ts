@@ -25,6 +25,7 @@ import {
 } from '../../../kernel/index.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import configuration from '../../../plugins/configuration/index.js'
+import tcpDoor from '../../../plugins/tcp/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, until } from './doors.js'
@@ -393,7 +394,7 @@ test('a name that no host can have stops the start', async () => {
   const home = await temporaryFolder('hosts')
   for (const bad of ['*', '*.example', 'a b', 'http://a.example', 'a.example:99999999', '']) {
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { allowed_hosts: [bad] } }))
-    const code = await createKernel({ home, plugins: [configuration] }).then(
+    const code = await createKernel({ home, plugins: [configuration, tcpDoor] }).then(
       kernel => kernel.close().then(() => 'started'),
       error => error.code,
     )

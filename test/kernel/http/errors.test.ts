@@ -4,6 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createKernel } from '../../../kernel/index.js'
 import configuration from '../../../plugins/configuration/index.js'
+import tcpDoor from '../../../plugins/tcp/index.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { type Ask, ask, DOORS, type Doors, openDoors } from './doors.js'
 import { faults } from './fault-plugin.js'
@@ -220,7 +221,7 @@ test('a bind that others can reach does not start', async () => {
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
     const home = await temporaryFolder('bind')
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, host } }))
-    const started = await createKernel({ home, plugins: [configuration], listen: ['tcp'] }).then(
+    const started = await createKernel({ home, plugins: [configuration, tcpDoor], listen: ['tcp'] }).then(
       kernel => kernel.close().then(() => 'started'),
       error => error.code,
     )

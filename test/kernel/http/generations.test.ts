@@ -5,7 +5,6 @@ import * as v from 'valibot'
 import { type BoundRoute, Collected } from '../../../kernel/contract/bound.js'
 import type { Report } from '../../../kernel/contract/hook.js'
 import { kernelHooks, kernelTapper } from '../../../kernel/hooks/kernel-hooks.js'
-import { attachTransport } from '../../../kernel/http/stages.js'
 import { Transport } from '../../../kernel/http/transport.js'
 import {
   definePlugin,
@@ -86,15 +85,14 @@ function bench(first: readonly BoundRoute[]) {
   const transport = new Transport({
     clock,
     hooks,
+    scope,
     redact: new Redaction(),
     report,
     ids: systemIds(),
     db: { durable: async () => {} },
     disk: { refusal: async () => undefined },
-    config: { get: setting => setting.default },
     warn() {},
   })
-  attachTransport(transport, hooks, scope)
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }
 

@@ -8,12 +8,23 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { anonymous, createKernel, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import {
+  anonymous,
+  createKernel,
+  definePlugin,
+  ok,
+  type Plugin,
+  type PluginKernel,
+  routeOf,
+  streamed,
+} from '../../../kernel/index.js'
 import configuration from '../../../plugins/configuration/index.js'
 import { Daemon } from '../../../plugins/daemon/api.js'
 import daemon from '../../../plugins/daemon/index.js'
 import { ownUserWith } from '../../../plugins/own-user/index.js'
 import { PeerTable } from '../../../plugins/own-user/peers.js'
+import { Tcp, type TcpApi } from '../../../plugins/tcp/api.js'
+import tcpDoor from '../../../plugins/tcp/index.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, parseReply, pause, until } from '../../kernel/http/doors.js'
 
@@ -228,7 +239,11 @@ async function withTable(work: (port: number, say: (text: string) => Promise<voi
   const say = (text: string) => writeFile(path.join(tables, 'tcp'), text)
   await say(TABLE_HEAD)
   done.length = 0
-  const kernel = await createKernel({ home, plugins: [doers, configuration, ownUserWith(tables)], listen: ['tcp'] })
+  const kernel = await createKernel({
+    home,
+    plugins: [doers, configuration, tcpDoor, ownUserWith(tables)],
+    listen: ['tcp'],
+  })
   const [tcp] = kernel.host.listeners()
   await work(tcp?.door === 'tcp' ? tcp.port : 0, say).finally(async () => {
     await kernel.close()
@@ -343,19 +358,31 @@ onLinux(
 )
 
 test('where the system tells no users, the own user needs a token like everybody', async () => {
+  let served: TcpApi | undefined
+  const looker = definePlugin({
+    name: 'looker',
+    version: '1.0.0',
+    requires: { tcp: Tcp },
+    service: async () =>
+      class {
+        constructor({ needs }: PluginKernel<{ tcp: typeof Tcp }>) {
+          served = needs.tcp
+        }
+      },
+  }).surface({}) as Plugin
   const listens = async (settings: object, tables?: string) => {
     const home = await temporaryFolder('enabled')
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, ...settings } }))
     const log: string[] = []
     const kernel = await createKernel({
       home,
-      plugins: withBase([doers, daemon, ...(tables ? [ownUserWith(tables)] : [])]),
+      plugins: withBase([doers, daemon, looker, ...(tables ? [ownUserWith(tables)] : [])]),
       listen: ['socket', 'tcp'],
       log: ({ msg }) => log.push(msg),
     })
     const tcp = kernel.host.listeners().find(({ door }) => door === 'tcp')
     const status = tcp?.door === 'tcp' ? (await ask({ host: '127.0.0.1', port: tcp.port }, '/api/do/a')).status : 0
-    const state = kernel.host.tcp()
+    const state = (served as TcpApi).state
     const { items } = JSON.parse((await kernel.inject({ method: 'GET', url: '/api/doctor?only=daemon.tcp' })).body)
     const { daemon: identity } = JSON.parse((await kernel.inject({ method: 'GET', url: '/api/status/identity' })).body)
     await kernel.close()

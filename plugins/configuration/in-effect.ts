@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Config, SettingSource, SettingsApi } from '../contract/config.js'
-import { Fault } from '../contract/errors.js'
-import type { Hook, Report, Tapper } from '../contract/hook.js'
-import { given } from '../contract/kernel-tokens.js'
-import { isDropIn } from '../contract/plugin.js'
-import type { Setting } from '../contract/surface.js'
+import { Fault, type Hook, isDropIn, type Report, type Setting, type SettingSource } from '../../kernel/plugin.js'
+
+/** Says what is configured, of a file for one. */
+export interface ReadSettings {
+  /** Values by path, of those settings of which it says something. @throws Fault `config_invalid` */
+  read(known: readonly Setting[]): ReadonlyMap<string, unknown>
+}
 
 interface Tap {
   readonly entry: Setting
@@ -17,7 +18,7 @@ interface Tap {
  * The values of all settings of a running kernel: what the source says, else their defaults. They follow the source, but for
  * `restart-required` ones, which stay what they were when their owner started.
  */
-export class Values {
+export class Values implements SettingSource {
   /** Settings that have an owner now. */
   known: readonly Setting[] = []
   /** What the source says by now. */
@@ -29,21 +30,11 @@ export class Values {
 
   /** @throws Fault `config_invalid` */
   constructor(
-    readonly source: SettingSource,
-    private readonly report: Report,
+    readonly source: ReadSettings,
     known: readonly Setting[],
+    private readonly report: Report,
   ) {
     this.#own(known)
-  }
-
-  /** The values as a plugin reads them: what it taps goes with its scope. */
-  for(owner: Pick<Tapper, 'owner' | 'scope'>): Config {
-    return { get: entry => this.get(entry), onChange: (entry, fn) => this.#tap(entry, owner, fn) }
-  }
-
-  /** Changes as hooks. */
-  readonly settings: SettingsApi = {
-    of: entry => ({ name: `setting ${entry.path}`, tap: (tapper, fn) => this.#tap(entry, tapper, fn) }),
   }
 
   /** Values may be others; settings whose owner begins anew are named. */
@@ -59,6 +50,26 @@ export class Values {
   get<T>(entry: Setting<T>): T {
     const { path } = entry
     return (this.#fixed.has(path) ? this.#fixed.get(path) : this.#current(entry as Setting)) as T
+  }
+
+  /** Tells of each later value that takes effect at once. What is thrown is its plugin's fault. */
+  of<T>(entry: Setting<T>): Hook<(value: T) => void> {
+    const name = `setting ${entry.path}`
+    return {
+      name,
+      tap: ({ owner, scope }, fn) => {
+        const tell = (value: T) => {
+          try {
+            fn(value)
+          } catch (error) {
+            this.report({ owner, hook: name, error })
+          }
+        }
+        const tap = { entry: entry as Setting, tell, last: this.get(entry) }
+        this.#taps.add(tap)
+        scope.defer(name, () => this.#taps.delete(tap))
+      },
+    }
   }
 
   /** Paths whose value waits for the next start. */
@@ -110,21 +121,6 @@ export class Values {
         this.#fixed.set(entry.path, this.#current(entry))
   }
 
-  /** Tells of each later value that takes effect at once. What is thrown is its plugin's fault. */
-  #tap<T>(entry: Setting<T>, { owner, scope }: Pick<Tapper, 'owner' | 'scope'>, fn: (value: T) => void): void {
-    const hook = `setting ${entry.path}`
-    const tell = (value: T) => {
-      try {
-        fn(value)
-      } catch (error) {
-        this.report({ owner, hook, error })
-      }
-    }
-    const tap = { entry: entry as Setting, tell, last: this.get(entry) }
-    this.#taps.add(tap)
-    scope.defer(hook, () => this.#taps.delete(tap))
-  }
-
   #current({ path, default: initial }: Setting): unknown {
     return this.#said.has(path) ? this.#said.get(path) : initial
   }
@@ -134,6 +130,8 @@ export class Values {
   }
 }
 
-/** The values of all settings, for who says what is configured, and explains it. */
-export type SettingValuesApi = Pick<Values, 'source' | 'changed' | 'known' | 'get' | 'pending' | 'again'>
-export const SettingValues = given<SettingValuesApi>('kernel.setting-values@1')
+/** The values, as this plugin made them at the start. */
+export function valuesOf(source: SettingSource): Values {
+  if (source instanceof Values) return source
+  throw new Error('the kernel was created without this plugin, or with another one that says what is configured')
+}

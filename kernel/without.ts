@@ -1,0 +1,26 @@
+import type { SettingSource } from './contract/config.js'
+import type { DiskRoom } from './contract/storage.js'
+import { noReserve } from './store/room.js'
+
+/** Migrations of the kernel's own stream whose tables plugins inherit: a kernel without these plugins starts on such a home. */
+export const LEFT = {
+  '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
+  '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
+  '002-source': '9d00ac37a2e6c2ed25e34ba091179e23e424d4ae7a3ae7654e3708ae67c12c7a',
+  '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
+  'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
+}
+/** Where no plugin keeps room, a write finds out by itself that there is none. */
+export const unwatched: DiskRoom = {
+  writable: true,
+  room: noReserve,
+  look: async () => Number.POSITIVE_INFINITY,
+  refusal: async () => undefined,
+}
+/** Where no plugin says what is configured, settings are their defaults. */
+export const unconfigured: SettingSource = {
+  get: entry => entry.default,
+  of: ({ path }) => ({ name: `setting ${path}`, tap() {} }),
+  adopt() {},
+  disown() {},
+}

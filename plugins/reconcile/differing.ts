@@ -1,0 +1,11 @@
+/** What differs from a projection that knows these versions by id: ids of other versions, and of no record any more. */
+export function differing(
+  stored: readonly (readonly [id: string, version: number])[],
+  known: ReadonlyMap<string, number>,
+): string[] {
+  const differ = stored.filter(([id, version]) => known.get(id) !== version).map(([id]) => id)
+  const shared = stored.reduce((count, [id]) => count + Number(known.has(id)), 0)
+  if (shared === known.size) return differ
+  const ids = new Set(stored.map(([id]) => id))
+  return differ.concat([...known.keys()].filter(id => !ids.has(id)))
+}

@@ -1,0 +1,118 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Duplex } from 'node:stream'
+import {
+  type Actor,
+  type Change,
+  type Doorkeeper,
+  Fault,
+  type Gate,
+  type Host,
+  type Incoming,
+  isActor,
+  type Listeners,
+  messageOf,
+  operatorAt,
+  type PluginKernel,
+  type Route,
+} from '../../kernel/plugin.js'
+import type { Passage, TcpApi, TcpState } from './api.js'
+import { isLoopback, isOwnHost, type Site, tcpRefusal, unguarded, wasForwarded } from './guards.js'
+import { TcpSettings } from './settings.js'
+
+/** Milliseconds that who says how TCP is served has. */
+const BIND_MS = 30_000
+
+/** Listens on TCP, where the configuration has it, and guards what comes in there. */
+export class TcpService implements TcpApi, Doorkeeper {
+  readonly bind: Gate<[host: string, isLoopback: boolean], Passage>
+  readonly vouch: Gate<[Incoming, Duplex], Actor>
+  readonly authenticator: string
+  #state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
+  #site: Site
+
+  constructor(private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>) {
+    const { config, hooks } = kernel
+    this.bind = hooks.gate('bind', { deadlineMs: BIND_MS, isAnswer: isPassage })
+    this.vouch = hooks.gate('vouch', { isAnswer: isActor })
+    this.authenticator = config.get(TcpSettings.authenticator)
+    const allowed = () => config.get(TcpSettings.allowedHosts)
+    this.#site = { host: config.get(TcpSettings.host), port: 0, tls: false, allowed }
+  }
+
+  get state(): TcpState {
+    return this.#state
+  }
+
+  /** The boot is over. What it answers or throws stops the start. */
+  async open(): Promise<Fault | undefined> {
+    const { config, log, needs } = this.kernel
+    if (!needs.host.doors.includes('tcp')) return undefined
+    const { host } = this.#site
+    if (!config.get(TcpSettings.enabled)) {
+      this.#state = { status: 'disabled', why: 'http.enabled is false in config.json' }
+      return undefined
+    }
+    const isLocal = isLoopback(host)
+    if (!isLocal && this.authenticator === '' && !needs.listeners.isAuthenticated())
+      return unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
+    const passage = await this.bind.ask(host, isLocal)
+    if (passage instanceof Fault) return passage
+    if (!isLocal && !passage) return unguarded(host, 'no plugin guards it there', 'take `tls` out of plugins.disabled')
+    this.#state = { status: 'on' }
+    if (isLocal && !config.get(TcpSettings.requireToken)) {
+      const why = 'http.require_token is false'
+      this.#state = { status: 'unchecked', why }
+      log.warn(`TCP serves every local user: ${why}`)
+    }
+    return this.#listen(host, passage ?? {})
+  }
+
+  /** A version of this plugin that comes while the daemon runs. */
+  async openAgain({ boot, started }: Change): Promise<void> {
+    const refused = boot || !started.has(this.kernel.name) ? undefined : await this.open()
+    if (refused) throw refused
+  }
+
+  /** What is bound beyond loopback serves nothing that is `privileged`. */
+  isLocal({ host = '' }: IncomingHttpHeaders): boolean {
+    return isLoopback(this.#site.host) && isOwnHost(host, this.#site)
+  }
+
+  refusal(incoming: Incoming, route: Route | undefined): Fault | undefined {
+    return tcpRefusal(incoming, this.#site, route?.navigation)
+  }
+
+  /** Whom no token makes known, another plugin may vouch for, if they call from this machine: public routes need nobody to. */
+  identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown {
+    const { headers, connection } = incoming
+    if (!this.isLocal(headers as IncomingHttpHeaders) || wasForwarded(headers)) return done()
+    const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
+    if (this.#state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
+    return this.vouch
+      .ask(incoming, connection as Duplex)
+      .then(answer => done(answer instanceof Fault && route?.public ? undefined : answer))
+  }
+
+  async #listen(host: string, passage: Passage): Promise<Fault | undefined> {
+    const port = this.kernel.config.get(TcpSettings.port)
+    try {
+      const bound = await this.kernel.needs.listeners.listen({ host, port, ...passage }, this)
+      this.kernel.scope.defer('listener', bound.close)
+      this.#site = { ...this.#site, port: bound.port, tls: passage.tls !== undefined }
+      return undefined
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+        return new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
+          next: 'svc config set http.port 0', // any port that is free
+        })
+      }
+      return new Fault('http_listen_failed', 500, `cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+        next: 'check http.host and http.port in config.json',
+      })
+    }
+  }
+}
+
+/** Not a fault: that refuses. */
+const isPassage = (answer: unknown): answer is Passage =>
+  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)

@@ -1,0 +1,34 @@
+import * as v from 'valibot'
+import type { Setting } from '../../kernel/plugin.js'
+
+const HOST = v.pipe(v.string(), v.minLength(1), v.maxLength(253))
+const HOST_NAME = v.pipe(
+  v.string(),
+  v.maxLength(260),
+  v.regex(
+    /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/,
+    'a host name, with a port or without',
+  ),
+)
+const PORT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535))
+
+const setting = <T>(
+  path: string,
+  schema: v.GenericSchema<unknown, T>,
+  initial: T,
+  apply: Setting['apply'] = 'restart-required',
+): Setting<T> => ({ path, section: 'general', schema, default: initial, apply })
+
+/** Where TCP is served, and to whom. */
+export const TcpSettings = {
+  /** `auto` is the same as true; it used to depend on what the system tells of local users. */
+  enabled: setting<boolean | 'auto'>('http.enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
+  host: setting('http.host', HOST, 'localhost'),
+  port: setting('http.port', PORT, 2123),
+  /** Names, with a port or for any, that the Host header may have beside those of loopback. */
+  allowedHosts: setting<string[]>('http.allowed_hosts', v.pipe(v.array(HOST_NAME), v.maxLength(100)), [], 'live'),
+  /** Nobody is served over TCP without a token, but by `public` routes. False: whoever reaches the port by a loopback name is the operator. */
+  requireToken: setting('http.require_token', v.boolean(), true),
+  /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
+  authenticator: setting('http.authenticator', v.string(), ''),
+}
