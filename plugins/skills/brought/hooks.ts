@@ -28,7 +28,7 @@ export const skillHooks = (world: BringingWorld): HookDeclarations => ({
 })
 
 function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
-  const { name, dir, tier } = skill
+  const { name, dir, tier, ofWorkspace } = skill
   const { hooks, problem } = hooksIn(skill)
   if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${problem}`)
   // The files of a record are nowhere: what it names is on the PATH.
