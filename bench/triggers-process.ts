@@ -20,6 +20,8 @@ export interface Fired {
 const [home = ''] = process.argv.slice(2)
 /** Each has a trigger, and they come in turn. */
 const EVENTS = Array.from({ length: 20 }, (_, n) => `ext.bench.tick${n}`)
+/** What led to the events, as to most: the id of a request, which is no event. */
+const REQUEST = 'req_0123456789abcdef'
 /** What deliveries are signed with. */
 export const SECRET = 'a secret of the bench'
 
@@ -113,7 +115,8 @@ const handlers = {
       const event = EVENTS[n % EVENTS.length] as string
       const payload = { event, source: 'extension' as const, data: { n } }
       const asked = performance.now()
-      const { id } = await own.db.tx(t => own.needs.events.emit(t, Observation, payload, { subject: event }))
+      const about = { subject: event, cause: REQUEST }
+      const { id } = await own.db.tx(t => own.needs.events.emit(t, Observation, payload, about))
       const at = performance.now()
       written.push(at - asked)
       durable.set(id, at)

@@ -56,11 +56,15 @@ export class StreamHub {
     wire.watch(stop)
     const beat = this.#beat(wire, stop)
     const iterator = source[Symbol.asyncIterator]()
+    const durably = async () => {
+      const next = await iterator.next()
+      if (!next.done) await this.durable()
+      return next
+    }
     try {
       while (over === 'no') {
-        const next = await unlessOver(iterator.next())
+        const next = await unlessOver(durably())
         if (!next || next.done) break
-        await unlessOver(this.durable())
         // A frame after the last one would be lost: the reader has gone to ask again for what follows what it has.
         if (over === 'no') wire.send(next.value)
         if (wire.into.writableNeedDrain) await unlessOver(drained(wire.into))

@@ -96,13 +96,23 @@ export async function openStream(
   return releasing(frames, release)
 }
 
-async function* releasing(
+/** Not a generator around the other one: each frame would go through both, for thousands of readers. */
+function releasing(
   frames: AsyncGenerator<Frame | EncodedFrame>,
   release: () => void,
-): AsyncGenerator<Frame | EncodedFrame> {
-  try {
-    yield* frames
-  } finally {
+): AsyncIterable<Frame | EncodedFrame> {
+  const released = (error: unknown) => {
     release()
+    throw error
+  }
+  const given = (result: IteratorResult<Frame | EncodedFrame>) => {
+    if (result.done) release()
+    return result
+  }
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => frames.next().then(given, released),
+      return: () => frames.return(undefined).then(given, released),
+    }),
   }
 }

@@ -92,6 +92,18 @@ test('the table grows by a chunk before it is swept, without being asked', () =>
     assert.ok(log.first() > 400 - 50 - 2 * 20, `first ${log.first()}`)
   }))
 
+test('an event is found by its id, or only among those before a position; no other id is', () =>
+  withLog(async ({ log, emit, all }) => {
+    for (let n = 1; n <= 30; n++) await emit(Made, n, n)
+    for (const event of await all()) {
+      assert.equal(log.find(event.id), event)
+      assert.equal(log.find(event.id, event.seq + 1), event)
+      assert.is(log.find(event.id, event.seq), undefined)
+    }
+    assert.is(log.find('req_0123456789abcdef'), undefined)
+    assert.is(log.find('evt_0123456789abcdef'), undefined)
+  }))
+
 test('what is not durable yet is not shown', () =>
   withLog(async ({ log, emit, plugin }) => {
     const { events } = plugin('p')
