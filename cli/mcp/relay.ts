@@ -1,5 +1,5 @@
-import { request } from 'node:http'
 import type { Readable, Writable } from 'node:stream'
+import { Poster, type Reply } from './poster.js'
 
 /** Bytes of one message. */
 const MOST_BYTES = 4 * 1024 * 1024
@@ -13,17 +13,13 @@ export interface Relay {
   readonly open: Readonly<Record<string, unknown>>
 }
 
-interface Reply {
-  readonly status: number
-  readonly text: string
-}
-
 /**
  * Hands messages of an MCP client to the daemon, and its answers back, until the client ends. It knows nothing of the protocol
  * but that a message is a line. Rejects when the daemon does not take the connection.
  */
 export async function relay({ socket, input, output, open }: Relay): Promise<void> {
-  const opened = await post(socket, '/api/mcp/connections', JSON.stringify(open))
+  const daemon = new Poster(socket)
+  const opened = await daemon.post('/api/mcp/connections', JSON.stringify(open))
   if (opened.status !== 201) throw new Error(whyOf(opened))
   const { connection_id: id } = JSON.parse(opened.text)
   const under = new Set<Promise<void>>()
@@ -32,7 +28,7 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
     if (problem) return say(output, { jsonrpc: '2.0', id: null, error: problem })
     try {
       // As it came: to write a list of tools anew takes as long as to make it.
-      const reply = await post(socket, '/api/mcp/messages', `{"connection_id":${JSON.stringify(id)},"message":${line}}`)
+      const reply = await daemon.post('/api/mcp/messages', `{"connection_id":${JSON.stringify(id)},"message":${line}}`)
       if (reply.status === 200) output.write(`${reply.text}\n`)
       else if (reply.status !== 204) throw new Error(whyOf(reply))
     } catch (error) {
@@ -46,7 +42,7 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
     const work = take(line).finally(() => under.delete(work))
     under.add(work)
   }
-  await post(socket, '/api/mcp/connections/close', JSON.stringify({ connection_id: id })).catch(() => {})
+  await daemon.post('/api/mcp/connections/close', JSON.stringify({ connection_id: id })).catch(() => {})
 }
 
 function parsed(line: string | undefined) {
@@ -93,18 +89,4 @@ function whyOf({ status, text }: Reply): string {
   } catch {
     return `the daemon answered ${status}`
   }
-}
-
-function post(socketPath: string, path: string, body: string): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const sent = request({ socketPath, path, method: 'POST', headers }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }))
-    })
-    sent.on('error', reject)
-    sent.end(body)
-  })
 }

@@ -92,7 +92,7 @@ test('what is wrong is named and changes nothing', async ({ daemon }) => {
       4,
       /there is no setting "htpp\.port"\n {2}code: setting_not_found\n {2}next: svc config list/,
     ],
-    [['set', 'http', '{}'], 4, /"http" is a group of settings, like http\.\w+,?/],
+    [['set', 'http', '{}'], 4, /"http" is a group of settings, like http\.\w+/],
     [['set', 'http.port', 'many'], 7, /http\.port: .*\n {2}code: setting_invalid/],
     [['get', 'providers.nobody'], 4, /providers\.nobody is not set/],
     [['validate', 'no-such-file'], 2, /no-such-file/],

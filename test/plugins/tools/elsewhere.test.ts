@@ -63,6 +63,12 @@ async function fill(scene: Scene): Promise<Elsewhere> {
   await writeKit(path.join(scene.world.home, 'extensions/demo-kit'), {
     profiles: [{ ...profile(), layouts: [], bridges: [] }],
   })
+  const build = await realpath(await temporaryFolder('build'))
+  await writeFile(path.join(build, 'extension.toml'), 'name = "far-link"\nversion = "1.0.0"\n')
+  await ok('POST', `/api/extensions/dev?workspace=${id}`, {
+    origin_path: build,
+    generation_hash: `sha256:${'0'.repeat(64)}`,
+  })
   const wish = { extension_name: 'demo-kit', bundle_name: 'release-kit', profile_name: 'default' }
   await until(async () => (await operator('GET', '/api/bundles/catalog')).body.bundles.length > 0, 'the bundle')
   const { activation } = await ok('POST', '/api/bundles/activations', { ...wish, scope: 'workspace', workspace: id })
@@ -157,6 +163,9 @@ test('a native tool answers for what is of another workspace as for what there i
     ['tool_approval_cancel', there.approval, 'id'],
     ['tool_info', 'mcp__far_server__far-tool', 'id'],
     ['workspace_info', there.id, 'id'],
+    ['extensions_info', 'far-link', 'name'],
+    ['extensions_inventory', 'far-link', 'name'],
+    ['extensions_provenance', 'far-link', 'name'],
   ]
   for (const [name, id, member, more = {}] of tools)
     await same(name, id, one => call(context, `service__${name}`, { ...more, [member]: one }))
@@ -169,6 +178,7 @@ test('a native tool answers for what is of another workspace as for what there i
     `/api/tools/approvals/${there.approval}`,
     `/api/workspaces/${there.id}/tool-artifacts/${there.artifact}`,
     `/api/skills/far-skill?workspace=${there.id}`,
+    `/api/extensions/far-link?workspace=${there.id}`,
   ])
     assert.is((await scene.operator('GET', url)).status, 200, url)
 })

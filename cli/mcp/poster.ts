@@ -1,0 +1,112 @@
+import { connect, type Socket } from 'node:net'
+
+/** Milliseconds that a connection is kept for the next request: less than the daemon keeps it, so that none ends under a request. */
+const KEPT_MS = 2000
+const HEAD_END = Buffer.from('\r\n\r\n')
+
+export interface Reply {
+  readonly status: number
+  readonly text: string
+}
+
+/**
+ * Requests to the daemon over its socket. By hand and not by Node's own client: to load that takes longer than all else that the
+ * program of an agent does when it starts, and a message through it takes half as long again.
+ */
+export class Poster {
+  readonly #idle = new Set<Socket>()
+
+  constructor(private readonly socketPath: string) {}
+
+  /** Sends a body of JSON. Rejects when there is no daemon, or it ends the connection without an answer. */
+  async post(path: string, body: string): Promise<Reply> {
+    const [kept] = this.#idle
+    const socket = kept ?? this.#connect()
+    this.#idle.delete(socket)
+    socket.setTimeout(0)
+    socket.ref()
+    const { isKept, ...reply } = await exchange(socket, path, body)
+    if (isKept && !socket.destroyed) {
+      socket.setTimeout(KEPT_MS)
+      socket.unref()
+      this.#idle.add(socket)
+    } else socket.destroy()
+    return reply
+  }
+
+  #connect(): Socket {
+    const socket = connect(this.socketPath)
+    // Of one that nobody uses at the moment, too.
+    socket.on('error', () => {})
+    socket.on('timeout', () => socket.destroy())
+    for (const end of ['end', 'close']) socket.on(end, () => this.#idle.delete(socket))
+    return socket
+  }
+}
+
+interface Head {
+  readonly status: number
+  /** Where the body begins. */
+  readonly from: number
+  /** Bytes of the body; undefined: all until the connection ends. */
+  readonly length: number | undefined
+  readonly isKept: boolean
+}
+
+/** Throws for an answer in a form that the daemon does not give. */
+function headOf(bytes: Buffer): Head | undefined {
+  const end = bytes.indexOf(HEAD_END)
+  if (end < 0) return undefined
+  const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
+  const fields = new Map(
+    lines.map(line => {
+      const at = line.indexOf(':')
+      return [line.slice(0, at).toLowerCase(), line.slice(at + 1).trim()] as const
+    }),
+  )
+  const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1])
+  const length = fields.get('content-length')
+  if (!status || fields.has('transfer-encoding') || (length !== undefined && !/^\d{1,15}$/.test(length)))
+    throw new Error(`this is no answer of the daemon: ${first.slice(0, 100)}`)
+  const isKept = fields.get('connection')?.toLowerCase() !== 'close'
+  const none = status === 204 ? 0 : undefined
+  return { status, from: end + HEAD_END.length, length: length === undefined ? none : Number(length), isKept }
+}
+
+function exchange(socket: Socket, path: string, body: string): Promise<Reply & { readonly isKept: boolean }> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    let head: Head | undefined
+    const over = () => socket.off('data', take).off('error', fail).off('close', closed)
+    const fail = (error: Error) => {
+      over()
+      socket.destroy()
+      reject(error)
+    }
+    const done = ({ status, from, length, isKept }: Head) => {
+      over()
+      const end = length === undefined ? undefined : from + length
+      const text = Buffer.concat(chunks).subarray(from, end).toString()
+      resolve({ status, text, isKept: isKept && end === bytes })
+    }
+    const closed = () => {
+      if (head && head.length === undefined) done(head)
+      else fail(new Error('the daemon ended the connection'))
+    }
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk)
+      bytes += chunk.length
+      try {
+        head ??= headOf(chunks.length === 1 ? chunk : Buffer.concat(chunks))
+      } catch (error) {
+        return fail(error as Error)
+      }
+      if (head?.length !== undefined && bytes >= head.from + head.length) done(head)
+    }
+    socket.on('data', take).on('error', fail).on('close', closed)
+    const length = Buffer.byteLength(body)
+    const fields = ['host: localhost', 'content-type: application/json', `content-length: ${length}`]
+    socket.write(`POST ${path} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n${body}`)
+  })
+}
