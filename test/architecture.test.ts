@@ -519,7 +519,7 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 3843,
+    standsAt: 3808,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -3,7 +3,7 @@ import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
-import type { Change } from '../contract/kernel-hooks.js'
+import type { Change, Encode } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
@@ -263,8 +263,10 @@ export class Transport {
   }
 
   get #context(): GenerationContext {
-    const [check] = this.options.hooks.reply.collect()
-    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry }
+    const { reply, encode } = this.options.hooks
+    const [[check], [encoder]] = [reply.collect(), encode.collect()]
+    const whole: Encode = body => JSON.stringify(body)
+    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry, encode: encoder?.entry ?? whole }
   }
 
   /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
