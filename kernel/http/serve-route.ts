@@ -67,7 +67,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       let isLeaving = true
       try {
         if (call.reason) throw call.reason
-        const asks = streams && { bound, arrival, response: reply.raw, connections: entrance.connections }
+        const asks = streams && { bound, arrival, response: reply.raw }
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
         const asked = {
