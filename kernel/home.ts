@@ -67,10 +67,6 @@ export function homeOf(root: string): Home {
 export function checkSocketPath(socket: string): string {
   const bytes = Buffer.byteLength(socket)
   if (bytes <= SOCKET_PATH_MAX) return socket
-  throw new Fault(
-    'socket_path_too_long',
-    500,
-    `the socket path has ${bytes} bytes, at most ${SOCKET_PATH_MAX} are possible: ${socket}`,
-    { next: 'set daemon.socket in config.json to a shorter path' },
-  )
+  const text = `the socket path has ${bytes} bytes, at most ${SOCKET_PATH_MAX} are possible: ${socket}`
+  throw new Fault('socket_path_too_long', 500, text, { next: 'set daemon.socket in config.json to a shorter path' })
 }

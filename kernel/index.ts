@@ -1,12 +1,10 @@
 /** `svc`: the kernel for those who embed it. */
 export { delay, sleepOn } from './clock.js'
-export type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
 export { idsOf, systemIds } from './ids.js'
 export { createKernel, type Kernel } from './kernel.js'
 export type { KernelOptions } from './kernel-options.js'
 export { acquireLock } from './lock.js'
 export type { LogLine } from './log.js'
 export * from './plugin.js'
-export { KernelSettings } from './settings.js'
 export { openStore } from './store/index.js'
 export { version } from './version.js'

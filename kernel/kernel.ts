@@ -130,29 +130,16 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     redact.attend({ redactors: hooks.redact, sources })
     const records = new RecordStore(db, clock, hooks, scope)
     const { Transport } = await http
-    const transport = new Transport({
-      clock,
-      ids,
-      hooks,
-      scope,
-      redact,
-      report,
-      db,
-      disk,
-      warn: text => say('warn', text),
-    })
+    const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk })
     undo.push(() => transport.end())
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
     const { pid } = lock
     const about = { options, startedAt: clock.now(), pid, host: () => host, transport, faults, redact, collect, store }
     const view = hostView(about)
+    const blame = (owner: string, hook: string, error: unknown) => report({ owner, hook, error })
     const given = [
       { provides: HostToken, service: view },
-      {
-        provides: DropIns,
-        view: (_: unknown, { name }: Consumer) => dropInsFor(host, name, forget),
-        service: {},
-      },
+      { provides: DropIns, view: (_: unknown, { name }: Consumer) => dropInsFor(host, name, store), service: {} },
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
       { provides: tokens.Sockets, service: transport.listenAs.bind(transport) },
       { provides: Streams, service: transport.carryBy.bind(transport) },
@@ -160,17 +147,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       { provides: Servers, service: transport.follow.bind(transport) },
       { provides: tokens.Callers, service: { dismiss: transport.dismiss.bind(transport) } },
       { provides: tokens.DiskSpace, service: disk },
-      {
-        provides: tokens.Faults,
-        service: (owner: string, hook: string, error: unknown) => report({ owner, hook, error }),
-      },
+      { provides: tokens.Faults, service: blame },
       { provides: tokens.Settings, service: config },
       { provides: tokens.SettingValues, service: config },
     ]
-    const forget = async (name: string) => {
-      store.forget(name)
-      await db.durable()
-    }
     const host: Host = new Host({
       clock,
       hooks,
@@ -207,8 +187,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         config: { get: entry => config.get(entry), onChange: (entry, fn) => config.of(entry).tap(tapper, fn) },
         collect,
       }),
-      log: (lineLevel, msg, fields) => write({ level: lineLevel, time: clock.now(), msg, ...fields }),
-      changed: (name, state) => hooks.changed.call(name, state),
     })
     const begin = () => host.startWaiting()
     keeper?.onHealed(() => void store.settled().then(begin, () => {}))
@@ -216,7 +194,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
-    if (sources.size > 0 && !redact.works)
+    if (sources.size > 0 && hooks.redact.size === 0)
       say('warn', 'no plugin replaces secrets: they stand in logs, events and errors')
     if (disk.writable) await host.startWaiting()
 

@@ -26,11 +26,6 @@ export class Redaction implements Redact {
     this.#followed = undefined
   }
 
-  /** Whether anybody replaces anything. */
-  get works(): boolean {
-    return this.#current() !== undefined
-  }
-
   text(text: string, max = Number.POSITIVE_INFINITY): string {
     return this.#current()?.text(text, max) ?? text.slice(0, max)
   }

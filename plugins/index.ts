@@ -20,6 +20,7 @@ import hooks from './hooks/index.js'
 import { hookPoints } from './hooks/points/beside.js'
 import identity from './identity/index.js'
 import journals from './journals/index.js'
+import jsonReplies from './json-replies/index.js'
 import marketplace from './marketplace/index.js'
 import mcp from './mcp/index.js'
 import models from './models/index.js'
@@ -69,6 +70,7 @@ export {
   hooks,
   identity,
   journals,
+  jsonReplies,
   marketplace,
   mcp,
   models,
@@ -107,6 +109,7 @@ export const base: readonly Plugin[] = [
   redaction,
   reserve,
   replyChecks,
+  jsonReplies,
   processes,
   journals,
   events,

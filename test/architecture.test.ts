@@ -25,7 +25,6 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
   'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
-  'kernel/http/listeners.ts': 'reads /proc',
   'plugins/own-user/peers.ts': 'reads /proc',
   'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
   'plugins/processes/inspect.ts': 'reads /proc',
@@ -41,6 +40,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
   'plugins/reserve/disk-guard.ts': 'makes a new file with O_EXCL',
   'plugins/restart/operations.ts': 'makes a new file with O_EXCL, opens folders',
+  'plugins/streams/connections.ts': 'reads /proc',
   'plugins/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/sessions/requests/open-inside.ts':
@@ -519,7 +519,6 @@ const budgets: readonly Budget[] = [
   {
     part: 'the rest of the kernel',
     lines: 3750,
-    standsAt: 3843,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Awaitable } from './basics.js'
 import type { Fault } from './errors.js'
 import type { RecordScope } from './kind.js'
@@ -61,6 +62,9 @@ export interface Identified extends Incoming {
 /** Hands on a reply as it is to be sent; throws for one that is not as its route declares it. */
 export type ReplyCheck = <R extends object>(route: Route, reply: R) => R
 
+/** A body as `JSON.stringify` has it. */
+export type Encode = (body: unknown) => string | Readable
+
 /** A request that is over: answered, refused, or left by its caller. */
 export interface Exchange extends Incoming {
   /** Path template of its route, and the plugin that serves it; absent where no route matched. */
@@ -112,6 +116,8 @@ export interface KernelTaps<S> {
   readonly unrouted?: (self: S, path: string) => Awaitable<Fault | true | undefined>
   /** Checks what handlers reply; the first entry counts, of a generation of routes. A throw of a check is the fault that is sent. */
   readonly reply?: (self: S) => readonly ReplyCheck[]
+  /** Writes the body of a JSON reply; the first entry counts, of a generation of routes. A throw is the fault that is sent. */
+  readonly encode?: (self: S) => readonly Encode[]
   /** A request is over. A throw is logged. */
   readonly replied?: (self: S, exchange: Exchange) => void
   /** Refuses a record scope, inside the transaction. A throw refuses. */

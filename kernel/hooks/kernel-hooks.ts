@@ -3,6 +3,7 @@ import type { Awaitable, Clock, Scope } from '../contract/basics.js'
 import type { Contribution, Hook, Report, Tapper } from '../contract/hook.js'
 import type {
   Change,
+  Encode,
   Exchange,
   Identified,
   Incoming,
@@ -78,6 +79,8 @@ export function kernelHooks(report: Report, clock: Clock) {
     unrouted: new Gate<[string], true>('unrouted', { ...request, deadlineMs: UNROUTED_MS }, answer => answer === true),
     /** Who checks what handlers reply. */
     reply: new Registry<ReplyCheck>('reply', report),
+    /** Who writes the bodies of JSON replies. */
+    encode: new Registry<Encode>('encode', report),
     /** A request is over. */
     replied: new Announce<[Exchange]>('replied', report),
     /** Whether records may be bound to a scope. Fails closed. */

@@ -1,14 +1,14 @@
 import { KernelErrors } from '../contract/errors.js'
 import { given } from '../contract/kernel-tokens.js'
 import { isDropIn, type Plugin } from '../contract/plugin.js'
+import type { Store } from '../store/index.js'
 import type { Host } from './host.js'
 
 /**
  * What one plugin may do to those with a dot in their name, which come and go while the rest runs. Changes are made one after the
  * other; while the caller itself starts or ends, and during the boot, they are refused with `change_under_way`.
- * @param forget drops the tables of a plugin, durably
  */
-export function dropInsFor(host: Host, owner: string, forget: (name: string) => Promise<void>) {
+export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget' | 'db'>) {
   const checkName = (own: string) => {
     if (!isDropIn(own)) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
   }
@@ -35,7 +35,8 @@ export function dropInsFor(host: Host, owner: string, forget: (name: string) => 
     async purge(own: string) {
       checkName(own)
       if (host.slots.nameOf(own)) throw KernelErrors.forbidden(`${own} runs: remove it first`)
-      await forget(own)
+      store.forget(own)
+      await store.db.durable()
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
+import { type Rate, TokenBucket } from '../kit/rate.js'
 import type { LogLine } from '../log.js'
 
 /** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
@@ -14,16 +15,15 @@ export interface AttributedFault {
   readonly error: string
 }
 
-/** Different faults kept of one plugin, and lines written for it in a minute. */
+/** Different faults kept of one plugin, and lines written for it. */
 const KEPT = 50
-const LINES = 60
-const MINUTE = 60_000
+const LINES: Rate = { burst: 60, perSecond: 1 }
 const LONGEST = 2000
 
 /** Whose fault it was. The same again is counted, and the flood of one plugin costs the others no place and no log. */
 export class FaultLog {
   constructor(
-    private readonly clock: Pick<Clock, 'now'>,
+    private readonly clock: Pick<Clock, 'now' | 'monotonic'>,
     private readonly write: (line: LogLine) => void,
   ) {}
 
@@ -37,7 +37,7 @@ export class FaultLog {
 
   /** The latest last. */
   readonly #faults = new Map<string, AttributedFault>()
-  readonly #lines = new Map<string, { readonly since: number; written: number }>()
+  readonly #lines = new Map<string, TokenBucket>()
 
   /** Says whether it is worth a line: at its 1st, 2nd, 4th, 8th … time, unless its owner has had its share. */
   add(fault: Omit<AttributedFault, 'count'>): boolean {
@@ -48,17 +48,16 @@ export class FaultLog {
     this.#faults.set(key, { ...fault, error, count })
     const mine = [...this.#faults].filter(([, { owner }]) => owner === fault.owner)
     if (mine.length > KEPT) this.#faults.delete(mine[0]?.[0] as string)
-    return Number.isInteger(Math.log2(count)) && this.#hasLine(fault.owner, fault.at)
+    return Number.isInteger(Math.log2(count)) && this.#hasLine(fault.owner)
   }
 
   list(): readonly AttributedFault[] {
     return [...this.#faults.values()]
   }
 
-  #hasLine(owner: string, at: number): boolean {
-    const last = this.#lines.get(owner)
-    const lines = last && at - last.since <= MINUTE ? last : { since: at, written: 0 }
-    this.#lines.set(owner, lines)
-    return ++lines.written <= LINES
+  #hasLine(owner: string): boolean {
+    const bucket = this.#lines.get(owner) ?? new TokenBucket(LINES, this.clock)
+    this.#lines.set(owner, bucket)
+    return bucket.tryTake(1)
   }
 }

@@ -229,7 +229,8 @@ export class Host {
     const state = this.slots.refuse(slot, error)
     const name = slot.by ?? slot.plugin.name
     change.started.delete(slot.plugin.name)
-    this.options.log('error', `plugin ${name} ${state.status}: ${reasonOf(state)}`, { plugin: name })
+    const { log } = this.options.consumer(name, this.options.scope)
+    log.error(`plugin ${name} ${state.status}: ${reasonOf(state)}`)
     await this.#leave(slot, change)
     this.slots.stay(slot.plugin.name, state)
   }

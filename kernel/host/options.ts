@@ -34,5 +34,4 @@ export interface HostOptions extends SlotOptions {
     needs: Record<string, unknown>,
     tapper: OwnedTapper & { readonly tables: PluginTables },
   ) => PluginKernel
-  readonly log: (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
 }

@@ -1,5 +1,6 @@
 import { faultOf, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
 import { namedAs, type Seat, seatOf } from './seat.js'
@@ -43,8 +44,7 @@ export interface SlotOptions {
   readonly safeMode?: string
   /** Names of plugins that may take the place of those which they replace. */
   readonly replace: readonly string[]
-  /** Says that a plugin changed state, for the event log. */
-  readonly changed: (name: string, state: PluginState) => void
+  readonly hooks: Pick<KernelHooks, 'changed'>
 }
 
 /** Every plugin that the host has been given, by the name under which it runs, and what is planned for them. */
@@ -98,7 +98,7 @@ export class Slots {
     }
     this.seat({ plugin: displaced })
     const { state: failed } = this.seat({ plugin: namedAs(by, plugin), error: reasonOf(state) })
-    this.options.changed(by, failed)
+    this.options.hooks.changed.call(by, failed)
     return true
   }
 
@@ -148,7 +148,7 @@ export class Slots {
 
   vacate(name: string): void {
     this.#slots.delete(name)
-    this.options.changed(name, { status: 'disabled', why: 'it was unloaded' })
+    this.options.hooks.changed.call(name, { status: 'disabled', why: 'it was unloaded' })
   }
 
   /** The order of those that can start, and why others cannot. */
@@ -206,7 +206,7 @@ export class Slots {
     if (!slot) return
     const changed = slot.state.status !== state.status
     slot.state = state
-    if (changed && (this.booted || state.status === 'failed')) this.options.changed(name, state)
+    if (changed && (this.booted || state.status === 'failed')) this.options.hooks.changed.call(name, state)
   }
 
   view(): PluginInfo[] {

@@ -12,8 +12,6 @@ export interface Streaming {
   readonly bound: BoundRoute
   readonly arrival: Identified & { readonly upgrade?: Upgrade | undefined }
   readonly response: ServerResponse
-  /** Connections that its door takes. */
-  readonly connections: number
 }
 
 /** Whose stream it is, and where it goes. */

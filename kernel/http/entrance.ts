@@ -28,8 +28,6 @@ export class Entrance {
   readonly acting = new Map<string, Actor | undefined>()
   /** Sends what handlers stream: somebody by the token `Streams`. */
   carrier: Carrier | undefined
-  /** Connections that one listener takes. */
-  connections = Number.POSITIVE_INFINITY
   /** The generation of routes that is current now; none before the first and behind the last. */
   route: Route | undefined
 

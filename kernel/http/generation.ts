@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
 import { KernelErrors } from '../contract/errors.js'
-import type { ReplyCheck } from '../contract/kernel-hooks.js'
+import type { Encode, ReplyCheck } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import { ACTING, type Entrance } from './entrance.js'
@@ -14,6 +14,7 @@ import type { TransportOptions } from './transport.js'
 export interface GenerationContext extends TransportOptions {
   readonly entrance: Entrance
   readonly checkReply?: ReplyCheck | undefined
+  readonly encode: Encode
 }
 
 /**

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -56,16 +56,7 @@ export const LIMITS = {
 } as const
 
 export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>> {
-  /** More are closed at once; told when it begins, and again only after half of them were gone. */
-  readonly maxConnections: number
-  readonly warn: (text: string) => void
   readonly opened?: ServerFollower
-}
-
-/** How many descriptors this process may have; on systems that tell no one, what is usual there. */
-export async function descriptorLimit(): Promise<number> {
-  const text = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  return Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
 }
 
 /** Answers 101 to a request that asks for another protocol, once its route is found to speak it; what it gives is for the carrier. */
@@ -74,8 +65,8 @@ export type Upgrade = () => Promise<unknown>
 export type Serve = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void
 export type Handler = (door: Door, ...request: Parameters<Serve>) => void
 
-/** Hears of a server, and how its requests are served. */
-export type ServerFollower = (server: Server, serve: Serve) => unknown
+/** Hears of a server, how its requests are served, and at which door it is. */
+export type ServerFollower = (server: Server, serve: Serve, door: Door) => unknown
 /** Tells of the servers of all doors, those that there are and will be, until the returned function is called. */
 export const Servers = given<(told: ServerFollower) => () => void>('kernel.servers@1')
 
@@ -90,7 +81,7 @@ export class Listener {
   static async socket(path: string, handler: Handler, limits: Limits): Promise<Listener> {
     await rm(path, { force: true })
     const server = makeServer('socket', handler, limits)
-    await listening(server, { path })
+    await once(server.listen({ path }), 'listening')
     await chmod(path, 0o600)
     return new Listener({ door: 'socket', path }, server)
   }
@@ -99,7 +90,7 @@ export class Listener {
   static async tcp({ host, port, tls }: Address, handler: Handler, limits: Limits): Promise<Listener> {
     const server = makeServer('tcp', handler, limits, tls)
     // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
-    await listening(server, { host: host === 'localhost' ? '127.0.0.1' : host, port })
+    await once(server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port }), 'listening')
     const bound = (server.address() as AddressInfo).port
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }
@@ -126,7 +117,9 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
     : http.createServer(options, serve)
   // One more than is taken, so that a request with too many fields is seen to have them.
   server.maxHeadersCount = MAX_FIELDS + 1
-  boundConnections(server, door, limits)
+  const open = new Set<Duplex>()
+  connections.set(server, open)
+  server.on('connection', socket => open.add(socket.once('close', () => open.delete(socket))))
   server.on('checkExpectation', (_request, response) => {
     writeFault(response, HttpErrors.expectation_failed(), { connection: 'close' })
   })
@@ -140,30 +133,12 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
     const head = `HTTP/1.1 ${fault.status} ${http.STATUS_CODES[fault.status]}\r\ncontent-type: ${JSON_TYPE}\r\n`
     socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`)
   })
-  limits.opened?.(server, (...request) => handler(door, ...request))
+  limits.opened?.(server, (...request) => handler(door, ...request), door)
   return server
 }
 
 /** What is connected, also where the server has handed it over and does not count it any more. */
 const connections = new WeakMap<Server, Set<Duplex>>()
-
-/** At the process's limit of descriptors nothing could be opened, and libuv would turn connections away without a word. */
-function boundConnections(server: Server, door: Door, { maxConnections, warn }: Limits): void {
-  const open = new Set<Duplex>()
-  let told = false
-  connections.set(server, open)
-  server.maxConnections = maxConnections
-  server.on('connection', socket => {
-    open.add(socket)
-    socket.once('close', () => {
-      if (open.delete(socket) && open.size <= maxConnections / 2) told = false
-    })
-  })
-  server.on('drop', () => {
-    if (!told) warn(`${maxConnections} connections are open on the ${door} listener; more are closed until some end`)
-    told = true
-  })
-}
 
 const answering = new WeakMap<Duplex, ServerResponse>()
 
@@ -172,8 +147,4 @@ const BAD_REQUESTS: Readonly<Record<string, () => Fault>> = {
   HPE_HEADER_OVERFLOW: HttpErrors.headers_too_large,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: KernelErrors.payload_too_large,
   ERR_HTTP_REQUEST_TIMEOUT: HttpErrors.request_timeout,
-}
-
-async function listening(server: Server, options: { path: string } | { host: string; port: number }): Promise<void> {
-  await once(server.listen(options), 'listening')
 }

@@ -58,9 +58,8 @@ const REFUSALS: Readonly<Record<string, () => Fault>> = {
 export function translated(error: unknown): Fault {
   if (error instanceof Fault) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  const refusal = REFUSALS[code]
-  if (refusal) return refusal()
-  return code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error)
+  const own = REFUSALS[code]?.()
+  return own ?? (code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error))
 }
 
 /** Answers with a fault, in the words of its route where that has its own. */
@@ -83,14 +82,15 @@ export async function sendFault(
   return reply.code(fault.status).headers(headers).send(payload)
 }
 
+const jsonOf = (body: unknown) => ({ headers: { 'content-type': JSON_TYPE }, payload: JSON.stringify(body) })
+
 function wordsOf(fault: Fault, faults: Route['faults'], failed: (error: unknown) => void) {
   try {
     if (faults && !isSchema(faults.reply))
       return { headers: bytesHeaders(faults.reply), payload: String(faults.body(fault)) }
-    const body = faults ? faults.body(fault) : errorBody(fault)
-    return { headers: { 'content-type': JSON_TYPE }, payload: JSON.stringify(body) }
+    if (faults) return jsonOf(faults.body(fault))
   } catch (error) {
     failed(error)
-    return { headers: { 'content-type': JSON_TYPE }, payload: JSON.stringify(errorBody(fault)) }
   }
+  return jsonOf(errorBody(fault))
 }

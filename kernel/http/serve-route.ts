@@ -1,11 +1,10 @@
 import { type ServerResponse, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { turn } from '../clock.js'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
-import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
+import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
 import { HttpErrors } from './errors.js'
@@ -19,11 +18,6 @@ type Reply =
   | SocketReply
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
 
-/** Characters of a slice: made in well below a millisecond. */
-const SLICE = 64 * 1024
-/** Entries from which on a list is written in slices. */
-const LONG = 256
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** Of a request for a route of a plugin, once it is let in. */
@@ -35,7 +29,7 @@ declare module 'fastify' {
 /** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
-  const { entrance, db, disk, report, checkReply } = context
+  const { entrance, db, disk, report, checkReply, encode } = context
   const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
   /** Hands what the handler streams to whoever carries it, once the caller can be answered so. */
@@ -73,7 +67,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       let isLeaving = true
       try {
         if (call.reason) throw call.reason
-        const asks = streams && { bound, arrival, response: reply.raw, connections: entrance.connections }
+        const asks = streams && { bound, arrival, response: reply.raw }
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
         const asked = {
@@ -109,7 +103,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
         if (route.contentType && result.status < 300) return reply.type(route.contentType).send(result.body)
         if (result.body === undefined) return reply.send()
-        return reply.type(JSON_TYPE).send(jsonPayload(result.body))
+        return reply.type(JSON_TYPE).send(encode(result.body))
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
         const fault = faultOf(call.reason ?? error)
@@ -137,50 +131,6 @@ export function refuseHandshake(response: ServerResponse): never {
   response.setHeader('sec-websocket-version', '13')
   throw HttpErrors.upgrade_required()
 }
-
-type Members = readonly [name: string, value: unknown][]
-
-/** A reply as `JSON.stringify` has it; one with a long list comes in slices, so that it neither holds the event loop nor fills the memory. */
-function jsonPayload(body: unknown): string | Readable {
-  const members = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : []
-  if (members.some(([, member]) => Array.isArray(member) && member.length >= LONG))
-    return Readable.from(slices(members))
-  return members.some(hasTexts) ? [...pieces(members)].join('') : JSON.stringify(body)
-}
-
-const hasTexts = ([, member]: Members[0]) => (Array.isArray(member) ? member[0] : member) instanceof JsonText
-
-async function* slices(members: Members): AsyncGenerator<string> {
-  let slice = ''
-  for (const piece of pieces(members)) {
-    slice += piece
-    if (slice.length < SLICE) continue
-    yield slice
-    slice = ''
-    await turn()
-  }
-  yield slice
-}
-
-function* pieces(members: Members): Generator<string> {
-  let before = '{'
-  for (const [name, member] of members) {
-    const head = `${before}${JSON.stringify(name)}:`
-    if (Array.isArray(member)) {
-      yield `${head}[`
-      for (const [i, item] of member.entries()) yield `${i > 0 ? ',' : ''}${text(item) ?? 'null'}`
-      yield ']'
-    } else {
-      const value = text(member)
-      if (value === undefined) continue
-      yield head + value
-    }
-    before = ','
-  }
-  yield before === '{' ? '{}' : '}'
-}
-
-const text = (value: unknown): string | undefined => (value instanceof JsonText ? value.text : JSON.stringify(value))
 
 /**
  * What is sent of such a reply. A source is read as fast as the caller takes it, and ends when the caller or the plugin goes;

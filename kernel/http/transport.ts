@@ -3,7 +3,7 @@ import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
-import type { Change } from '../contract/kernel-hooks.js'
+import type { Change, Encode } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
@@ -15,7 +15,6 @@ import type { Carrier } from './carrier.js'
 import { AUTHENTICATOR, Entrance } from './entrance.js'
 import { Generation, type GenerationContext } from './generation.js'
 import {
-  descriptorLimit,
   LIMITS,
   type Limits,
   Listener,
@@ -42,7 +41,6 @@ export interface TransportOptions {
   readonly report: Report
   readonly db: Pick<Db, 'durable'>
   readonly disk: Pick<DiskRoom, 'refusal'>
-  readonly warn: (text: string) => void
 }
 
 /** Two listeners and one current generation. Publishing builds a generation beside the old one and swaps. */
@@ -52,7 +50,7 @@ export class Transport {
   readonly #listeners = new Set<Listener>()
   /** The sockets of single actors. */
   readonly #others = new Set<Listener>()
-  readonly #servers = new Map<Server, Serve>()
+  readonly #servers = new Map<Server, [Serve, Door]>()
   readonly #followers = new Set<ServerFollower>()
   readonly #ended = new AbortController()
   #current: Generation | undefined
@@ -131,19 +129,19 @@ export class Transport {
   }
 
   async listenSocket(path: string): Promise<void> {
-    this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), await this.#limits()))
+    this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), this.#limits))
   }
 
   /** A further socket, whose requests are this actor's; see the token `Sockets`. */
   async listenAs(path: string, as: Actor): Promise<() => Promise<void>> {
-    const listener = await Listener.socket(path, this.#entrance.handlerFor({ as }), await this.#limits())
+    const listener = await Listener.socket(path, this.#entrance.handlerFor({ as }), this.#limits)
     this.#others.add(listener)
     return () => this.#close(listener)
   }
 
   /** See the token `Servers`. */
   follow(told: ServerFollower): () => void {
-    for (const [server, serve] of this.#servers) told(server, serve)
+    for (const [server, how] of this.#servers) told(server, ...how)
     this.#followers.add(told)
     return () => this.#followers.delete(told)
   }
@@ -154,7 +152,7 @@ export class Transport {
     listen: async (at, keeper) => {
       this.#authenticator = keeper.authenticator
       this.#holdForNamed()
-      const listener = await Listener.tcp(at, this.#entrance.handlerFor({ keeper }), await this.#limits())
+      const listener = await Listener.tcp(at, this.#entrance.handlerFor({ keeper }), this.#limits)
       this.#listeners.add(listener)
       const port = 'port' in listener.info ? listener.info.port : 0
       return { port, close: () => this.#close(listener) }
@@ -263,8 +261,10 @@ export class Transport {
   }
 
   get #context(): GenerationContext {
-    const [check] = this.options.hooks.reply.collect()
-    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry }
+    const { reply, encode } = this.options.hooks
+    const [[check], [encoder]] = [reply.collect(), encode.collect()]
+    const whole: Encode = body => JSON.stringify(body)
+    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry, encode: encoder?.entry ?? whole }
   }
 
   /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
@@ -278,14 +278,12 @@ export class Transport {
     }
   }
 
-  async #limits(): Promise<Limits> {
-    const maxConnections = Math.max(8, Math.floor((await descriptorLimit()) / 4))
-    this.#entrance.connections = maxConnections
-    const opened: ServerFollower = (server, serve) => {
-      this.#servers.set(server, serve)
+  get #limits(): Limits {
+    const opened: ServerFollower = (server, ...how) => {
+      this.#servers.set(server, how)
       server.once('close', () => this.#servers.delete(server))
-      for (const told of this.#followers) told(server, serve)
+      for (const told of this.#followers) told(server, ...how)
     }
-    return { ...LIMITS, maxConnections, warn: this.options.warn, opened }
+    return { ...LIMITS, opened }
   }
 }

@@ -1,10 +1,10 @@
-import { definePlugin, type Setting, Streams } from '../../kernel/plugin.js'
+import { definePlugin, Servers, type Setting, Streams } from '../../kernel/plugin.js'
 import { StreamErrors } from './errors.js'
 import { MaxStreams } from './settings.js'
 
 export default definePlugin({
   name: 'streams',
   version: '0.1.0',
-  requires: { streams: Streams },
+  requires: { streams: Streams, servers: Servers },
   service: () => import('./service.js').then(module => module.StreamsService),
 }).surface({ errors: [StreamErrors], settings: [MaxStreams] as Setting[] })

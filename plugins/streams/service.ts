@@ -7,12 +7,14 @@ import {
   HttpErrors,
   type PluginKernel,
   type Route,
+  type Servers,
   type SocketReply,
   type Streaming,
   type StreamReply,
   type Streams,
 } from '../../kernel/plugin.js'
 import type { Wire } from './api.js'
+import { boundConnections, mostConnections } from './connections.js'
 import { EVENT_STREAM, eventWire } from './event-wire.js'
 import { StreamHub } from './hub.js'
 import { MaxStreams } from './settings.js'
@@ -20,8 +22,9 @@ import { MaxStreams } from './settings.js'
 /** Sends what handlers stream, for as long as it runs: event streams by itself, WebSockets as who opens them says. */
 export class StreamsService implements Carrier {
   readonly #hub: StreamHub
+  #mostConnections = Number.POSITIVE_INFINITY
 
-  constructor(private readonly kernel: PluginKernel<{ streams: typeof Streams }>) {
+  constructor(private readonly kernel: PluginKernel<{ streams: typeof Streams; servers: typeof Servers }>) {
     this.#hub = new StreamHub(kernel.clock, () => durableToRead(kernel))
     const leave = kernel.needs.streams(this)
     kernel.scope.defer('streams', () => {
@@ -30,11 +33,24 @@ export class StreamsService implements Carrier {
     })
   }
 
+  /** Before a door is opened. */
+  async start(): Promise<void> {
+    const { log, needs, scope } = this.kernel
+    const most = await mostConnections()
+    this.#mostConnections = most
+    const ends: (() => void)[] = []
+    const leave = needs.servers((server, _, door) => ends.push(boundConnections(server, door, most, log.warn)))
+    scope.defer('connections', () => {
+      leave()
+      for (const end of ends) end()
+    })
+  }
+
   enter(request: Streaming): Carry | undefined {
-    const { bound, arrival, response, connections } = request
+    const { bound, arrival, response } = request
     if (!mayStream(bound.route, arrival)) return undefined
     // Half of the connections are left to requests, above all to those that find out what is wrong.
-    const most = Math.min(this.kernel.config.get(MaxStreams), connections / 2)
+    const most = Math.min(this.kernel.config.get(MaxStreams), this.#mostConnections / 2)
     const leave = this.#hub.enter(arrival.door, most)
     response.once('close', leave)
     return async (reply, told, over) => {

@@ -98,8 +98,9 @@ test('a deadline is kept also for what begins late in a turn, and costs what end
   assert.is(clock.pending, 0)
 })
 
-test('a flood of faults is counted and bounded, and takes neither place nor lines from other plugins', () => {
-  const log = new FaultLog(new VirtualClock(), () => {})
+test('a flood of faults is counted and bounded, and takes neither place nor lines from other plugins', async () => {
+  const clock = new VirtualClock()
+  const log = new FaultLog(clock, () => {})
   const add = (owner: string, error: string, at = 0) => log.add({ at, owner, where: 'hook', error })
   assert.ok(add('quiet', 'once'))
   let lines = 0
@@ -115,6 +116,7 @@ test('a flood of faults is counted and bounded, and takes neither place nor line
     { at: 0, owner: 'quiet', where: 'hook', error: 'once', count: 1 },
   )
   assert.ok(add('quiet', 'twice'))
+  await clock.advance(60_001)
   assert.ok(add('loud', 'a minute later', 60_001))
   add('loud', 'x'.repeat(10_000), 60_001)
   assert.is(log.list().at(-1)?.error.length, 2000)

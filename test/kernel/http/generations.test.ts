@@ -91,7 +91,6 @@ function bench(first: readonly BoundRoute[]) {
     ids: systemIds(),
     db: { durable: async () => {} },
     disk: { refusal: async () => undefined },
-    warn() {},
   })
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }

@@ -170,8 +170,6 @@ test('who sends a head or a body too slowly gets 408, and holds up nobody', asyn
     headersTimeout: 100,
     requestTimeout: 200,
     connectionsCheckingInterval: 20,
-    maxConnections: 100,
-    warn() {},
   }
   const listener = await Listener.socket(
     where.socketPath,

@@ -8,9 +8,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { WebSocket } from 'ws'
-import { LIMITS, Listener } from '../../../kernel/http/listeners.js'
+import { LIMITS, Listener, type ServerFollower } from '../../../kernel/http/listeners.js'
 import { channelled, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
 import { encodeFrame } from '../../../plugins/streams/api.js'
+import { boundConnections } from '../../../plugins/streams/connections.js'
 import { ask, type DoorName, type Doors, openDoors, parseReply, pause, send, until } from './doors.js'
 
 const route = routeOf<unknown>()
@@ -326,7 +327,8 @@ test('connections are bounded; that some were closed is told once, and again aft
   const told: string[] = []
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-many-'))
   const where = { socketPath: path.join(folder, 'many.sock') }
-  const limits = { ...LIMITS, maxConnections: 4, warn: (text: string) => told.push(text) }
+  const bounded: ServerFollower = (server, _, door) => boundConnections(server, door, 4, text => told.push(text))
+  const limits = { ...LIMITS, opened: bounded }
   const listener = await Listener.socket(where.socketPath, (_door, _request, response) => response.end('{}'), limits)
   const connect = async () => {
     const socket = net.connect(where.socketPath)
