@@ -77,6 +77,8 @@ export interface ToolCaller extends ToolPlace {
   readonly actor: Actor
   /** Aborts when the caller gives up. */
   readonly signal: AbortSignal
+  /** The rules let this call of an agent name another workspace than its own. */
+  readonly mayLeave?: true
 }
 
 /** A part of a result, as the Model Context Protocol has it. */
@@ -110,6 +112,8 @@ export interface ToolBackend {
    * `tool_backend_failed`. A result beyond 16 MiB is refused by the registry; a backend that reads from outside stops reading there.
    */
   readonly call: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolCaller) => Promise<ToolResult>
+  /** Whether a call of an agent names another workspace than the one it works in; without this none does. */
+  readonly leaves?: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, place: ToolPlace) => boolean
   /** A tool that cannot be called is wanted: does what can be done about it, as starting a server that has ended. Never throws. */
   readonly revive?: (tool: ToolDescriptor, place: ToolPlace) => Promise<void>
   /** Waits a while for servers that have told nothing yet; resolves with the names of those that still have not. Never throws. */

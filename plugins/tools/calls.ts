@@ -5,7 +5,7 @@ import type { Waiting } from './approvals/approvals.js'
 import { digestOf } from './digest.js'
 import { ApprovalRequested, ToolCalled } from './events.js'
 import { noTool } from './faults.js'
-import { judge } from './policy.js'
+import { judge, judgeLeaving } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 import { inputProblem } from './registry/schema-check.js'
 import { artifactUri } from './results/artifacts.js'
@@ -77,8 +77,10 @@ export class Calls {
   /** Whether a person has to be asked. Throws where a rule or a remembered decision refuses. */
   async #judged({ place, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
     const { id, digest } = entry.descriptor
-    const approvalRequired = mustBeCallable(entry, { place, rules })
+    const isListed = mustBeCallable(entry, { place, rules })
     if (!place.session || place.workspaceId === undefined) return false
+    const leaves = entry.backend.leaves?.(entry.descriptor, input, by) ?? false
+    const approvalRequired = (leaves && judgeLeaving(id, place.session)) || isListed
     const grant = this.tools.grants.decide({
       workspaceId: place.workspaceId,
       agentName: place.agentName ?? '',
@@ -87,6 +89,8 @@ export class Calls {
       inputDigest: digestOf(input),
     })
     if (!grant) return approvalRequired && !this.#allowedForSession(entry, input, by)
+    // What lets an agent into another workspace lasts no longer than its session.
+    if (leaves && grant.decision !== 'reject') return approvalRequired && !this.#allowedForSession(entry, input, by)
     await this.tools.grants.used(grant)
     if (grant.decision === 'reject')
       throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for good', {
@@ -187,7 +191,8 @@ export class Calls {
       if (by.signal.aborted) cancel()
       const result = await Promise.race([
         stopped(stop.signal),
-        backend.call(descriptor, input, { ...by, signal: stop.signal }),
+        // The rules have judged it, what it names included.
+        backend.call(descriptor, input, { ...by, signal: stop.signal, mayLeave: true }),
       ])
       isError = result.isError ?? false
       const most = Math.min(

@@ -1,7 +1,7 @@
 import { covers } from '../../kernel/kit/text.js'
 import type { AgentDefinition, PermissionMode } from '../agents/api.js'
 import type { SessionInfo } from '../sessions/api.js'
-import type { ReasonCode, ToolDecision, ToolDescriptor } from './api.js'
+import { type ReasonCode, type ToolDecision, type ToolDescriptor, toolFault } from './api.js'
 import type { Entry } from './registry/catalog.js'
 
 /** For whom is judged. Without a session it is a person or a program of theirs, whom the rules of agents do not bind. */
@@ -120,6 +120,24 @@ export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
     visibleToSession: visibility === 'session' || visibility === 'model',
     visibleToOperator: visibility !== 'internal',
   }
+}
+
+/**
+ * Whether a person has to be asked when an agent names another workspace than its own. Throws `tool_denied` for one that may not
+ * leave: by its mode, because a sandbox or its parent keeps it where it is.
+ */
+export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['session']>): boolean {
+  const isHeld = info.confinement?.kind === 'sandbox' || info.lineage?.permission_policy !== undefined
+  if (isHeld || mode === 'deny-all')
+    throw toolFault(
+      'tool_denied',
+      ['session_denied'],
+      `this agent works in the workspace of its session, ${info.workspaceId}`,
+      {
+        toolId,
+      },
+    )
+  return mode === 'approve-reads'
 }
 
 /** Whether a tool is listed for a place: what an agent may never call is not shown to it, what it cannot call now is. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
   type BoundRoute,
@@ -12,6 +13,7 @@ import { ToolErrorBody } from '../../../schemas/tools.js'
 import { canRunCode } from '../../auth/api.js'
 import { toolId } from '../../extensions/api.js'
 import { AGENT_SESSION } from '../../identity/api.js'
+import type { Workspaces } from '../../workspaces/api.js'
 import {
   type NativeTool,
   NativeTools,
@@ -20,16 +22,19 @@ import {
   type ToolBackend,
   type ToolCaller,
   type ToolDescriptor,
+  type ToolPlace,
   type ToolResult,
   type ToolRisk,
   toolFault,
 } from '../api.js'
 import { digestOf } from '../digest.js'
-import { inOwnWorkspace } from './own-place.js'
+import { foreign, inOwnWorkspace, otherIn, renamed } from './own-place.js'
 import { type RouteInput, requestOf, routeInput } from './route-input.js'
 
 /** Origin of requests that a tool makes for an agent; every rule of tools has let them pass. */
 export const AGENT_TOOL = 'agent_tool'
+
+type Needs = { readonly request: typeof Requests; readonly workspaces: typeof Workspaces }
 
 interface Made {
   readonly bound: BoundRoute
@@ -45,7 +50,7 @@ export class NativeBackend implements ToolBackend {
   #tools: Promise<readonly OfferedTool[]> | undefined
   #made = new Map<string, Made>()
 
-  constructor(private readonly kernel: Pick<PluginKernel<{ request: typeof Requests }>, 'collect' | 'needs'>) {}
+  constructor(private readonly kernel: Pick<PluginKernel<Needs>, 'collect' | 'needs'>) {}
 
   /** Routes or tools have changed. */
   renew(): void {
@@ -63,11 +68,13 @@ export class NativeBackend implements ToolBackend {
     const { bound, input, fixed } = made
     const { route } = bound
     const isAgent = by.sessionId !== undefined
-    const placed = isAgent ? inOwnWorkspace(route, input, { ...given, ...fixed }, by) : { ...given, ...fixed }
+    const asked = { ...given, ...fixed }
+    const { place, wish } = isAgent ? await this.#placed(route, asked, by) : { place: by, wish: asked }
+    const placed = isAgent ? inOwnWorkspace(route, input, wish, place) : wish
     const { url, body } = requestOf(route, input, placed)
     const reply = await this.kernel.needs.request(
       { method: route.method, url, ...(body === undefined ? {} : { body }) },
-      isAgent ? actorFor(by, route.origins) : by.actor,
+      isAgent ? actorFor(place, route.origins) : by.actor,
     )
     const structured = asJson(reply.body)
     const inner = refusalOf(structured, reply.status)
@@ -77,6 +84,28 @@ export class NativeBackend implements ToolBackend {
       content: reply.body === '' ? [] : [{ type: 'text', text: reply.body }],
       ...(structured === undefined ? {} : { structured }),
     }
+  }
+
+  leaves({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, place: ToolPlace): boolean {
+    const made = this.#made.get(id)
+    return made !== undefined && otherIn(made.bound.route, { ...given, ...made.fixed }, place) !== undefined
+  }
+
+  /** Where a call of an agent belongs: into its own workspace, or into another that the rules let it name. */
+  async #placed(route: BoundRoute['route'], wish: Readonly<Record<string, unknown>>, by: ToolCaller) {
+    const other = otherIn(route, wish, by)
+    if (!other) return { place: by, wish }
+    // What agents ask for themselves is about the session that they are in.
+    if (!by.mayLeave || route.origins?.includes(AGENT_SESSION)) throw foreign(other.member, by.workspaceId)
+    const found = await this.kernel.needs.workspaces.find(String(other.reference)).catch(() => undefined)
+    if (!found)
+      throw toolFault(
+        'tool_denied',
+        ['session_denied'],
+        `${other.member}: there is no workspace ${shown(String(other.reference))}`,
+      )
+    // It is in no session there.
+    return { place: { ...by, workspaceId: found.id }, wish: renamed(wish, other.reference, found.id) }
   }
 
   async #make(): Promise<readonly OfferedTool[]> {

@@ -1,41 +1,64 @@
 import type { Route } from '../../../kernel/plugin.js'
-import { type ToolCaller, toolFault } from '../api.js'
+import { type ToolPlace, toolFault } from '../api.js'
 import type { RouteInput } from './route-input.js'
 
 const NAMES = ['workspace_id', 'workspace'] as const
 
+type Given = Readonly<Record<string, unknown>>
+type Routed = Pick<Route, 'path'>
+
+/** What an agent gives that names another workspace than its own, with the member that does; undefined when nothing does. */
+export function otherIn(
+  { path }: Routed,
+  given: Given,
+  { workspaceId }: ToolPlace,
+): { readonly member: string; readonly reference: unknown } | undefined {
+  // A body that is a member of its own may name a workspace as well.
+  const body = Object(given.body) as Given
+  const named = [
+    ...(path.startsWith('/api/workspaces/{id}') ? [['id', given.id] as const] : []),
+    ...NAMES.map(name => [name, given[name]] as const),
+    ...NAMES.map(name => [`body.${name}`, body[name]] as const),
+  ]
+  const other = named.find(([, reference]) => reference !== undefined && reference !== workspaceId)
+  return other && { member: other[0], reference: other[1] }
+}
+
 /**
- * Keeps what an agent asks for in the workspace of its session, which fills in where none is named. What says for whom it is by `scope`
- * is for that workspace unless it says `global`. Throws `tool_denied`.
+ * Fills the workspace that an agent works in into what it asks for, where it names none. What says for whom it is by `scope` is for that
+ * workspace unless it says `global`. Throws `tool_denied` where another one is named.
  */
 export function inOwnWorkspace(
-  route: Pick<Route, 'path'>,
+  route: Routed,
   { schema }: Pick<RouteInput, 'schema'>,
-  given: Readonly<Record<string, unknown>>,
-  { workspaceId, sessionId }: ToolCaller,
+  given: Given,
+  place: ToolPlace,
 ): Record<string, unknown> {
-  const known = (schema.properties ?? {}) as Record<string, unknown>
+  const { workspaceId, sessionId } = place
+  const other = otherIn(route, given, place)
+  if (other) throw foreign(other.member, workspaceId)
+  const known = (schema.properties ?? {}) as Given
   const filled: Record<string, unknown> = { ...given }
-  const own = (name: string) => {
-    if (filled[name] !== undefined && filled[name] !== workspaceId) throw foreign(name, workspaceId)
-    filled[name] = workspaceId
-  }
-  if (route.path.startsWith('/api/workspaces/{id}')) own('id')
+  if (route.path.startsWith('/api/workspaces/{id}')) filled.id = workspaceId
   if ('scope' in known && filled.scope === undefined && NAMES.some(name => name in known)) filled.scope = 'workspace'
   const isGlobal = filled.scope === 'global' && NAMES.every(name => filled[name] === undefined)
   const [name] = NAMES.filter(name => name in known)
-  if (name && !isGlobal) own(name)
-  for (const other of NAMES.filter(other => other in known && other !== name))
-    if (filled[other] !== undefined) own(other)
-  // A body that is a member of its own may name a workspace as well.
-  const { body } = filled as { body?: Record<(typeof NAMES)[number], unknown> }
-  for (const inner of NAMES)
-    if (Object(body)[inner] !== undefined && Object(body)[inner] !== workspaceId)
-      throw foreign(`body.${inner}`, workspaceId)
+  if (name && !isGlobal) filled[name] = workspaceId
   if (route.path.includes('{session_id}') && filled.session_id === undefined && sessionId !== undefined)
     filled.session_id = sessionId
   return filled
 }
 
-const foreign = (name: string, own: string | undefined) =>
+/** What an agent gives with the id of a workspace in the place of what names it there. */
+export function renamed(given: Given, reference: unknown, id: string): Record<string, unknown> {
+  const own = (from: Given, names: readonly string[]) =>
+    Object.fromEntries(
+      Object.entries(from).map(([name, value]) => [name, names.includes(name) && value === reference ? id : value]),
+    )
+  const { body } = given
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+  return { ...own(given, ['id', ...NAMES]), ...(isObject && { body: own(body as Given, NAMES) }) }
+}
+
+export const foreign = (name: string, own: string | undefined) =>
   toolFault('tool_denied', ['session_denied'], `${name}: an agent works in the workspace of its session, ${own}`)
