@@ -36,6 +36,8 @@ export type GateTap<A extends readonly unknown[], R = never> = (...args: A) => A
 export interface Gate<A extends readonly unknown[], R = never> extends Hook<GateTap<A, R>> {
   /** The first answer, or nothing. */
   ask(...args: A): Promise<Fault | R | undefined>
+  /** The same; `done` is called at once when no tap has to wait. */
+  askNow(args: A, done: (answer: Fault | R | undefined) => void): void
 }
 
 export type GuardTap<A extends readonly unknown[]> = (t: Tx, ...args: A) => Fault | undefined

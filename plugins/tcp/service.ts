@@ -88,9 +88,9 @@ export class TcpService implements TcpApi, Doorkeeper {
     if (!this.isLocal(headers as IncomingHttpHeaders) || wasForwarded(headers)) return done()
     const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
     if (this.#state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
-    return this.vouch
-      .ask(incoming, connection as Duplex)
-      .then(answer => done(answer instanceof Fault && route?.public ? undefined : answer))
+    return this.vouch.askNow([incoming, connection as Duplex], answer =>
+      done(answer instanceof Fault && route?.public ? undefined : answer),
+    )
   }
 
   async #listen(host: string, passage: Passage): Promise<Fault | undefined> {
