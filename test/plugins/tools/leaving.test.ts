@@ -29,7 +29,7 @@ test.before(async context => {
 test.after(({ scene }) => scene.close())
 
 const outcome = ({ status, body }: { status: number; body: Wire }) => [status, body.error?.code ?? body.status]
-const sessionsIn = ({ body }: { body: Wire }) => JSON.stringify(body)
+const sessionsIn = ({ body }: { body: Wire }) => JSON.stringify(body.result.structured)
 const answered = (agent: Caller, id: string) =>
   until(async () => {
     const { body } = await agent.ask('GET', `/api/tools/approvals/${id}`)
