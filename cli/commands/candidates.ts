@@ -8,7 +8,8 @@ import { type Entry, findCommand } from './find-command.js'
 
 /** Who presses a key waits about 300 ms, and the start of this process takes some of it. */
 const withinMs = 200
-const mostShown = 200
+/** As many as bash shows without asking whether it should. */
+const mostShown = 100
 
 /** A list of the daemon in which the value stands that is being typed. */
 interface Wanted {
