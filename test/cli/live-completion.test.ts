@@ -135,8 +135,8 @@ test('of a long list its first page is asked for, and all of it where that does 
     const { stdout } = await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env })
     return { ids: stdout.split('\n').length - 1, urls: daemon.asked.map(({ url }) => url) }
   }
-  daemon.reply('GET /api/sessions', 200, { sessions: sessions.slice(0, 200) })
-  assert.equal(await asks('session\nevents\n\n'), { ids: 200, urls: ['/api/sessions?limit=200'] })
+  daemon.reply('GET /api/sessions', 200, { sessions: sessions.slice(0, 100) })
+  assert.equal(await asks('session\nevents\n\n'), { ids: 100, urls: ['/api/sessions?limit=100'] })
   daemon.reply('GET /api/sessions', 200, { sessions })
   assert.equal(await asks('session\nevents\nses_29\n'), { ids: 11, urls: ['/api/sessions'] })
   daemon.answer('GET /api/sessions', (reply, { url }) => {
@@ -145,7 +145,7 @@ test('of a long list its first page is asked for, and all of it where that does 
     reply.end(JSON.stringify(isPage ? { error: {} } : { sessions }))
   })
   const whole = await asks('session\nevents\n\n')
-  assert.equal(whole, { ids: 200, urls: ['/api/sessions?limit=200', '/api/sessions'] }, 'pages are shorter there')
+  assert.equal(whole, { ids: 100, urls: ['/api/sessions?limit=100', '/api/sessions'] }, 'pages are shorter there')
 })
 
 test('hostile words and replies: nothing, and no word about it', async ({ daemon }) => {
