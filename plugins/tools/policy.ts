@@ -127,7 +127,7 @@ export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
  * leave: by its mode, because a sandbox or its parent keeps it where it is.
  */
 export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['session']>): boolean {
-  const isHeld = info.confinement?.kind === 'sandbox' || info.lineage?.permission_policy !== undefined
+  const isHeld = info.confinement?.kind === 'sandbox' || info.lineage !== undefined
   if (isHeld || mode === 'deny-all')
     throw toolFault(
       'tool_denied',

@@ -12,21 +12,9 @@ import {
 } from 'svc/plugins/workspaces'
 import { checkedLabel, checkedName, directories, freeName } from './names.js'
 import { absolute, directory, followed, identify, lookAt, quoted, trimmed, upwards } from './places.js'
+import { COLUMNS, fromRow } from './rows.js'
 
 const MEMBER_MS = 5000
-const COLUMNS = 'id, name, root_dir, add_dirs, default_agent, sandbox_ref, identity, created_at, updated_at'
-
-const fromRow = row => ({
-  id: row.id,
-  name: row.name,
-  rootDir: row.root_dir,
-  addDirs: JSON.parse(row.add_dirs),
-  defaultAgent: row.default_agent,
-  sandboxRef: row.sandbox_ref,
-  identity: row.identity,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-})
 
 /** Workspaces in the rows of the plugin whose place this one takes. */
 export class Registered {
