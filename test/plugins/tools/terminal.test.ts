@@ -19,8 +19,9 @@ test('a call that waits is asked in the terminal that follows the session, and t
   const ada = await scene.agent('ada')
   const shell = Shell.terminal('session', 'attach', ada.id)
   await shell.shows(/attached to/)
-  shell.type('say begun\rhang\r')
-  await shell.shows(/begun/)
+  shell.type('hang\r')
+  // What was typed is shown before its turn runs, and a call outside of a turn is only in the inbox.
+  await shell.shows(/working/)
   await ada.call(FAIL, { why: 'a\u202eb\u001b[2J' })
   await shell.shows(/\? call: ext__clock__fail \(mutating\) \{"why":"ab/)
   const inbox = Shell.pipe('inbox')
