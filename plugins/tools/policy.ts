@@ -133,9 +133,7 @@ export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['
       'tool_denied',
       ['session_denied'],
       `this agent works in the workspace of its session, ${info.workspaceId}`,
-      {
-        toolId,
-      },
+      { toolId, next: 'svc me context' },
     )
   return mode === 'approve-reads'
 }

@@ -68,7 +68,7 @@ export class NativeBackend implements ToolBackend {
     const { bound, input, fixed } = made
     const { route } = bound
     const isAgent = by.sessionId !== undefined
-    const asked = { ...given, ...fixed }
+    const asked = this.#byId(route, { ...given, ...fixed }, by)
     const { place, wish } = isAgent ? await this.#placed(route, asked, by) : { place: by, wish: asked }
     const placed = isAgent ? inOwnWorkspace(route, input, wish, place) : wish
     const { url, body } = requestOf(route, input, placed)
@@ -88,7 +88,15 @@ export class NativeBackend implements ToolBackend {
 
   leaves({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, place: ToolPlace): boolean {
     const made = this.#made.get(id)
-    return made !== undefined && otherIn(made.bound.route, { ...given, ...made.fixed }, place) !== undefined
+    if (!made) return false
+    const { route } = made.bound
+    return otherIn(route, this.#byId(route, { ...given, ...made.fixed }, place), place) !== undefined
+  }
+
+  /** What an agent gives, its own workspace by its id where it says the name or the folder. */
+  #byId(route: BoundRoute['route'], given: Readonly<Record<string, unknown>>, { workspaceId }: ToolPlace) {
+    const own = workspaceId === undefined ? undefined : this.kernel.needs.workspaces.get(workspaceId)
+    return own ? [own.name, own.rootDir].reduce((wish, name) => renamed(route, wish, name, own.id), given) : given
   }
 
   /** Where a call of an agent belongs: into its own workspace, or into another that the rules let it name. */
@@ -105,7 +113,7 @@ export class NativeBackend implements ToolBackend {
         `${other.member}: there is no workspace ${shown(String(other.reference))}`,
       )
     // It is in no session there.
-    return { place: { ...by, workspaceId: found.id }, wish: renamed(wish, other.reference, found.id) }
+    return { place: { ...by, workspaceId: found.id }, wish: renamed(route, wish, other.reference, found.id) }
   }
 
   async #make(): Promise<readonly OfferedTool[]> {

@@ -7,16 +7,19 @@ const NAMES = ['workspace_id', 'workspace'] as const
 type Given = Readonly<Record<string, unknown>>
 type Routed = Pick<Route, 'path'>
 
+/** Whether the `id` of what an agent gives is the one of a workspace. */
+const isOfWorkspace = ({ path }: Routed) => path.startsWith('/api/workspaces/{id}')
+
 /** What an agent gives that names another workspace than its own, with the member that does; undefined when nothing does. */
 export function otherIn(
-  { path }: Routed,
+  route: Routed,
   given: Given,
   { workspaceId }: ToolPlace,
 ): { readonly member: string; readonly reference: unknown } | undefined {
   // A body that is a member of its own may name a workspace as well.
   const body = Object(given.body) as Given
   const named = [
-    ...(path.startsWith('/api/workspaces/{id}') ? [['id', given.id] as const] : []),
+    ...(isOfWorkspace(route) ? [['id', given.id] as const] : []),
     ...NAMES.map(name => [name, given[name]] as const),
     ...NAMES.map(name => [`body.${name}`, body[name]] as const),
   ]
@@ -39,7 +42,7 @@ export function inOwnWorkspace(
   if (other) throw foreign(other.member, workspaceId)
   const known = (schema.properties ?? {}) as Given
   const filled: Record<string, unknown> = { ...given }
-  if (route.path.startsWith('/api/workspaces/{id}')) filled.id = workspaceId
+  if (isOfWorkspace(route)) filled.id = workspaceId
   if ('scope' in known && filled.scope === undefined && NAMES.some(name => name in known)) filled.scope = 'workspace'
   const isGlobal = filled.scope === 'global' && NAMES.every(name => filled[name] === undefined)
   const [name] = NAMES.filter(name => name in known)
@@ -49,16 +52,19 @@ export function inOwnWorkspace(
   return filled
 }
 
-/** What an agent gives with the id of a workspace in the place of what names it there. */
-export function renamed(given: Given, reference: unknown, id: string): Record<string, unknown> {
+/** What an agent gives with the id of a workspace in each place that names it by `reference`. */
+export function renamed(route: Routed, given: Given, reference: unknown, id: string): Record<string, unknown> {
   const own = (from: Given, names: readonly string[]) =>
     Object.fromEntries(
       Object.entries(from).map(([name, value]) => [name, names.includes(name) && value === reference ? id : value]),
     )
   const { body } = given
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
-  return { ...own(given, ['id', ...NAMES]), ...(isObject && { body: own(body as Given, NAMES) }) }
+  const names = isOfWorkspace(route) ? ['id', ...NAMES] : NAMES
+  return { ...own(given, names), ...(isObject && { body: own(body as Given, NAMES) }) }
 }
 
 export const foreign = (name: string, own: string | undefined) =>
-  toolFault('tool_denied', ['session_denied'], `${name}: an agent works in the workspace of its session, ${own}`)
+  toolFault('tool_denied', ['session_denied'], `${name}: an agent works in the workspace of its session, ${own}`, {
+    next: 'svc me context',
+  })

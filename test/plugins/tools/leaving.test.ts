@@ -59,6 +59,8 @@ test('waits for a person under approve-reads, whatever was allowed for good', as
   const url = `/api/tool-approval-grants?workspace_id=${scene.world.workspaceId}`
   assert.is((await scene.operator('PUT', url, grant)).status, 200)
   assert.equal(outcome(await agent.call(LIST)), [200, 'completed'])
+  for (const workspace of [path.basename(scene.world.root), scene.world.root])
+    assert.equal(outcome(await agent.call(LIST, { workspace })), [200, 'completed'], `its own one as ${workspace}`)
   const asked = await agent.call(LIST, { workspace: there.id })
   assert.equal(outcome(asked), [202, 'tool_approval_required'])
   await scene.decide('allow')
