@@ -186,6 +186,23 @@ function endsLine(path: string, size: number): boolean {
 
 /** The last lines of a log after a position, at most `count`, each readable: JSON lines as level and text. */
 export function logTail(path: string, from: number, count: number): string[] {
+  return linesAfter(path, from).slice(-count).map(readable)
+}
+
+/** What a daemon wrote last, after a position, that it could not start for and what to run next; undefined where it did not. */
+export function lastReason(
+  path: string,
+  from: number,
+): { readonly msg: string; readonly code: string; readonly next: string } | undefined {
+  for (const line of linesAfter(path, from).reverse()) {
+    const { level, msg, code, next } = parsed(line)
+    if (level === 'error' && typeof msg === 'string' && typeof code === 'string' && typeof next === 'string')
+      return { msg, code, next }
+  }
+  return undefined
+}
+
+function linesAfter(path: string, from: number): string[] {
   const about = statSync(path, { throwIfNoEntry: false })
   const size = about?.isFile() ? about.size : 0
   if (size === 0) return []
@@ -198,15 +215,20 @@ export function logTail(path: string, from: number, count: number): string[] {
   } finally {
     closeSync(file)
   }
-  return buffer.toString('utf8').split('\n').filter(Boolean).slice(-count).map(readable)
+  return buffer.toString('utf8').split('\n').filter(Boolean)
 }
 
 function readable(line: string): string {
+  const { level, msg, plugin, error, next } = parsed(line)
+  const parts = [level, plugin && `${plugin}:`, msg, error && `(${error})`, next && `next: ${next}`]
+  return parts.filter(Boolean).join(' ') || line
+}
+
+/** The fields of a line in JSON; none of one that is not. */
+function parsed(line: string): Readonly<Record<string, unknown>> {
   try {
-    const { level, msg, plugin, error, next } = JSON.parse(line)
-    const parts = [level, plugin && `${plugin}:`, msg, error && `(${error})`, next && `next: ${next}`]
-    return parts.filter(Boolean).join(' ')
+    return Object(JSON.parse(line))
   } catch {
-    return line
+    return {}
   }
 }

@@ -11,7 +11,7 @@ import type { LocalContext } from '../local.js'
 import { pick } from '../show/cells.js'
 import { SAFE_MODE } from './daemon-arguments.js'
 import { forgetStop } from './home-notes.js'
-import { logPath, logTail, openLog } from './log-file.js'
+import { lastReason, logPath, logTail, openLog } from './log-file.js'
 
 /** How often a detached start polls the daemon, how long it waits for `ready`, and the timeout of one request. */
 const pollMs = 100
@@ -101,6 +101,9 @@ export async function bringUp(
   const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
   child.unref()
   if (identity) return { status: identity.daemon.pid === child.pid ? 'started' : 'already_running', identity }
+  const reason = ended.happened && file !== undefined ? lastReason(log, begin) : undefined
+  if (reason)
+    throw new CliFault('daemon_start_failed', reason.msg, { details: { reason: reason.code, log }, next: reason.next })
   const tail = file === undefined ? linesOf(said) : logTail(log, begin, 8)
   const what = ended.happened
     ? `the daemon did not start: ${ended.text}`

@@ -81,8 +81,10 @@ test('a port that is taken is named', async ({ at }) => {
     const { code, stderr } = await at.run(['daemon', 'start'])
     assert.is(code, 1)
     assert.match(stderr, `port ${port}`)
-    assert.match(stderr, 'http.port')
     assert.not(existsSync(join(at.home, 'daemon.sock')))
+    assert.match(stderr, /reason: http_port_in_use\n.*\n {2}next: svc config set http\.port 0\n$/)
+    assert.is((await at.run(['config', 'set', 'http.port', '0'])).code, 0)
+    assert.is((await at.json<{ status: string }>('daemon', 'start')).status, 'started')
   } finally {
     server.close()
   }
