@@ -9,7 +9,13 @@ import { terminalOf, typedUnseen } from './show/terminal.js'
 /** After Ctrl-C a command has this long to end by itself. */
 const interruptMs = 100
 
-const exit = process.exit.bind(process)
+/** The terminal is gone: to put it back as it was, as an exit does, would be a crash. */
+let isHungUp = false
+const exit = (code: number) => {
+  if (!isHungUp) process.exit(code)
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
+}
 const interrupts = new Interrupts(() => {
   if (controller.signal.aborted) exit(exitCodes.interrupted)
   controller.abort()
@@ -28,7 +34,11 @@ const listen = () => {
     ['SIGTERM', 15],
     ['SIGHUP', 1],
   ] as const) {
-    if (process.listenerCount(name) === 0) process.on(name, () => interrupts.terminate(() => exit(128 + number)))
+    if (process.listenerCount(name) > 0) continue
+    process.on(name, () => {
+      isHungUp ||= name === 'SIGHUP' && hasTerminal()
+      interrupts.terminate(() => exit(128 + number))
+    })
   }
 }
 

@@ -105,6 +105,8 @@ export class Screen implements Sink {
       this.#editor = undefined
       take(undefined)
     })
+    // A terminal that is closed. Not at once: it may be the end of the line that failed.
+    editor.on('error', () => setImmediate(() => editor.close()))
     // In raw mode the terminal makes no signal of it.
     editor.on('SIGINT', () => this.interrupt())
     this.#show()

@@ -21,6 +21,10 @@ export async function taskWorld(out: Output, screen: Io['screen']): Promise<Part
   const isWrapped = Number.isFinite(out.width)
   return {
     wrap: wrapText,
+    every(ms, fn) {
+      const timer = setInterval(fn, ms).unref()
+      return () => clearInterval(timer)
+    },
     watchFolder: async root => (await import('./folder-changes.js')).watchFolder(root),
     ...(screen && { screen }),
     ...(isWrapped && {

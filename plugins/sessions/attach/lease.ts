@@ -40,7 +40,8 @@ export async function attach(
     const held = holderOf(row, now)
     if (held && held.holder !== holder) {
       const text = `${shown(held.holder)} is attached to this session until ${iso(held.until)}`
-      throw SessionErrors.session_attached(text, { details: { attached_to: held.holder, until: iso(held.until) } })
+      const details = { attached_to: held.holder, until: iso(held.until) }
+      throw SessionErrors.session_attached(text, { details, next: `svc session events ${id} --follow` })
     }
     const until = now + seconds * 1000
     table.update(t, id, { attached_to: holder, attach_expires_at: until })

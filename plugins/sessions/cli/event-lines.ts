@@ -15,6 +15,8 @@ const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗
 /** Lines of one diff, and diffs of one event, that are shown. */
 const MAX_DIFF_LINES = 40
 const MAX_DIFFS = 5
+/** Characters of what a failed tool said that are shown. */
+const MAX_WHY = 200
 
 /** Events for a person: the text of the agent as it comes, and one line for what else happens. */
 export class EventLines {
@@ -99,9 +101,11 @@ export class EventLines {
       }
       case 'tool_result': {
         const mark = MARKS[String(content.status)] ?? ''
-        const why = typeof content.error === 'string' ? `: ${oneLine(content.error)}` : ''
+        const isFailed = content.status === 'failed'
+        const error = content.error ?? (isFailed ? firstLineOf(content.content) : undefined)
+        const why = typeof error === 'string' ? `: ${oneLine(error)}` : ''
         return {
-          color: content.status === 'failed' ? 'red' : 'cyan',
+          color: isFailed ? 'red' : 'cyan',
           text: `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}`,
         }
       }
@@ -210,6 +214,16 @@ function clockText(timestamp: string): string {
 /** The content of an event; empty where it is no object. */
 export function contentOf({ content }: SessionEvent): Content {
   return (typeof content === 'object' && content !== null ? content : {}) as Content
+}
+
+/** The first line that a tool gave as its text, without what marks it as code. */
+function firstLineOf(content: unknown): string | undefined {
+  const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
+  const lines = blocks.flatMap(block => String(block?.content?.text ?? '').split('\n'))
+  return lines
+    .map(line => line.trim())
+    .find(line => line !== '' && !line.startsWith('```'))
+    ?.slice(0, MAX_WHY)
 }
 
 const newTextOf = (diff: Content | null) => String(diff?.new_text ?? diff?.newText ?? '')

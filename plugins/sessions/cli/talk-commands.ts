@@ -74,19 +74,20 @@ export async function runAttach(context: TaskContext): Promise<number> {
   const { session } = (await client.request('GET', base)) as {
     session: { agent_name: string; state: string; permissions?: string; activity?: { turn_id: string } }
   }
-  const held = session.state === 'active' && terminal ? await holdSession(context, base) : undefined
+  const release = session.state === 'active' && terminal ? await holdSession(context, base) : undefined
   const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
   const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
   for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
+  const left = new AbortController()
+  let sent: () => void = () => {}
+  const leave = () => left.abort(new Error('the reader left'))
+  // A terminal that is closed leaves as Ctrl-D does; Ctrl-C comes to whatever runs first.
+  const giveBack = terminal && context.onInterrupt(leave, { anyEnd: true })
   if (session.activity) {
     talk.cancelOnInterrupt()
     talk.working()
   }
-  const left = new AbortController()
-  let sent: () => void = () => {}
-  const leave = () => left.abort(new Error('the reader left'))
   const type = async (line: string) => {
-    held?.stay()
     if (line.trim() === '/quit') leave()
     else if (!(await runSlash(line, talk, context, base))) {
       const prompt = await talk.send({ text: line })
@@ -118,7 +119,8 @@ export async function runAttach(context: TaskContext): Promise<number> {
     quiet?.()
     talk.resting()
     talk.endOnInterrupt()
-    await held?.release()
+    await release?.()
+    giveBack?.()
   }
 }
 

@@ -55,6 +55,8 @@ export interface TaskContext extends CommandContext {
   readonly markdown?: () => Prose
   /** Lines of at most `width` columns, broken between words. */
   readonly wrap?: (text: string, width: number) => string[]
+  /** Calls `fn` each `ms` milliseconds until the returned function is called or the command ends. */
+  readonly every?: (ms: number, fn: () => void) => () => void
   /** Remembers how a folder is; the returned function tells what changed since. */
   readonly watchFolder?: (root: string) => Promise<() => Promise<FolderChanges>>
 }

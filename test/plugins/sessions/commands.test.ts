@@ -106,10 +106,13 @@ test('new, events, approve, history, transcript, resume', async () => {
 
   const call = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'Build', kind: 'execute', status: 'failed' }
   await world.prompt(at, `update ${JSON.stringify(call)}`)
+  const said = [{ type: 'content', content: { type: 'text', text: '```\n\n  no such target\nmore\n```' } }]
+  await world.prompt(at, `update ${JSON.stringify({ ...call, toolCallId: 'u', content: said })}`)
   await world.kernel.request('POST', `${at}/stop`)
   const history = await run(commands.runHistory, { session_id })
   assert.match(history, /^turn trn_\w+, \d{4}-\d\d-\d\d\n\d\d:\d\d:\d\d /)
-  assert.match(history, /• Build \[execute\] ✗/)
+  assert.match(history, /• Build \[execute\] ✗\n/)
+  assert.match(history, /• Build \[execute\] ✗: no such target\n/)
   assert.match(history, /session stopped \(user_canceled\)$/)
   const transcript = await run(commands.runTranscript, { session_id })
   assert.match(transcript, /assistant\n {2}working on it\n {2}still/)

@@ -1,7 +1,7 @@
 // proof, timeout: 180s: the built program on real terminals
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openWorld, type World } from '../../fixtures/session-world.js'
+import { eventually, openWorld, type World } from '../../fixtures/session-world.js'
 import { shellsOf } from '../../fixtures/shell.js'
 import type { Reply } from '../../harness/kernel.js'
 
@@ -98,6 +98,21 @@ test('attached one types prompts and answers; Ctrl-D leaves the session as it is
   shell.type('\x04')
   assert.is(await shell.ended, 0, shell.text)
   assert.is((await world.row(id)).state, 'active')
+})
+
+test('a terminal that is closed holds its session no longer', async () => {
+  const { id } = await world.session('asks')
+  const holder = async () => (await world.row(id)).attached_to as string | undefined
+  const shell = Shell.terminal('session', 'attach', id)
+  await shell.shows(/attached to ses_/)
+  assert.match(String(await holder()), /^terminal-/)
+  shell.hangUp()
+  await eventually(async () => !(await holder()), 'nobody at the session')
+  const left = Shell.terminal('session', 'attach', id)
+  await left.shows(/Ctrl-D leaves/)
+  left.type('\x03')
+  assert.is(await left.ended, 0, left.text)
+  await eventually(async () => !(await holder()), 'nobody at the session')
 })
 
 test('without a terminal: the command that answers is named, and the exit code says how it went', async () => {
