@@ -1,9 +1,9 @@
-// Proves leases: `npm run prove:tasks -- [--histories N] [--steps N] [--lanes N] [--claims N] [--claimants N] [--kills N] [--seed N]`,
-// in three parts; 0 leaves one out. Random histories of claims, heartbeats, expiries, kills and restarts, some at once, against a
-// model. Then sessions claim runs of one daemon over its socket, all at once, give them back or complete them: nothing is held by
-// two. Then the daemon is killed with -9 at points of chance while they do, and started again: what it had said is so, nothing is
-// given to two at once, no run is lost and none is completed twice. The whole is 10,000 histories, 1,000,000 claims by 50 claimants
-// and 200 kills; the default takes a minute or so.
+// Proves leases: `npm run prove:tasks -- [--histories N] [--steps N] [--lanes N] [--inside N] [--claims N] [--claimants N] [--kills N]
+// [--seed N]`, in four parts; 0 leaves one out. Random histories of claims, heartbeats, expiries, kills and restarts, some at once,
+// against a model. Then sessions claim runs, all at once, and give them back or complete them: nothing is held by two; first of a
+// daemon within this process (`--inside`), then of one over its socket (`--claims`). Then that daemon is killed with -9 at points of
+// chance while they do, and started again: what it had said is so, nothing is given to two at once, no run is lost and none is
+// completed twice. The whole is 10,000 histories, 1,000,000 claims by 50 claimants and 200 kills; the default takes a minute or so.
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { type StartedDaemon, startDaemon } from '../testing/index.js'
 import { chance } from './prove-store/chance.js'
 import { Claimants, many, queueRun } from './prove-tasks/claimants.js'
+import { passAround, passInside } from './prove-tasks/claims.js'
 import { playHistories } from './prove-tasks/histories.js'
 import { firstSeed } from './seed.js'
 
@@ -20,19 +21,15 @@ const { values } = parseArgs({
     steps: { type: 'string', default: '40' },
     lanes: { type: 'string', default: '4' },
     claims: { type: 'string', default: '1000' },
+    inside: { type: 'string', default: '2000' },
     claimants: { type: 'string', default: '50' },
     kills: { type: 'string', default: '10' },
     seed: { type: 'string', default: String(firstSeed()) },
   },
 })
-const { histories, steps, lanes, claims, claimants, kills, seed } = Object.fromEntries(
+const { histories, steps, lanes, claims, inside, claimants, kills, seed } = Object.fromEntries(
   Object.entries(values).map(([name, value]) => [name, Number(value)]),
 ) as Record<keyof typeof values, number>
-/** Runs that the claimants of the second part pass around: what a task keeps of its past has a bound, a million tasks have none. */
-const POOL = 500
-/** One claim in so many completes its run; another one is queued for it. The others give it back. */
-const COMPLETED = 20
-const NOTED = 10_000
 /** Runs that wait at the begin of each life of the daemon: more than it lives to see done, mostly. */
 const WAITING = 100
 const MS_TO_KILL = 300
@@ -44,6 +41,8 @@ const note = (text: string) =>
   console.log(`${text}, ${wrong.length} wrong, ${Math.round((Date.now() - began) / 1000)} s`)
 
 wrong.push(...(await playHistories(histories, { steps, seed, lanes, note: done => note(`${done} histories`) })))
+const proof = { wrong, random, note }
+if (inside > 0) await passInside(inside, claimants, proof)
 if (claims === 0 && kills === 0) end()
 const daemon = (await startDaemon({ config: { limits: { max_concurrent_agents: 1000 } } })) as StartedDaemon
 try {
@@ -55,45 +54,9 @@ try {
   const workspace = (await daemon.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })).body.workspace.id
 
   let all = await Claimants.of(daemon, workspace, claims > 0 ? claimants : 8)
-  const held = new Map<string, string>()
-  const over = new Set<string>()
-  let claimed = 0
-  if (claims > 0) await many(POOL, 8, n => queueRun(daemon, `claim ${n}`))
-  await Promise.all(all.sessions.map(session => claim(all, session)))
-  note(`${claimed} claims by ${claimants}, ${over.size} runs completed`)
-  await Promise.all(all.sessions.map(session => drain(all, session)))
-
-  /** Claims and gives back, until all have claimed as often as was asked for. */
-  async function claim(of: Claimants, session: string): Promise<void> {
-    while (claimed < claims) {
-      const { status, body } = await of.ask(session, 'claim-next')
-      if (status !== 200) return void wrong.push(`claim-next: ${status} ${JSON.stringify(body)}`)
-      const { id } = body.claim.run
-      if (++claimed % NOTED === 0) note(`${claimed} claims`)
-      if (held.has(id)) wrong.push(`run ${id} was given to ${session}, and ${held.get(id)} holds it`)
-      if (over.has(id)) wrong.push(`run ${id} was given to ${session} after it was completed`)
-      held.set(id, session)
-      // So that others ask while it is held.
-      if (random.int(4) === 0) await of.ask(session, `${id}/heartbeat`)
-      const completes = random.int(COMPLETED) === 0
-      if (completes) over.add(id)
-      held.delete(id)
-      const ended = await of.ask(session, `${id}/${completes ? 'complete' : 'release'}`)
-      if (ended.status !== 200) wrong.push(`the end of ${id}: ${ended.status} ${JSON.stringify(ended.body)}`)
-      if (completes) await queueRun(daemon, `claim ${id}`)
-    }
-  }
-
-  /** Completes what waits. */
-  async function drain(of: Claimants, session: string): Promise<void> {
-    for (;;) {
-      const { status, body } = await of.ask(session, 'claim-next')
-      if (status !== 200) return
-      const { id } = body.claim.run
-      const ended = await of.ask(session, `${id}/complete`)
-      if (over.has(id) || ended.status !== 200) wrong.push(`run ${id} was given away twice: ${ended.status}`)
-      over.add(id)
-    }
+  if (claims > 0) {
+    const queue = (title: string) => queueRun(daemon, title)
+    await passAround({ sessions: all.sessions, ask: (...asked) => all.ask(...asked), queue }, claims, proof)
   }
 
   /** Runs of the part with kills: who holds them in this life of the daemon, and which were said to be completed. */

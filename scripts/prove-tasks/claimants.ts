@@ -30,7 +30,7 @@ export class Claimants {
   }
 
   /** What a session asks of its tasks: `claim-next`, or `<run>/complete`. Rejects when the daemon is gone. */
-  ask(session: string, what: string, body: object = {}): Promise<Answer> {
+  ask(session: string, what: string, body: object = {}, again = true): Promise<Answer> {
     const text = JSON.stringify(body)
     const headers = {
       authorization: `Bearer ${this.daemon.token}`,
@@ -41,7 +41,7 @@ export class Claimants {
     }
     const socketPath = `${this.daemon.home}/daemon.sock`
     const agent = this.#agents.get(session)
-    return new Promise((resolve, reject) => {
+    return new Promise<Answer>((resolve, reject) => {
       const options = { socketPath, method: 'POST', path: `/api/agent/tasks/${what}`, headers, agent }
       const request = http.request(options, response => {
         let answer = ''
@@ -54,7 +54,12 @@ export class Claimants {
           resolve({ status: response.statusCode ?? 0, body: answer === '' ? undefined : JSON.parse(answer) }),
         )
       })
-      request.once('error', reject)
+      request.once('error', (error: NodeJS.ErrnoException) => {
+        // The daemon closed a connection that had waited for long, and read nothing of this.
+        const isIdle = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+        if (isIdle && again) resolve(this.ask(session, what, body, false))
+        else reject(error)
+      })
       request.end(text)
     })
   }
