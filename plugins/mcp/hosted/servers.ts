@@ -1,7 +1,15 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import * as v from 'valibot'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import type { Actor } from '../../../kernel/plugin.js'
-import type { JudgedTool, ToolDescriptor, ToolPlace, ToolRisk, ToolsApi } from '../../tools/api.js'
+import {
+  type JudgedTool,
+  type ToolDescriptor,
+  ToolErrors,
+  type ToolPlace,
+  type ToolRisk,
+  type ToolsApi,
+} from '../../tools/api.js'
 import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
 
 /** What the daemon says to its clients. */
@@ -73,14 +81,14 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
     async () => AGENT_TOOLS,
     async (name, input, signal) => {
       if (name === 'tool_search') {
-        const { query, limit } = v.parse(SearchInput, input)
+        const { query, limit } = parsed(SearchInput, input)
         const starting = await tools.complete(place)
         const found = (await tools.search(place, query, limit)).map(briefly)
         return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
       }
-      if (name === 'tool_show') return json(wholly(await tools.find(place, v.parse(ShowInput, input).id)))
+      if (name === 'tool_show') return json(wholly(await tools.find(place, parsed(ShowInput, input).id)))
       if (name !== 'tool_call') return undefined
-      const call = v.parse(CallInput, input)
+      const call = parsed(CallInput, input)
       return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
     },
   )
@@ -123,6 +131,16 @@ async function serverOf(
     }
   })
   return server
+}
+
+/** The input of one of the three tools. @throws Fault `tool_invalid_input`, which names what is wrong */
+function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, input)
+  if (result.success) return result.output
+  const [issue] = result.issues
+  throw ToolErrors.tool_invalid_input(`${v.getDotPath(issue) ?? 'input'}: ${issueText(issue)}`, {
+    next: 'tools/list has the schema of the input',
+  })
 }
 
 const asListed = ({ descriptor: { id, title, description, inputSchema, risk } }: JudgedTool): Listed => ({
