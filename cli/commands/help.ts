@@ -205,7 +205,7 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
     return {
       left: type === 'boolean' ? `--${option}` : `--${option} <${namedValues(type, values)}>`,
       right: notes.filter(Boolean).join(' '),
-      required: required && instead.length === 0,
+      required: required && instead.length === 0 && !parameter.fromContext,
     }
   })
   // The whole body stands for its members.

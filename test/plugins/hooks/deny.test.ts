@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { EventLines } from '../../../plugins/sessions/cli/event-lines.js'
 import { said } from '../../fixtures/session-world.js'
 import type { Reply } from '../../harness/kernel.js'
 import { openScene, type Scene, warmPython } from './scene.js'
@@ -78,6 +79,12 @@ test('a person is not asked what a hook refuses, and is asked what it lets pass'
   const refused = await scene.prompt(at, ask('rm -rf /'))
   assert.is(said(refused), 'answer: reject_once\n')
   assert.equal(permissions(refused), [['resolved', 'hook']])
+  const lines: string[] = []
+  const out = { color: (_: string, text: string) => text, line: (text: string) => void lines.push(text), text() {} }
+  const shown = new EventLines(id, { out } as never)
+  for (const event of refused) shown.show(event as never)
+  const line = '  Rejected by a hook: run: rm -rf / — nothing is removed for good (hook guard)'
+  assert.ok(lines.includes(line), lines.join('\n'))
   const { body } = await scene.kernel.request('POST', `${at}/prompt`, { text: ask('ls') })
   const turn_id = body.prompt.new_turn_id
   const asked = await scene.until(at, event => event.turn_id === turn_id && event.content.status === 'pending')
