@@ -40,7 +40,7 @@ export async function runInfo({ client, out, args, options }: CommandContext): P
   const found = hooks.filter(({ name }) => name === args.name)
   if (found.length === 0) {
     // `permission.request` is an event, and hooks have names of their own.
-    const more = args.name?.includes('.') ? { next: 'svc hooks list, svc hooks events' } : {}
+    const more = args.name?.includes('.') ? { next: 'svc hooks events' } : {}
     throw HookErrors.hook_not_found(`there is no hook ${args.name}`, more)
   }
   if (out.json) out.value({ hooks: found })

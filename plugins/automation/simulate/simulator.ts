@@ -156,7 +156,7 @@ export class Simulator {
     if (isThere) return
     const wanted = part === 'all' ? 'job or trigger' : part.replace(/s$/, '')
     throw AutomationErrors.simulation_invalid(`only: there is no ${wanted} ${shown(only)}`, {
-      next: `svc automation ${part === 'triggers' ? 'triggers' : 'jobs'} list`,
+      next: part === 'triggers' ? 'svc automation triggers list' : 'svc automation jobs list',
     })
   }
 

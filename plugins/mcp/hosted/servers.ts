@@ -1,6 +1,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
+import { shown } from '../../../kernel/kit/text.js'
 import type { Actor } from '../../../kernel/plugin.js'
 import {
   type JudgedTool,
@@ -125,7 +126,7 @@ async function serverOf(
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: [...(await list())] }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: input = {} } }, { signal }) => {
     try {
-      return (await call(name, input, signal)) ?? refusalOf(new Error(`there is no tool ${name} here`))
+      return (await call(name, input, signal)) ?? refusalOf(noTool(name))
     } catch (error) {
       return refusalOf(error)
     }
@@ -142,6 +143,9 @@ function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOu
     next: 'tools/list has the schema of the input',
   })
 }
+
+const noTool = (name: string) =>
+  ToolErrors.tool_not_found(`no such tool: ${shown(name, 256)}`, { next: 'tools/list has those that are there' })
 
 const asListed = ({ descriptor: { id, title, description, inputSchema, risk } }: JudgedTool): Listed => ({
   name: id,
