@@ -127,7 +127,11 @@ export const localCommands: readonly LocalCommand[] = [
     summary: 'Log in to an MCP server in a browser',
     args: [{ name: 'name', summary: 'name of the server' }],
     options: [
-      { name: 'workspace', type: 'text', summary: 'the workspace that has the server; default: it is for all' },
+      {
+        name: 'workspace',
+        type: 'text',
+        summary: 'the workspace that has the server; default: that of this folder, if any',
+      },
       { name: 'no-browser', type: 'boolean', summary: 'only print the address' },
       {
         name: 'code',

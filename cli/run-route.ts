@@ -100,27 +100,31 @@ async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: Wo
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
     put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
-  if (entry.scoped) await fillScope(entry.scoped, values.body, { io, client })
+  if (entry.scoped) {
+    const { scope } = entry.scoped
+    const isAsked = entry.options.some(({ name, in: at }) => name === scope && at === 'query')
+    await fillScope(entry.scoped, isAsked ? values.query : values.body, { io, client })
+  }
   return values
 }
 
 /** Who a thing is for, when nothing says so: the caller's workspace, else everybody. */
 async function fillScope(
   { scope, workspace }: NonNullable<RouteCommand['scoped']>,
-  body: Record<string, unknown>,
+  members: Record<string, unknown>,
   { io, client }: Pick<World, 'io' | 'client'>,
 ): Promise<void> {
-  const named = body[workspace]
+  const named = members[workspace]
   const reference =
     typeof named === 'string'
       ? workspaceReference(named, io.cwd)
-      : body[scope] === 'global'
+      : members[scope] === 'global'
         ? undefined
         : await currentWorkspace(io, client)
-  body[scope] ??= reference === undefined ? 'global' : 'workspace'
+  members[scope] ??= reference === undefined ? 'global' : 'workspace'
   if (reference === undefined) return
   const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
-  body[workspace] = pick(about, 'workspace.id')
+  members[workspace] = pick(about, 'workspace.id')
 }
 
 async function wholeBody(data: Given['options'][string], io: Io): Promise<Record<string, unknown>> {

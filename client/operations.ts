@@ -1195,7 +1195,7 @@ export interface Jobs {
     readonly job_id?: string | undefined
     readonly trigger_id?: string | undefined
     readonly name: string
-    readonly why: "disabled" | "ended" | "not_due" | "no_event"
+    readonly why: "disabled" | "ended" | "not_due" | "no_event" | "webhook"
   }[]
   readonly ended_early?: string | undefined
   readonly events?: number | undefined
@@ -5405,7 +5405,7 @@ export interface Operations {
       readonly query?: {
         readonly scope?: "global" | "workspace" | undefined
         readonly workspace_id?: string | undefined
-        readonly probe?: "true" | "false" | undefined
+        readonly probe?: boolean | undefined
       } | undefined
     }
     replies: {
@@ -7335,8 +7335,9 @@ export interface Operations {
       }
       readonly body: {
         readonly name?: string | null | undefined
+        readonly agent_name?: string | null | undefined
         readonly enabled?: boolean | null | undefined
-        readonly fire_limit?: FireLimit | null | undefined
+        readonly fire_limit?: FireLimit2 | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt?: string | null | undefined
         readonly retry?: Retry2 | null | undefined
@@ -7356,14 +7357,15 @@ export interface Operations {
       }
       readonly body: {
         readonly name?: string | null | undefined
+        readonly agent_name?: string | null | undefined
         readonly enabled?: boolean | null | undefined
         readonly endpoint_slug?: string | null | undefined
         readonly event?: string | null | undefined
         readonly filter?: { readonly [name: string]: string } | undefined
-        readonly fire_limit?: FireLimit | null | undefined
+        readonly fire_limit?: FireLimit2 | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt?: string | null | undefined
-        readonly retry?: Retry | null | undefined
+        readonly retry?: Retry2 | null | undefined
         readonly webhook_id?: string | null | undefined
         readonly webhook_scheme?: "service" | "standard" | "github" | null | undefined
         readonly webhook_secret_ref?: string | null | undefined
@@ -8251,10 +8253,10 @@ export interface Operations {
         readonly endpoint_slug?: string | undefined
         readonly event: string
         readonly filter?: { readonly [name: string]: string } | undefined
-        readonly fire_limit?: FireLimit | null | undefined
+        readonly fire_limit?: FireLimit2 | null | undefined
         readonly loop_target?: LoopTarget | null | undefined
         readonly prompt: string
-        readonly retry?: Retry | null | undefined
+        readonly retry?: Retry2 | null | undefined
         readonly scope: "global" | "workspace"
         readonly target_kind?: string | undefined
         readonly webhook_id?: string | undefined
@@ -9595,10 +9597,10 @@ export interface Operations {
           readonly enabled?: boolean | null | undefined
           readonly event: string
           readonly filter?: { readonly [name: string]: string } | undefined
-          readonly fire_limit?: FireLimit | null | undefined
+          readonly fire_limit?: FireLimit2 | null | undefined
           readonly loop_target?: LoopTarget | null | undefined
           readonly prompt: string
-          readonly retry?: Retry | null | undefined
+          readonly retry?: Retry2 | null | undefined
           readonly target_kind?: string | undefined
         } | undefined
         readonly dedup_key?: string | undefined

@@ -43,6 +43,9 @@ export type JobReply = v.InferOutput<typeof JobReply>
 const SCHEDULE_HELP =
   '{"mode":"every","interval":"1h"}, {"mode":"cron","expr":"0 9 * * 1-5"} or {"mode":"at","time":"2030-01-31T09:00:00Z"}'
 const RETRY_HELP = '{"strategy":"backoff","max_retries":3,"base_delay":"2s"}: tries after a failed run'
+const LIMIT_HELP = '{"max":3,"window":"1h"}: at most so many runs in a sliding window'
+const Limit = v.nullish(v.pipe(FireLimit, v.description(LIMIT_HELP)))
+const Retries = v.nullish(v.pipe(Retry, v.description(RETRY_HELP)))
 
 /** POST /api/automation/jobs; missing members get their defaults. */
 export const CreateJobBody = v.strictObject({
@@ -50,12 +53,10 @@ export const CreateJobBody = v.strictObject({
   /** Default: the agent of the workspace, else `defaults.agent`. */
   agent_name: v.optional(v.string()),
   enabled: v.nullish(v.boolean()),
-  fire_limit: v.nullish(
-    v.pipe(FireLimit, v.description('{"max":3,"window":"1h"}: at most so many runs in a sliding window')),
-  ),
+  fire_limit: Limit,
   loop_target: v.nullish(LoopTarget),
   prompt: v.string(),
-  retry: v.nullish(v.pipe(Retry, v.description(RETRY_HELP))),
+  retry: Retries,
   schedule: v.pipe(Schedule, v.description(SCHEDULE_HELP)),
   scope: AutomationScope,
   target_kind: v.optional(v.string()),
@@ -67,11 +68,12 @@ export type CreateJobBody = v.InferOutput<typeof CreateJobBody>
 /** PATCH /api/automation/jobs/{id}: the members that change. */
 export const PatchJobBody = v.strictObject({
   name: v.nullish(v.string()),
+  agent_name: v.nullish(v.string()),
   enabled: v.nullish(v.boolean()),
-  fire_limit: v.nullish(FireLimit),
+  fire_limit: Limit,
   loop_target: v.nullish(LoopTarget),
   prompt: v.nullish(v.string()),
-  retry: v.nullish(v.pipe(Retry, v.description(RETRY_HELP))),
+  retry: Retries,
   schedule: v.nullish(v.pipe(Schedule, v.description(SCHEDULE_HELP))),
   task: v.nullish(JobTask),
 })
@@ -127,8 +129,15 @@ export type ListTriggersReply = v.InferOutput<typeof ListTriggersReply>
 export const TriggerReply = v.object({ trigger: Trigger })
 export type TriggerReply = v.InferOutput<typeof TriggerReply>
 
-const EVENT_HELP = 'session.created, session.stopped, automation.run.completed, automation.run.failed, webhook'
+const EVENT_HELP =
+  'session.created, session.stopped, automation.run.completed, automation.run.failed, hook.<name>.completed, ext.<extension>.<name> or webhook'
 const FILTER_HELP = '{"data.stop_reason":"error"}: what has to be equal, all of it'
+const SLUG_HELP = 'of a webhook: begins the last part of its path, as my-pushes'
+const WEBHOOK_HELP = 'of a webhook: ends its path; default: a random one'
+const SCHEME_HELP = 'how deliveries are signed; default service'
+const Slug = v.pipe(v.string(), v.description(SLUG_HELP))
+const WebhookId = v.pipe(v.string(), v.description(WEBHOOK_HELP))
+const Scheme = v.pipe(WebhookScheme, v.description(SCHEME_HELP))
 const SECRET_HELP = 'env:NAME or vault:automation/…, what deliveries are signed with'
 const SecretValue = v.pipe(v.string(), v.maxLength(4096), v.description('stored in the vault; written, never read'))
 
@@ -138,17 +147,17 @@ export const CreateTriggerBody = v.strictObject({
   /** Default: the agent of the workspace, else `defaults.agent`. */
   agent_name: v.optional(v.string()),
   enabled: v.nullish(v.boolean()),
-  endpoint_slug: v.optional(v.string()),
+  endpoint_slug: v.optional(Slug),
   event: v.pipe(v.string(), v.description(EVENT_HELP)),
   filter: v.optional(v.pipe(StringMap, v.description(FILTER_HELP))),
-  fire_limit: v.nullish(FireLimit),
+  fire_limit: Limit,
   loop_target: v.nullish(LoopTarget),
   prompt: v.string(),
-  retry: v.nullish(Retry),
+  retry: Retries,
   scope: AutomationScope,
   target_kind: v.optional(v.string()),
-  webhook_id: v.optional(v.string()),
-  webhook_scheme: v.optional(WebhookScheme),
+  webhook_id: v.optional(WebhookId),
+  webhook_scheme: v.optional(Scheme),
   webhook_secret_ref: v.optional(v.pipe(v.string(), v.description(SECRET_HELP))),
   webhook_secret_value: v.optional(SecretValue),
   workspace_id: v.optional(v.pipe(v.string(), v.description('for scope workspace; svc workspace list'))),
@@ -158,16 +167,17 @@ export type CreateTriggerBody = v.InferOutput<typeof CreateTriggerBody>
 /** PATCH /api/automation/triggers/{id}: the members that change. */
 export const PatchTriggerBody = v.strictObject({
   name: v.nullish(v.string()),
+  agent_name: v.nullish(v.string()),
   enabled: v.nullish(v.boolean()),
-  endpoint_slug: v.nullish(v.string()),
-  event: v.nullish(v.string()),
-  filter: v.optional(StringMap),
-  fire_limit: v.nullish(FireLimit),
+  endpoint_slug: v.nullish(Slug),
+  event: v.nullish(v.pipe(v.string(), v.description(EVENT_HELP))),
+  filter: v.optional(v.pipe(StringMap, v.description(FILTER_HELP))),
+  fire_limit: Limit,
   loop_target: v.nullish(LoopTarget),
   prompt: v.nullish(v.string()),
-  retry: v.nullish(Retry),
-  webhook_id: v.nullish(v.string()),
-  webhook_scheme: v.nullish(WebhookScheme),
+  retry: Retries,
+  webhook_id: v.nullish(WebhookId),
+  webhook_scheme: v.nullish(Scheme),
   webhook_secret_ref: v.nullish(v.pipe(v.string(), v.description(SECRET_HELP))),
   webhook_secret_value: v.nullish(SecretValue),
 })

@@ -141,13 +141,15 @@ function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
   return hasBoth && typed !== '' && /(?:^|_)id$/.test(name) ? [`${title}\t${cleanLine(id)}\n`] : []
 }
 
-function lineOf(row: unknown, { name, given }: Wanted): string[] {
+function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[] {
   for (const [other, value] of Object.entries(given)) {
     const member = pick(row, other)
     if (member !== undefined && member !== value) return []
   }
   const [id, title] = [pick(row, 'id'), pick(row, 'name')]
-  const called = pick(row, name) ?? pick(row, `${name}_id`) ?? title ?? id
+  // What has neither id nor name by itself is called as the first column of its list says.
+  const [first] = view && 'rows' in view ? view.columns : []
+  const called = pick(row, name) ?? pick(row, `${name}_id`) ?? title ?? id ?? (first && pick(row, first.path))
   // What has no id of its own goes by its name.
   const value = /(?:^|_)id$/.test(name) ? (id ?? called) : called
   if (typeof value !== 'string' || value === '' || cleanLine(value) !== value) return []

@@ -6,7 +6,13 @@ export type Entry = RouteCommand | ModuleCommand | LocalCommand
 
 /** What a command line names. */
 export type Found =
-  | { readonly is: 'command'; readonly entry: Entry; readonly rest: readonly string[] }
+  | {
+      readonly is: 'command'
+      readonly entry: Entry
+      readonly rest: readonly string[]
+      /** The group that was named in the place of its list. */
+      readonly group?: string
+    }
   | { readonly is: 'group'; readonly name: string; readonly rest: readonly string[] }
   | { readonly is: 'unknown'; readonly text: string; readonly group: string; readonly alike: readonly string[] }
 
@@ -83,7 +89,7 @@ export function findCommand(typed: readonly string[], entries: readonly Entry[])
     if (!entries.some(other => other.path.startsWith(`${path} `))) continue
     if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
     const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
-    return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
+    return list ? { is: 'command', entry: list, rest, group: path } : { is: 'group', name: path, rest }
   }
   return words.length === 0
     ? { is: 'group', name: '', rest: argv }

@@ -57,7 +57,7 @@ export function groupHelp(
       `svc ${name} <command>`,
       ...section('Commands', commandRows(mine), width),
       '',
-      ...wrapText(`svc ${name} <command> --help shows its options.`, width),
+      ...wrapText(`svc ${name} <command> --help shows its options.${listOf(name, mine)}`, width),
     ]
   }
   return [
@@ -71,6 +71,12 @@ export function groupHelp(
       width,
     ),
   ]
+}
+
+/** That a group within a group stands for its list. */
+function listOf(name: string, entries: readonly Entry[]): string {
+  const list = `${name} list`
+  return name.includes(' ') && entries.some(({ path }) => path === list) ? ` svc ${name} is svc ${list}.` : ''
 }
 
 /** What a person wants to do, and the commands and groups that do it. */
@@ -166,6 +172,14 @@ function argumentsOf(entry: Entry) {
   }))
 }
 
+/** Values that a line or two can name; of more, completion and the fault of a wrong one name those that begin alike. */
+const mostValues = 24
+
+function namedValues(type: string, values: readonly string[] | undefined): string {
+  if (values && values.length <= mostValues) return values.join('|')
+  return type === 'list' ? 'text' : type
+}
+
 const optionNotes: Readonly<Record<string, (option: string) => string>> = {
   list: () => '(may be repeated)',
   boolean: option => `(or --no-${option})`,
@@ -189,10 +203,9 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
       instead.length > 0 && `(${required ? 'required: this, ' : 'or '}${instead.join(' or ')})`,
     ]
     return {
-      left:
-        type === 'boolean' ? `--${option}` : `--${option} <${values?.join('|') ?? (type === 'list' ? 'text' : type)}>`,
+      left: type === 'boolean' ? `--${option}` : `--${option} <${namedValues(type, values)}>`,
       right: notes.filter(Boolean).join(' '),
-      required: required && instead.length === 0,
+      required: required && instead.length === 0 && !parameter.fromContext,
     }
   })
   // The whole body stands for its members.

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { BeginMcpAuthReply, McpAuthStatus } from '../../schemas/settings/mcp-servers.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { currentWorkspace, workspaceReference } from '../workspace-context.js'
 
 /** How often it is asked whether the browser has come back. */
 const ASK_MS = 1000
@@ -13,10 +14,12 @@ const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', linux: 'xdg-
  */
 export async function logInToServer({ args, client, io, options, out, terminal }: LocalContext): Promise<undefined> {
   const name = args.name ?? ''
-  const { workspace, code, 'no-browser': noBrowser } = options
+  const { workspace: named, code, 'no-browser': noBrowser } = options
+  // The server that `svc mcp list` shows here: of the workspace around, or of all.
+  const workspace = named === undefined ? await currentWorkspace(io, client) : workspaceReference(String(named), io.cwd)
   const query = new URLSearchParams({
     scope: workspace === undefined ? 'global' : 'workspace',
-    ...(workspace !== undefined && { workspace_id: String(workspace) }),
+    ...(workspace !== undefined && { workspace_id: workspace }),
   })
   const at = (what: string) => `/api/settings/mcp-servers/${encodeURIComponent(name)}/auth/${what}?${query}`
   const exchange = (text: string) => {

@@ -154,8 +154,16 @@ export const AutomationErrors = defineErrors({
     next: 'set the secret in the environment of the daemon and give webhook_secret_ref env:NAME',
   },
   webhook_not_found: { status: 404, message: 'there is no such webhook' },
-  webhook_headers_invalid: { status: 400, message: 'the headers that sign a delivery are missing or malformed' },
-  webhook_secret_missing: { status: 400, message: 'this webhook has no secret, and takes no delivery without one' },
+  webhook_headers_invalid: {
+    status: 400,
+    message: 'the headers that sign a delivery are missing or malformed',
+    next: 'sign it by the scheme of the trigger: svc automation triggers get <trigger>',
+  },
+  webhook_secret_missing: {
+    status: 400,
+    message: 'this webhook has no secret, and takes no delivery without one',
+    next: 'store the one that svc automation triggers get <trigger> names: svc vault put <reference>',
+  },
   webhook_signature_invalid: { status: 401, message: 'the signature does not belong to this body and time' },
   webhook_stale: { status: 401, message: 'the time of the delivery is more than 5 minutes away from now' },
   webhook_replayed: { status: 409, message: 'this delivery was taken before' },

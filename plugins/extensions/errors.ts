@@ -37,7 +37,11 @@ export const ExtensionErrors = defineErrors({
   extension_name_invalid: { status: 422, message: 'no extension can have that name' },
   extension_not_built: { status: 422, message: 'main is not bundled from its TypeScript', next: 'svc extension build' },
   extension_build_failed: { status: 422, message: 'the source of the extension cannot be bundled' },
-  extension_publish_invalid: { status: 422, message: 'the extension cannot be published there' },
+  extension_publish_invalid: {
+    status: 422,
+    message: 'the extension cannot be published there',
+    next: 'svc extension publish --help',
+  },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_record_taken: {

@@ -1,26 +1,35 @@
-import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import type { HookCatalogEntry } from '../../schemas/hooks/replies.js'
 import { HookErrors } from './api.js'
 
-const fields: readonly CliColumn[] = [
-  { header: 'NAME', path: 'name' },
-  { header: 'EVENT', path: 'event' },
-  { header: 'SOURCE', path: 'source' },
-  { header: 'OWNER', path: 'owner' },
-  { header: 'MODE', path: 'mode' },
-  { header: 'REQUIRED', path: 'required' },
-  { header: 'ENABLED', path: 'enabled' },
-  { header: 'ORDER', path: 'order' },
-  { header: 'PRIORITY', path: 'priority' },
-  { header: 'COMMAND', path: 'command', below: true },
-  { header: 'PROCESS OF', path: 'extension' },
-  { header: 'STAYS', path: 'warm' },
-  { header: 'TIMEOUT', path: 'timeout_ms', as: 'duration' },
-  { header: 'MATCHER', path: 'matcher', below: true },
-  { header: 'WORKSPACE', path: 'workspace_id' },
-  { header: 'HIDES THOSE OF', path: 'shadowed_sources', as: 'list', below: true },
-  { header: 'REACHES', path: 'reach', below: true },
-]
+/** What is shown of a hook, a line each. */
+const fields = {
+  Name: 'name',
+  Event: 'event',
+  Source: 'source',
+  Owner: 'owner',
+  Mode: 'mode',
+  Required: 'required',
+  Enabled: 'enabled',
+  Order: 'order',
+  Priority: 'priority',
+  Command: 'command',
+  'Process of': 'extension',
+  Stays: 'warm',
+  Timeout: 'timeout_ms',
+  Matcher: 'matcher',
+  Workspace: 'workspace_id',
+  'Hides those of': 'shadowed_sources',
+  Reaches: 'reach',
+} as const satisfies Readonly<Record<string, keyof HookCatalogEntry>>
+const WIDTH = Math.max(...Object.keys(fields).map(header => header.length))
+
+function textOf(member: keyof HookCatalogEntry, value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (member === 'timeout_ms') return `${Number(value) / 1000}s`
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
 
 /** `svc hooks info`. */
 export async function runInfo({ client, out, args, options }: CommandContext): Promise<number | undefined> {
@@ -29,8 +38,22 @@ export async function runInfo({ client, out, args, options }: CommandContext): P
   if (options.agent !== undefined) query.set('agent', String(options.agent))
   const { hooks } = (await client.request('GET', `/api/hooks/catalog?${query}`)) as { hooks: HookCatalogEntry[] }
   const found = hooks.filter(({ name }) => name === args.name)
-  if (found.length === 0) throw HookErrors.hook_not_found(`there is no hook ${args.name}`)
+  if (found.length === 0) {
+    // `permission.request` is an event, and hooks have names of their own.
+    const more = args.name?.includes('.') ? { next: 'svc hooks events' } : {}
+    throw HookErrors.hook_not_found(`there is no hook ${args.name}`, more)
+  }
   if (out.json) out.value({ hooks: found })
-  else for (const hook of found) out.table([hook], fields)
+  else for (const [n, hook] of found.entries()) show(hook, n > 0, out)
   return undefined
+}
+
+function show(hook: HookCatalogEntry, isNext: boolean, out: CommandContext['out']): void {
+  if (isNext) out.line('')
+  out.id(hook.name)
+  for (const [header, member] of Object.entries(fields)) {
+    const value = hook[member]
+    if (value !== undefined && JSON.stringify(value) !== '{}')
+      out.line(`${header.padEnd(WIDTH)}  ${textOf(member, value)}`)
+  }
 }

@@ -53,6 +53,16 @@ export class Catalog {
     private readonly timeoutMs: () => number,
   ) {}
 
+  /** Read the last time. */
+  get isServed(): boolean {
+    return this.#copy !== undefined && this.#failure === undefined
+  }
+
+  /** Not there the last time, and never before. */
+  get isAbsent(): boolean {
+    return this.#copy === undefined && this.#failure?.errorClass === 'not_found'
+  }
+
   async read(): Promise<Shelf> {
     await this.#restore()
     const now = this.kernel.clock.now()

@@ -56,7 +56,7 @@ export async function installServer(context: WithLists): Promise<void> {
   out.line(`installed MCP server ${server.name}${workspace === undefined ? '' : ` for ${workspace}`}: ${what}`)
   for (const { title, message } of warnings) out.line(out.color('yellow', `warning: ${title}: ${message}`))
   const login = `log in: svc mcp auth login ${server.name}${workspace === undefined ? '' : ` --workspace ${workspace}`}`
-  out.line(next === 'authorize' ? login : `look at it: svc mcp show ${server.name} --probe true`)
+  out.line(next === 'authorize' ? login : `look at it: svc mcp show ${server.name} --probe`)
 }
 
 /** The workspace that a server is for; undefined: all of them. Where nobody says it, its entry does, and means the one around here. */

@@ -67,16 +67,19 @@ export class MarketplaceService {
 
   /** Reads the feeds now. Without a catalog there is nothing to read, which is no failure. */
   async refresh(only: FeedKind | undefined): Promise<RefreshReply> {
-    const kinds = only ? [only] : FeedKind.options
-    return {
-      kinds: await Promise.all(
-        kinds.map(async kind => {
-          const catalog = this.#catalog(kind)
-          if (catalog) return catalog.refresh()
-          return { kind, outcome: 'skipped', entry_count: 0, stale: false, error_class: 'not_configured' }
-        }),
+    const catalogs = (only ? [only] : FeedKind.options).map(kind => ({ kind, catalog: this.#catalog(kind) }))
+    const nothing = { entry_count: 0, stale: false }
+    const done = await Promise.all(
+      catalogs.map(
+        async ({ kind, catalog }) =>
+          (await catalog?.refresh()) ?? { kind, outcome: 'skipped', ...nothing, error_class: 'not_configured' },
       ),
-    }
+    )
+    // Whether one is lacking is seen when all were read.
+    const kinds = catalogs.map(async ({ kind, catalog }, n) =>
+      catalog && (await this.#lacks(catalog)) ? { kind, outcome: 'absent', ...nothing } : (done[n] as (typeof done)[0]),
+    )
+    return { kinds: await Promise.all(kinds) }
   }
 
   async search(query: MarketplaceSearchQuery): Promise<MarketplaceSearchReply> {
@@ -173,6 +176,7 @@ export class MarketplaceService {
     const catalog = this.#catalog(kind)
     if (!catalog) return { items: [], stale: false, error_class: 'not_configured' }
     const { copy, stale, error, errorClass } = await catalog.read()
+    if (await this.#lacks(catalog)) return { items: [], stale: false }
     return {
       items: copy?.index.search(q) ?? [],
       stale,
@@ -205,6 +209,14 @@ export class MarketplaceService {
     const { copy, error } = await catalog.read()
     if (!copy) throw MarketplaceErrors.marketplace_unavailable(error)
     return copy
+  }
+
+  /** A catalog that has another feed and never had this one has nothing of its kind, which is no failure. */
+  async #lacks(catalog: Catalog): Promise<boolean> {
+    if (!catalog.isAbsent) return false
+    const others = FeedKind.options.flatMap(kind => (kind === catalog.kind ? [] : (this.#catalog(kind) ?? [])))
+    await Promise.all(others.map(other => other.read()))
+    return others.some(other => other.isServed)
   }
 
   /** That of the address in force: another one is another catalog. */

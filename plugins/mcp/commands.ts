@@ -37,8 +37,6 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
   if (out.json) return out.value(outcome)
   out.id(name)
   out.line(
-    outcome.skipped
-      ? `${name} is as it was`
-      : `saved MCP server ${name}; look at it: svc mcp show ${name} --probe true`,
+    outcome.skipped ? `${name} is as it was` : `saved MCP server ${name}; look at it: svc mcp show ${name} --probe`,
   )
 }

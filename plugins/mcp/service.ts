@@ -108,7 +108,7 @@ export class McpService implements McpApi {
   /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown as it is */
   async show(name: string, query: ShowMcpServerQuery): Promise<McpServerView> {
     const server = await this.find(name, await this.#workspace(query))
-    if (query.probe === 'true') {
+    if (query.probe) {
       const connection = this.#connection(server, {}, await this.#workspace(query))
       connection.retry()
       await connection.tools().catch(error => this.kernel.log.debug(messageOf(error)))

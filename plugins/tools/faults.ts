@@ -1,3 +1,4 @@
+import { shown } from '../../kernel/kit/text.js'
 import { defineErrors, type Fault, type FaultMore } from '../../kernel/plugin.js'
 import { ReasonCode, type ToolErrorCode } from '../../schemas/tools.js'
 
@@ -58,8 +59,14 @@ export function toolFault(
 }
 
 /** That there is no tool of this id, or none for whoever asks. */
-export const noTool = (id: string): Fault =>
-  toolFault('tool_not_found', ['tool_unknown'], 'no such tool', { toolId: id.slice(0, 256) })
+export const noTool = (id: string): Fault => {
+  const server = /^mcp__(.+?)__/.exec(id)?.[1]
+  return toolFault('tool_not_found', ['tool_unknown'], `no such tool: ${shown(id, 256)}`, {
+    toolId: id.slice(0, 256),
+    // The tools of a server are known once it was reached.
+    ...(server !== undefined && { next: `see whether its MCP server is there: svc mcp show ${server} --probe` }),
+  })
+}
 
 const known: ReadonlySet<string> = new Set(ReasonCode.options)
 

@@ -68,7 +68,7 @@ const Silent = v.object({
   job_id: v.optional(v.string()),
   trigger_id: v.optional(v.string()),
   name: v.string(),
-  why: v.picklist(['disabled', 'ended', 'not_due', 'no_event']),
+  why: v.picklist(['disabled', 'ended', 'not_due', 'no_event', 'webhook']),
 })
 
 /** One part of a simulation. */

@@ -14,7 +14,7 @@ export const HookCatalogQuery = v.object({
   /** Id, name or path. */
   workspace: v.optional(v.pipe(v.string(), v.maxLength(4096))),
   agent: optionalText,
-  event: v.optional(HookEvent),
+  event: v.optional(v.pipe(HookEvent, v.description('one of svc hooks events'))),
   source: v.optional(HookSourceName),
   mode: v.optional(v.picklist(['sync', 'async'])),
 })
@@ -78,7 +78,7 @@ export const HookEventsReply = v.object({ events: v.array(HookEventEntry) })
 export const HookRunsQuery = v.object({
   /** Id of a session; `none` for runs that are about no session. */
   session: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
-  event: v.optional(HookEvent),
+  event: v.optional(v.pipe(HookEvent, v.description('one of svc hooks events'))),
   outcome: v.optional(HookOutcomeName),
   since: v.optional(Timestamp),
   last: v.optional(queryInteger(1, 1000)),

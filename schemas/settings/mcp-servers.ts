@@ -1,7 +1,7 @@
 /** MCP servers as settings show and change them. */
 import * as v from 'valibot'
 import { McpAuth } from '../agents.js'
-import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
+import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
 import { McpSidecarServer } from './entries.js'
 import { SourceMetadata } from './hooks.js'
 
@@ -85,7 +85,10 @@ export const McpPlaceQuery = v.object(place)
 export type McpPlaceQuery = v.InferOutput<typeof McpPlaceQuery>
 
 /** GET /api/settings/mcp-servers/{name}: `probe` starts or reaches the server and lists its tools anew. */
-export const ShowMcpServerQuery = v.object({ ...place, probe: v.optional(v.picklist(['true', 'false'])) })
+export const ShowMcpServerQuery = v.object({
+  ...place,
+  probe: v.optional(v.pipe(queryBoolean(), v.description('start or reach it now, and list its tools anew'))),
+})
 export type ShowMcpServerQuery = v.InferOutput<typeof ShowMcpServerQuery>
 
 export const McpTargetQuery = v.object({ ...place, target: v.optional(v.picklist(['auto', 'config', 'sidecar'])) })

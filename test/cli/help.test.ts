@@ -69,6 +69,12 @@ test('every group of the build stands under what it is for', async () => {
   assert.not.match((await svc('help')).stdout, 'Of extensions')
 })
 
+test('an option with more values than a line or two can name says where they are listed', async () => {
+  const { stdout } = await svc('hooks', 'runs', '--help')
+  assert.match(stdout.replace(/\s+/g, ' '), '--event <text> one of svc hooks events')
+  assert.not.match(stdout, 'session.pre_create|')
+})
+
 test('a group within a group is its list', async () => {
   for (const path of ['automation jobs', 'automation runs']) {
     const { code, stderr } = await svc(...path.split(' '))
@@ -77,6 +83,12 @@ test('a group within a group is its list', async () => {
       entries.some(entry => entry.path === `${path} list`),
       true,
     )
+    const help = await svc(...path.split(' '), '--help')
+    assert.is(help.code, 0)
+    for (const entry of entries) if (entry.path.startsWith(`${path} `)) assert.match(help.stdout, `  ${entry.path}`)
+    assert.match(help.stdout.replace(/\s+/g, ' '), `svc ${path} is svc ${path} list.`)
+    const typo = await svc(...path.split(' '), 'zzzzzz')
+    assert.match(typo.stderr, `svc ${path} --help`)
   }
 })
 

@@ -64,6 +64,17 @@ const asking: Readonly<Record<string, (code: string, words: readonly string[]) =
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 const present = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
 
+test('rows with neither id nor name are offered as the first column of their list has them', async ({ daemon }) => {
+  const tools = ['service__agent_list', 'mcp__files__read'].map(tool_id => ({ descriptor: { tool_id } }))
+  daemon.reply('GET /api/tools', 200, { tools })
+  const offered = async (...words: string[]) => {
+    const env = { SVC_WORDS: words.map(word => `${word}\n`).join('') }
+    return (await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env })).stdout
+  }
+  assert.is(await offered('tool', 'show', 'mcp'), 'mcp__files__read\t\n')
+  assert.is(await offered('tool', 'call', ''), 'service__agent_list\t\nmcp__files__read\t\n')
+})
+
 for (const [shell, ask] of Object.entries(asking)) {
   if (!present(shell)) {
     console.log(`NOT TESTED: ${shell} is not installed`)

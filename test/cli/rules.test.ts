@@ -139,6 +139,28 @@ const WS = 'ws_0123456789abcdef'
 const create = ['job', 'create', 'nightly', '--every', '1d', '--prompt', 'Look at the tests']
 const schedule = { mode: 'every', interval: '1d' }
 
+test('a query that wants to know for whom is told of the workspace here, and takes another', async ({ daemon }) => {
+  const root_dir = realpathSync(daemon.home)
+  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: WS, root_dir }] })
+  daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS } })
+  const at = '/api/settings/mcp-servers/tracker'
+  const status = { server_name: 'tracker', status: 'needs_login' }
+  daemon.reply(`GET ${at}/auth/status`, 200, status)
+  daemon.reply(`POST ${at}/auth/logout`, 200, status)
+  daemon.reply(`DELETE ${at}`, 200, { applied: true })
+  const svc = async (cwd: string, ...argv: string[]) => {
+    const { code, stdout, stderr } = await runCli(daemon.home, ['mcp', ...argv], { data, root: dist, cwd })
+    assert.is(code, 0, stderr)
+    return [new URL(daemon.asked.at(-1)?.url ?? '', 'http://d').searchParams.toString(), stdout]
+  }
+  for (const verb of ['status', 'logout']) {
+    assert.is((await svc(root_dir, 'auth', verb, 'tracker'))[0], `scope=workspace&workspace_id=${WS}`)
+    assert.is((await svc('/', 'auth', verb, 'tracker'))[0], 'scope=global')
+    assert.is((await svc(root_dir, 'auth', verb, 'tracker', '--scope', 'global'))[0], 'scope=global')
+  }
+  assert.is((await svc('/', 'remove', 'tracker'))[1], 'removed MCP server tracker\n')
+})
+
 test('a job is created with a name, a time and a prompt: the workspace here says for whom, the daemon by which agent', async ({
   daemon,
 }) => {

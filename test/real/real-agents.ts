@@ -214,14 +214,15 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
 
 holds(
   'hook',
-  'a hook in Python that stays refuses rm -rf where a person allowed it, and lets the rest pass',
+  'a hook in Python that stays refuses rm -rf before a person is asked, and lets the rest pass',
   async () => {
     if (real.neverAsks) return 'never asks, so no hook is asked'
     const { id, at } = await world.session('asking')
     const kept = path.join(world.root, 'kept')
     await mkdir(kept, { recursive: true })
+    const begin = (command: string) => send(at, `[[forget]]${real.tool(command)}[[say:all done]]`)
     const allow = async (command: string) => {
-      const id = await send(at, `[[forget]]${real.tool(command)}[[say:all done]]`)
+      const id = await begin(command)
       const waits = (event: Reply) =>
         event.turn_id === id && (event.content.status === 'pending' || ['done', 'error'].includes(event.type))
       const asked = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
@@ -230,7 +231,7 @@ holds(
       await world.kernel.request('POST', `${at}/approve`, answer)
       return ended(at, id)
     }
-    const { events } = await allow(`rm -rf ${kept}`)
+    const { events } = await ended(at, await begin(`rm -rf ${kept}`))
     assert.ok(existsSync(kept), 'it was not removed')
     const resolved = events.find(event => event.type === 'permission' && event.content.status === 'resolved')
     assert.equal([resolved?.content.resolved_by, resolved?.content.decision], ['hook', 'reject-once'])

@@ -16,7 +16,7 @@ const route = routeOf<AutomationService>()
 const area = 'Automation'
 
 const jobFields: readonly CliColumn[] = [
-  { header: 'Id', path: 'id' },
+  { header: 'ID', path: 'id' },
   { header: 'Name', path: 'name' },
   { header: 'Enabled', path: 'enabled' },
   { header: 'Agent', path: 'agent_name' },
@@ -128,7 +128,7 @@ export const jobRoutes = [
     body: PatchJobBody,
     replies: { 200: JobReply },
     errors: [400, 404, 409, 422, 500, 503],
-    cli: { path: 'automation jobs update', view: jobItem, shorthands: schedules },
+    cli: { path: 'automation jobs update', options: { agent_name: 'agent' }, view: jobItem, shorthands: schedules },
     handle: async (self, { actor, params, body }) => ok({ job: await self.jobs.patch(actor, params.id, body) }),
   }),
   route({

@@ -13,7 +13,7 @@ const runColumns: readonly CliColumn[] = [
   { header: 'STARTED', path: 'started_at', as: 'ago' },
   { header: 'ENDED', path: 'ended_at', as: 'ago' },
   { header: 'SESSION', path: 'session_id', below: true },
-  { header: 'ERROR', path: 'error' },
+  { header: 'ERROR', path: 'error', below: true },
 ]
 
 export const runFields: readonly CliColumn[] = [

@@ -19,6 +19,7 @@ const SILENT = {
   ended: 'nothing to come',
   not_due: 'not due in this time',
   no_event: 'no recorded event',
+  webhook: 'fired by deliveries, which are not recorded',
 }
 
 /** `svc automation simulate` */

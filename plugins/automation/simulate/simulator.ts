@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { type PluginKernel, type StoredRecord, turn } from '../../../kernel/plugin.js'
 import type { SimulationQuery, SimulationReply, Timeline } from '../../../schemas/automation/simulation.js'
 import { durationMs } from '../../../schemas/duration.js'
@@ -59,6 +60,7 @@ export class Simulator {
     const now = this.kernel.clock.now()
     const ms = (query.days ?? DEFAULT_DAYS) * DAY_MS
     const offline = offlineOf(query.offline ?? '', now, now + ms)
+    this.#checkOnly(query)
     if (this.#busy) throw AutomationErrors.simulation_busy(undefined, { retryAfter: 1 })
     this.#busy = true
     try {
@@ -118,7 +120,11 @@ export class Simulator {
     const definitions = records.map(record => ({
       of: { triggerId: record.id },
       name: record.spec.name,
-      why: triggers.enabled(record) ? ('no_event' as const) : ('disabled' as const),
+      why: !triggers.enabled(record)
+        ? ('disabled' as const)
+        : record.spec.event === 'webhook'
+          ? ('webhook' as const)
+          : ('no_event' as const),
     }))
     const book = new TimelineBook({ only: query.only, limit: query.limit ?? DEFAULT_LISTED })
     const players = new Map<string, Player>()
@@ -137,6 +143,21 @@ export class Simulator {
       () => signal.aborted || book.isFull,
     )
     return { ...book.toWire(span, definitions), events }
+  }
+
+  /** Throws 400 `simulation_invalid` where the one that is to be listed is not there. */
+  #checkOnly({ only, part = 'all' }: SimulationQuery): void {
+    if (only === undefined) return
+    const { records } = this.kernel
+    const kinds = [...(part === 'triggers' ? [] : [JobKind.name]), ...(part === 'jobs' ? [] : [TriggerKind.name])]
+    const isThere = kinds.some(
+      kind => records.get(kind, only) !== undefined || records.list({ kind, members: { name: only } }).length > 0,
+    )
+    if (isThere) return
+    const wanted = part === 'all' ? 'job or trigger' : part.replace(/s$/, '')
+    throw AutomationErrors.simulation_invalid(`only: there is no ${wanted} ${shown(only)}`, {
+      next: part === 'triggers' ? 'svc automation triggers list' : 'svc automation jobs list',
+    })
   }
 
   /** Definitions of a kind, those that are damaged left out. */

@@ -42,17 +42,18 @@ export class TimelineBook {
       this.#skips++
       this.#skipped[occasion.skip.reason] = (this.#skipped[occasion.skip.reason] ?? 0) + 1
     } else this.#fires++
-    const { only, limit } = this.listed
-    if (only !== undefined && only !== id && only !== occasion.name) return
+    if (!isListed(this.listed, id, occasion.name)) return
     this.#listable++
-    if (this.#occasions.length < limit) this.#occasions.push(occasion)
+    if (this.#occasions.length < this.listed.limit) this.#occasions.push(occasion)
   }
 
   toWire(
     span: { readonly from: number; readonly to: number },
     definitions: readonly { readonly of: RunOf; readonly name: string; readonly why: Silence }[],
   ): Timeline {
-    const silent = definitions.filter(({ of }) => !this.#heard.has(idOf(of))).slice(0, MAX_SILENT)
+    const isSilent = ({ of, name }: (typeof definitions)[number]) =>
+      !this.#heard.has(idOf(of)) && isListed(this.listed, idOf(of), name)
+    const silent = definitions.filter(isSilent).slice(0, MAX_SILENT)
     return {
       from: iso(span.from),
       to: iso(span.to),
@@ -73,3 +74,5 @@ export class TimelineBook {
 }
 
 const idOf = (of: RunOf) => columnOf(of)[1]
+const isListed = ({ only }: Listed, id: string | null, name: string) =>
+  only === undefined || only === id || only === name

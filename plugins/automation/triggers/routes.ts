@@ -17,7 +17,7 @@ const route = routeOf<AutomationService>()
 const area = 'Automation'
 
 const triggerFields: readonly CliColumn[] = [
-  { header: 'Id', path: 'id' },
+  { header: 'ID', path: 'id' },
   { header: 'Name', path: 'name' },
   { header: 'Enabled', path: 'enabled' },
   { header: 'Event', path: 'event' },
@@ -30,6 +30,8 @@ const triggerFields: readonly CliColumn[] = [
   { header: 'Endpoint', path: 'webhook_endpoint' },
   { header: 'Scheme', path: 'webhook_scheme' },
   { header: 'Secret', path: 'webhook_secret_ref' },
+  { header: 'Fire limit', path: 'fire_limit' },
+  { header: 'Retry', path: 'retry' },
 ]
 const triggerItem = { item: 'trigger', fields: triggerFields } as const
 
@@ -94,7 +96,7 @@ export const triggerRoutes = [
     body: PatchTriggerBody,
     replies: { 200: TriggerReply },
     errors: [400, 404, 409, 422, 500, 503],
-    cli: { path: 'automation triggers update', view: triggerItem },
+    cli: { path: 'automation triggers update', options: { agent_name: 'agent' }, view: triggerItem },
     handle: async (self, { actor, params, body }) => ok({ trigger: await self.triggers.patch(actor, params.id, body) }),
   }),
   route({

@@ -45,7 +45,7 @@ export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProble
     limitsProblem(spec) ??
     (EVENT.test(spec.event)
       ? undefined
-      : 'event: session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, webhook or ext.<name>') ??
+      : `event: ${shown(spec.event)} fires no trigger; what does is session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, ext.<extension>.<name> and webhook`) ??
     webhookProblem(spec) ??
     filterProblem(spec.filter ?? {})
   if (text !== undefined) return { of: 'job', text }
@@ -73,7 +73,8 @@ function webhookProblem({
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
   if (endpoint_slug && !SLUG.test(endpoint_slug)) return 'endpoint_slug: words of a-z and 0-9 joined by single hyphens'
   if (webhook_id && !/^wbh_\w+$/.test(webhook_id)) return 'webhook_id: starts with wbh_'
-  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: env:NAME or vault:automation/…'
+  if (!webhook_secret_ref) return 'webhook_secret_ref: a webhook needs a secret: env:NAME or vault:automation/…'
+  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: env:NAME or vault:automation/… is expected'
   return undefined
 }
 

@@ -1,4 +1,4 @@
-import type { Actor, Batch, Fault, RecordChange, StoredRecord, Tx } from '../../../kernel/plugin.js'
+import { type Actor, type Batch, Fault, type RecordChange, type StoredRecord, type Tx } from '../../../kernel/plugin.js'
 import type { CreateTriggerBody, FireLimit, PatchTriggerBody, Trigger } from '../../../schemas/automation.js'
 import type { VaultApi } from '../../vault/api.js'
 import { AutomationErrors } from '../api.js'
@@ -213,7 +213,11 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     if (!vault) throw AutomationErrors.webhook_vault_missing()
     const ref = secretOf(id)
     const before = await vault.reveal(ref)
-    await vault.put(ref, secret, { kind: 'webhook_secret', actor })
+    await vault.put(ref, secret, { kind: 'webhook_secret', actor }).catch(error => {
+      // The advice of the vault is about another command.
+      const next = 'use a longer secret'
+      throw error instanceof Fault ? new Fault(error.code, error.status, error.message, { next }) : error
+    })
     try {
       return await write()
     } catch (error) {

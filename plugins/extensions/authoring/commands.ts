@@ -75,6 +75,10 @@ export const runPublish = told(async context => {
     `published ${published.name} ${published.version} in ${path.relative(cwd, catalog) || '.'}${published.signed ? ', signed' : ''}`,
   )
   out.line(`sha256 ${published.sha256}`)
+  if (manifest.main !== undefined) {
+    const why = 'it runs code inside the daemon, which only an extension from a folder of this machine may'
+    out.line(out.color('yellow', `warning: nobody can install it from the catalog: ${why}`))
+  }
   out.line(out.color('dim', `use the catalog: svc config set marketplace.catalog.base_url ${catalog}`))
 })
 

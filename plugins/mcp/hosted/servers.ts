@@ -1,7 +1,16 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import * as v from 'valibot'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { shown } from '../../../kernel/kit/text.js'
 import type { Actor } from '../../../kernel/plugin.js'
-import type { JudgedTool, ToolDescriptor, ToolPlace, ToolRisk, ToolsApi } from '../../tools/api.js'
+import {
+  type JudgedTool,
+  type ToolDescriptor,
+  ToolErrors,
+  type ToolPlace,
+  type ToolRisk,
+  type ToolsApi,
+} from '../../tools/api.js'
 import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
 
 /** What the daemon says to its clients. */
@@ -73,14 +82,14 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
     async () => AGENT_TOOLS,
     async (name, input, signal) => {
       if (name === 'tool_search') {
-        const { query, limit } = v.parse(SearchInput, input)
+        const { query, limit } = parsed(SearchInput, input)
         const starting = await tools.complete(place)
         const found = (await tools.search(place, query, limit)).map(briefly)
         return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
       }
-      if (name === 'tool_show') return json(wholly(await tools.find(place, v.parse(ShowInput, input).id)))
+      if (name === 'tool_show') return json(wholly(await tools.find(place, parsed(ShowInput, input).id)))
       if (name !== 'tool_call') return undefined
-      const call = v.parse(CallInput, input)
+      const call = parsed(CallInput, input)
       return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
     },
   )
@@ -117,13 +126,26 @@ async function serverOf(
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: [...(await list())] }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: input = {} } }, { signal }) => {
     try {
-      return (await call(name, input, signal)) ?? refusalOf(new Error(`there is no tool ${name} here`))
+      return (await call(name, input, signal)) ?? refusalOf(noTool(name))
     } catch (error) {
       return refusalOf(error)
     }
   })
   return server
 }
+
+/** The input of one of the three tools. @throws Fault `tool_invalid_input`, which names what is wrong */
+function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, input)
+  if (result.success) return result.output
+  const [issue] = result.issues
+  throw ToolErrors.tool_invalid_input(`${v.getDotPath(issue) ?? 'input'}: ${issueText(issue)}`, {
+    next: 'tools/list has the schema of the input',
+  })
+}
+
+const noTool = (name: string) =>
+  ToolErrors.tool_not_found(`no such tool: ${shown(name, 256)}`, { next: 'tools/list has those that are there' })
 
 const asListed = ({ descriptor: { id, title, description, inputSchema, risk } }: JudgedTool): Listed => ({
   name: id,

@@ -106,7 +106,7 @@ export const serverRoutes = [
     privileged: true,
     replies: { 200: ApplyOutcome },
     errors: [400, 403, 404, 409, 500, 503],
-    cli: { path: 'mcp remove', options: { workspace_id: 'workspace' } },
+    cli: { path: 'mcp remove', options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' },
     handle: async (self, { params, query, actor }) => ok(await self.remove(params.name, query, actor)),
   }),
 ]

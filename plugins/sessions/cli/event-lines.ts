@@ -152,10 +152,12 @@ export class EventLines {
       const how = this.reader === 'elsewhere' ? ` (svc session approve ${this.sessionId})` : ''
       return `? ${wantedOf(content)}${how}`
     }
-    const what = content.title === undefined ? '' : ` ${oneLine(content.title)}`
+    const isByHook = content.resolved_by === 'hook'
+    const what = content.title === undefined ? '' : ` ${isByHook ? wantedOf(content) : oneLine(content.title)}`
+    const said = isByHook && content.note !== undefined ? ` — ${oneLine(content.note)}` : ''
     const isDenied = String(content.decision).startsWith('reject') && content.resolved_by === 'person'
     const why = this.reader === 'absent' && isDenied ? ': nobody is there to answer' : ''
-    return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}`
+    return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}${said}`
   }
 
   /** Diffs of a question or of a result, once for each call; of a question they are part of what is asked. */
@@ -239,7 +241,8 @@ function verdictOf({ decision, resolved_by: by }: Content): string {
     workspace: ': outside of the workspace',
     remembered: ' as before',
     timeout: ': nobody answered',
-    hook: ' by an extension',
+    hook: ' by a hook',
+    rights: ': this session has not that tool',
   }
   return `${verdict}${lasting}${reasons[String(by)] ?? ''}`
 }

@@ -118,16 +118,13 @@ export class Permissions {
       places,
       remembered: this.#remembered.get(rules.subjectOf(action)),
     })
-    if (automatic) {
-      const verdict = automatic.decision.startsWith('allow') ? await this.#gated(action, automatic) : automatic
-      return this.#conclude(turnId, head, action, places, options, verdict).reply
-    }
-    // Looking at its paths took a moment: what ended the turn meanwhile has answered all that waited then.
-    if (this.context.turnId() !== turnId) return rules.CANCELLED
-    const waiting = this.#wait(turnId, requestId, action, options, signal, async verdict => {
-      const decided = verdict.decision.startsWith('allow') ? await this.#gated(action, verdict) : verdict
-      return this.#conclude(turnId, { request_id: requestId }, action, places, options, decided)
-    })
+    const verdict = await this.#gated(action, automatic)
+    if (verdict) return this.#conclude(turnId, head, action, places, options, verdict).reply
+    // Paths and hooks took a moment: what ended the turn meanwhile has answered all that waited then.
+    if (signal.aborted || this.context.turnId() !== turnId) return rules.CANCELLED
+    const waiting = this.#wait(turnId, requestId, action, options, signal, verdict =>
+      this.#conclude(turnId, { request_id: requestId }, action, places, options, verdict),
+    )
     const expires = iso(this.context.clock.now() + this.context.timeoutMs)
     this.context.record(turnId, { ...head, status: 'pending', expires_at: expires })
     return waiting
@@ -203,8 +200,9 @@ export class Permissions {
     }
   }
 
-  /** Nothing is granted before the gate was asked; who refuses there has the last word. */
-  async #gated(action: rules.WantedAction, verdict: Verdict): Promise<Verdict> {
+  /** Nothing is granted, and nobody is asked, before the gate was: a person is not shown what a hook refuses anyway. */
+  async #gated(action: rules.WantedAction, verdict: Verdict | undefined): Promise<Verdict | undefined> {
+    if (verdict && !verdict.decision.startsWith('allow')) return verdict
     const refusal = await this.context.gate(action.kind, action.title, action.command ?? action.written)
     return refusal ? { decision: 'reject-once', by: 'hook', note: refusal.message } : verdict
   }
@@ -215,7 +213,7 @@ export class Permissions {
     action: rules.WantedAction,
     options: readonly rules.PermissionOption[],
     signal: AbortSignal,
-    conclude: (verdict: Verdict) => Promise<Concluded>,
+    conclude: (verdict: Verdict) => Concluded,
   ): Promise<rules.PermissionOutcome> {
     let settle: (verdict: Verdict) => void = () => {}
     const decided = new Promise<Verdict>(resolve => {
@@ -255,7 +253,7 @@ export class Permissions {
     options: readonly rules.PermissionOption[],
     verdict: Verdict,
   ): Concluded {
-    // While a person or the gate was asked the turn may have ended.
+    // While a person was asked, or the gate, the turn may have ended.
     const decision = this.context.turnId() === turnId ? verdict.decision : 'cancelled'
     const option = rules.chooseOption(options, decision, verdict.by === 'mode')
     const allowed = decision.startsWith('allow') && option !== undefined

@@ -65,7 +65,7 @@ export const approvalRoutes = [
           { header: 'Risk', path: 'risk' },
           { header: 'Agent', path: 'agent_name' },
           { header: 'Session', path: 'session_id' },
-          { header: 'Until', path: 'expires_at', as: 'time' },
+          { header: 'Until', path: 'expires_at', as: 'ago' },
           { header: 'Input', path: 'input', below: true },
         ],
         empty: 'no call waits for anybody',

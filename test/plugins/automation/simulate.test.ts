@@ -45,6 +45,13 @@ test('a simulation says what fires, when, and what is skipped and why, and chang
   assert.equal(await b.runs(), [])
   const { jobs: only } = await simulated(b, 'days=1&only=third&limit=1')
   assert.equal([only.occasions.length, only.unlisted, only.fires], [1, 0, jobs.fires])
+  assert.equal(only.silent, [], 'nothing is said of others')
+  assert.is((await simulated(b, 'days=1&only=off')).jobs.silent.length, 1)
+  for (const query of ['only=nobody', 'only=one&part=triggers']) {
+    const { status, body } = await b.request('GET', `/api/automation/simulation?${query}`)
+    assert.equal([status, body.code], [400, 'simulation_invalid'])
+    assert.match(body.error, /only: there is no (?:job or )?trigger "(?:nobody|one)"/)
+  }
   await b.end()
 })
 
@@ -114,6 +121,12 @@ test('triggers are shown with the recorded events of past days, filters, limits 
     ],
   )
   assert.is(of(ends).length, 3)
+  await create({ name: 'pushed', event: 'webhook', endpoint_slug: 'pushed', webhook_secret_ref: 'env:NOT_THERE' })
+  const pushed = (await simulated(b, 'days=2&only=pushed')).triggers
+  assert.equal(
+    pushed.silent.map((one: Reply) => [one.name, one.why]),
+    [['pushed', 'webhook']],
+  )
   assert.equal([triggers.events, triggers.silent.map((one: Reply) => one.name)], [9, ['nobody']])
   assert.equal((await b.request('GET', `/api/automation/triggers/${twice}/runs`)).body.runs, [])
   await b.end()

@@ -33,7 +33,7 @@ const VALID: readonly Record<string, unknown>[] = [
 
 const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [trigger({ name: ' ' }), /name/],
-  [trigger({ event: 'task.done' }), /event: session\.created/],
+  [trigger({ event: 'task.done' }), /event: "task\.done" fires no trigger; what does is session\.created/],
   [trigger({ event: 'hook..completed' }), /event: /],
   [trigger({ event: 'ext.' }), /event: /],
   [trigger({ agent_name: '' }), /agent_name: required/],
@@ -50,6 +50,7 @@ const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [hook({ endpoint_slug: 'a--b' }), /single hyphens/],
   [hook({ webhook_id: 'x' }), /starts with wbh_/],
   [hook({ webhook_secret_ref: 'the secret' }), /env:NAME or vault:automation/],
+  [hook({ webhook_secret_ref: undefined }), /a webhook needs a secret/],
   [trigger({ fire_limit: { max: 0, window: '1h' } }), /fire_limit\.max/],
   [trigger({ retry: { strategy: 'none', max_retries: 1, base_delay: '' } }), /strategy none/],
   [loop({ prompt: 'x' }), /must be empty/],

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { EventLines } from '../../../plugins/sessions/cli/event-lines.js'
 import { said } from '../../fixtures/session-world.js'
 import type { Reply } from '../../harness/kernel.js'
 import { openScene, type Scene, warmPython } from './scene.js'
@@ -69,6 +70,35 @@ test('a sync hook that stays denies a permission, and the run shows who, how lon
   )
   assert.match(noted[0].text, /^hook guard \(config\): denied permission\.request, \d+ [mµ]s$/)
   assert.is(noted[0].duration_us, asked[0].duration_us)
+})
+
+test('a person is not asked what a hook refuses, and is asked what it lets pass', async () => {
+  const { id, at } = await scene.session('asks')
+  const permissions = (events: readonly Reply[]) =>
+    events.filter(({ type }) => type === 'permission').map(({ content }) => [content.status, content.resolved_by])
+  const refused = await scene.prompt(at, ask('rm -rf /'))
+  assert.is(said(refused), 'answer: reject_once\n')
+  assert.equal(permissions(refused), [['resolved', 'hook']])
+  const lines: string[] = []
+  const out = { color: (_: string, text: string) => text, line: (text: string) => void lines.push(text), text() {} }
+  const shown = new EventLines(id, { out } as never)
+  for (const event of refused) shown.show(event as never)
+  const line = '  Rejected by a hook: run: rm -rf / — nothing is removed for good (hook guard)'
+  assert.ok(lines.includes(line), lines.join('\n'))
+  const { body } = await scene.kernel.request('POST', `${at}/prompt`, { text: ask('ls') })
+  const turn_id = body.prompt.new_turn_id
+  const asked = await scene.until(at, event => event.turn_id === turn_id && event.content.status === 'pending')
+  const answer = { request_id: asked.content.request_id, turn_id, decision: 'allow-once' }
+  assert.is((await scene.kernel.request('POST', `${at}/approve`, answer)).status, 200)
+  await scene.until(at, event => event.turn_id === turn_id && event.type === 'done')
+  const allowed = await scene.events(at, `?turn_id=${turn_id}&limit=1000`)
+  assert.is(said(allowed), 'answer: allow_once\n')
+  assert.equal(permissions(allowed), [
+    ['pending', undefined],
+    ['resolved', 'person'],
+  ])
+  const outcomes = (await scene.runs(id, '&event=permission.request')).map(({ outcome }) => outcome)
+  assert.equal(outcomes, ['denied', 'applied'])
 })
 
 test('a command that an agent has the daemon run is rewritten before it is judged and run', async () => {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { validateReply } from '../../harness/contract.js'
+import type { Reply } from '../../harness/kernel.js'
 import { writeSkill } from '../skills/scene.js'
 import { author, feed, openMarketplace, published, serveCatalog } from './scene.js'
 
@@ -164,6 +165,40 @@ test('a catalog that is broken, huge, slow or gone leaves the copy from before, 
   const partial = await later.refresh()
   assert.equal([partial.outcome, partial.entry_count, partial.stale], ['partial', 1, false])
   await later.kernel.close()
+})
+
+test('a catalog without a feed has nothing of that kind; one without any cannot be read', async () => {
+  await using http = await serveCatalog()
+  const { archive, bytes, entry } = published('deploy')
+  http.files.set('skills.json', feed([entry])).set(archive, bytes)
+  await using world = await openMarketplace()
+  const refreshed = async () => {
+    const { body } = await world.kernel.request('POST', '/api/marketplace/refresh', {})
+    return body.kinds.map(({ kind, outcome, error }: Reply) => [kind, outcome, error !== undefined])
+  }
+  const searched = async () => {
+    const { body } = await world.kernel.request('GET', '/api/marketplace/search')
+    return body.kinds.map(({ kind, total, stale, error }: Reply) => [kind, total, stale, error !== undefined])
+  }
+  await world.use(http.url)
+  assert.equal(await refreshed(), [
+    ['mcp', 'absent', false],
+    ['extension', 'absent', false],
+    ['skill', 'refreshed', false],
+  ])
+  assert.equal(await searched(), [
+    ['mcp', 0, false, false],
+    ['extension', 0, false, false],
+    ['skill', 1, false, false],
+    ['bundle', 0, false, false],
+  ])
+  http.files.clear()
+  assert.equal(await refreshed(), [
+    ['mcp', 'failed', true],
+    ['extension', 'failed', true],
+    ['skill', 'failed', true],
+  ])
+  assert.equal((await searched())[2], ['skill', 1, true, true], 'the copy from before')
 })
 
 test('an archive that is not the one meant, or leads out, or hides something, is refused and nothing is written', async () => {

@@ -96,6 +96,17 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
     assert.is(refused.isError, true)
     assert.match(textOf(refused), 'tool_denied (approval_timed_out): nobody allowed it')
     assert.match(textOf(await client.callTool({ name: 'tool_show', arguments: { id: 'no' } })), 'tool_not_found')
+    const unknown = await client.callTool({ name: 'service__echo', arguments: {} })
+    assert.match(textOf(unknown), /^tool_not_found: no such tool: "service__echo"\. tools\/list /)
+    for (const [name, input, at] of [
+      ['tool_call', { tool_id: 'service__echo' }, 'id'],
+      ['tool_call', { id: 'service__echo', input: 'text' }, 'input'],
+      ['tool_search', { limit: 1000 }, 'limit'],
+    ] as const) {
+      const wrong = await client.callTool({ name, arguments: input })
+      assert.is(wrong.isError, true)
+      assert.match(textOf(wrong), new RegExp(`^tool_invalid_input: ${at}: `))
+    }
     const giveUp = new AbortController()
     const waiting = client.callTool({ name: 'tool_call', arguments: { id: 'service__wait' } }, undefined, {
       signal: giveUp.signal,
