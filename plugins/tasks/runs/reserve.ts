@@ -133,7 +133,9 @@ export class Reservations {
     if (group) return Number(group[0])
     const attempt = this.runs.nextAttempt(task.id, t)
     if (attempt <= task.max_attempts) return attempt
-    throw TaskErrors.task_attempts_exhausted(`all ${task.max_attempts} attempts of task ${task.id} are used`)
+    throw TaskErrors.task_attempts_exhausted(`all ${task.max_attempts} attempts of task ${task.id} are used`, {
+      next: `svc task run list ${task.id}`,
+    })
   }
 }
 

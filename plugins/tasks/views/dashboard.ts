@@ -8,6 +8,7 @@ import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck, sinceOf } from '../runs/run-state.js'
 import { ownerOf } from '../tasks/task-row.js'
 import { IN_CHANNEL } from './catalog.js'
+import { nextStepOf } from './next-step.js'
 
 const MINUTE = 60_000
 const BACKLOG_MS = 10 * MINUTE
@@ -88,11 +89,20 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
       completed_runs: run('completed'),
       failed_runs: run('failed'),
       canceled_runs: run('canceled'),
+      needs_attention_tasks: task('needs_attention'),
+      needs_attention_runs: run('needs_attention'),
     },
     status_breakdown: Statuses.options
       .filter(status => tasks.has(status))
       .map(status => ({ status, count: task(status), share_percent: Math.round((task(status) / total) * 100) })),
-    active_runs: { total: active, queued, claimed, starting, running, items: items.slice(0, SHOWN_RUNS) },
+    active_runs: {
+      total: active,
+      queued,
+      claimed,
+      starting,
+      running,
+      items: items.slice(0, SHOWN_RUNS).map(item => explained(core, item)),
+    },
     queue: {
       total: queued,
       backlog_status: backlog ? 'warning' : 'ok',
@@ -196,9 +206,19 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
     stuck,
     health_status: run.status === 'needs_attention' ? run.status : stuck ? 'stuck' : 'ok',
     ...given('error', run.error),
+    ...given('part', run.designation_brief),
     latest_event_seq: task.latest_event_seq,
     last_activity_at: iso(Math.max(task.last_activity_at, run.heartbeat_at ?? 0)),
   }
+}
+
+/** A run as it is shown: with who works on it, why it stands still, and what helps. */
+function explained(core: TaskCore, item: DashboardRun): DashboardRun {
+  const run = core.runs.find(item.run_id)
+  const step = nextStepOf(core, core.tasks.find(run.task_id), run)
+  const help = step.next.startsWith('svc ') ? step.next : item.stuck ? `svc task run inspect ${run.id}` : undefined
+  const agent = run.session_id === null ? undefined : core.kernel.needs.sessions.get(run.session_id)?.agentName
+  return { ...item, ...given('agent_name', agent), ...given('why', step.why), ...given('next_action', help) }
 }
 
 /** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
