@@ -30,7 +30,7 @@ const taskDetail = {
     ...taskFields.map(field => ({ ...field, path: `task.${field.path}` })),
     { header: 'Children', path: 'children' },
     { header: 'Why', path: 'why' },
-    { header: 'Next', path: 'next_action' },
+    { header: 'Next', path: 'next_action', words: { none: '-' } },
   ],
   table: { path: 'runs', columns: runRows.columns },
 } as const

@@ -34,6 +34,7 @@ export const runFields: readonly CliColumn[] = [
   { header: 'Ended', path: 'ended_at', as: 'time' },
   { header: 'Lease until', path: 'lease_until', as: 'time' },
   { header: 'Error', path: 'error' },
+  { header: 'Result', path: 'result' },
 ]
 export const runItem = { item: 'run', fields: runFields } as const
 

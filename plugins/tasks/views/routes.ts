@@ -31,7 +31,7 @@ const inspection = {
     { header: 'Heartbeat', path: 'current_run.heartbeat_at', as: 'ago' },
     { header: 'Session', path: 'bound_session.session_id' },
     { header: 'Session is', path: 'bound_session.state' },
-    { header: 'Next', path: 'next_action' },
+    { header: 'Next', path: 'next_action', words: { none: '-' } },
   ],
 } as const
 const MARKS = {

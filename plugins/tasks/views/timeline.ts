@@ -28,7 +28,7 @@ const DEFAULT_BACKLOG = 50
 function noteOf(payload: unknown): string | undefined {
   const { from, to, ...more } = (payload ?? {}) as Readonly<Record<string, unknown>>
   if (typeof from === 'string' && typeof to === 'string') return `${from} -> ${to}`
-  const texts = ['reason', 'error', 'note', 'title', 'session_id', 'previous_run_id', 'depends_on_task_id']
+  const texts = ['reason', 'error', 'note', 'title', 'previous_run_id', 'depends_on_task_id']
   return texts.map(name => more[name]).find(text => typeof text === 'string' && text !== '') as string | undefined
 }
 
