@@ -5,6 +5,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
+import { runKinds } from '../totals.js'
 import type { Who } from '../who.js'
 import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
@@ -93,7 +94,7 @@ export class TaskControl {
       const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
       const { tasks, runs } = this.core.totals
       for (const [status, origin] of t.rows('SELECT status, origin_kind FROM tasks_run WHERE task_id = ?', [id]))
-        runs.moved(t, String(origin), String(status), undefined)
+        runs.moved(t, runKinds(String(origin), task.workspace_id ?? ''), String(status), undefined)
       tasks.moved(t, task.scope, task.status, undefined)
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])

@@ -17,9 +17,13 @@ const STALE_MS = 2 * MINUTE
 const SHOWN_RUNS = 50
 /** Runs of which the latencies are told, the newest. */
 const SAMPLES = 1000
+/** Runs of one state that are looked through for those that the query asks for. */
+const LOOKED_AT = 5000
 
 /** The condition on tasks, `1` for all of them, and its values. */
 interface Filter {
+  /** Nothing else is asked for: there are totals of it, and a run tells its scope by itself. */
+  readonly scope?: DashboardQuery['scope'] | undefined
   readonly sql: string
   readonly params: readonly SqlValue[]
 }
@@ -27,12 +31,12 @@ interface Filter {
 /** How all tasks stand, or those that the query asks for. */
 export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: string | undefined): Dashboard {
   const filter = filterOf(query, workspace)
-  const isAll = filter.sql === '1'
-  const tasks = isAll
-    ? core.totals.tasks.byStatus()
+  const isCounted = filter.sql === '1' || filter.scope !== undefined
+  const tasks = isCounted
+    ? core.totals.tasks.byStatus(filter.scope)
     : countsOf(core, `SELECT status, count(*) FROM tasks_task t WHERE ${filter.sql} GROUP BY status`, filter)
-  const runs = isAll
-    ? core.totals.runs.byStatus()
+  const runs = isCounted
+    ? core.totals.runs.byStatus(filter.scope)
     : countsOf(core, `SELECT r.status, count(*) FROM ${runsOf(filter)} GROUP BY r.status`, filter)
   const items = activeRuns(core, filter)
   const one = (sql: string, ...more: SqlValue[]) =>
@@ -53,7 +57,7 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
   const run = (status: TaskRunStatus) => runs.get(status) ?? 0
   const now = core.now()
   const oldest = core.kernel.db.row(
-    `SELECT min(r.queued_at) FROM ${runsOf(filter)} AND r.status = 'queued'`,
+    `SELECT r.queued_at FROM ${runsOf(filter)} AND r.status = 'queued' ORDER BY r.queued_at LIMIT 1`,
     filter.params,
   )?.[0]
   const since = typeof oldest === 'number' ? oldest : now
@@ -151,7 +155,8 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
 
 function filterOf(query: DashboardQuery, workspace: string | undefined): Filter {
   const conditions: [string, SqlValue | undefined][] = [
-    ['t.scope = ?', query.scope],
+    // One of two words, which needs no value.
+    [`t.scope = '${query.scope}' AND 1 = ?`, query.scope && 1],
     ['t.workspace_id = ?', workspace],
     ['t.owner_kind = ?', query.owner_kind],
     ['t.owner_ref = ?', query.owner_ref],
@@ -160,12 +165,18 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
   ]
   const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
   const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
-  return { sql, params: asked.map(([, value]) => value) }
+  const scope = asked.length === 1 ? query.scope : undefined
+  return scope === undefined
+    ? { sql, params: asked.map(([, value]) => value) }
+    : { scope, sql: `t.scope = '${scope}'`, params: [] }
 }
 
 /** Runs of the tasks that are asked for, with the beginning of a condition; without tasks where all are. */
-const runsOf = ({ sql }: Filter) =>
-  sql === '1' ? 'tasks_run r WHERE 1' : `tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
+function runsOf({ scope, sql }: Filter, runs = 'tasks_run'): string {
+  if (sql === '1') return `${runs} r WHERE 1`
+  if (scope !== undefined) return `${runs} r WHERE r.place ${scope === 'global' ? '=' : '<>'} ''`
+  return `${runs} r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
+}
 
 function countsOf(core: TaskCore, sql: string, { params }: Filter): Map<string, number> {
   return new Map(core.kernel.db.rows(sql, params).map(([status, count]) => [String(status), Number(count)]))
@@ -221,11 +232,14 @@ function explained(core: TaskCore, item: DashboardRun): DashboardRun {
   return { ...item, ...given('agent_name', agent), ...given('why', step.why), ...given('next_action', help) }
 }
 
+const newest = (status: string) =>
+  `(SELECT * FROM tasks_run WHERE status = '${status}' ORDER BY queued_at DESC LIMIT ${LOOKED_AT})`
+
 /** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
 function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']['latency']['claim_latency_ms'] {
   const ended = ['completed', 'failed'].map(
     status =>
-      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter)} AND r.status = '${status}'
+      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter, newest(status))}
          ORDER BY r.queued_at DESC LIMIT ${SAMPLES / 2})`,
   )
   const row = core.kernel.db.row(`SELECT count(ms), avg(ms), max(ms) FROM (${ended.join(' UNION ALL ')})`, [
@@ -236,7 +250,8 @@ function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']
   return { samples: samples ?? 0, average_ms: average ?? 0, maximum_ms: maximum ?? 0 }
 }
 
-function freshness(core: TaskCore, { sql, params }: Filter, live: boolean): Dashboard['freshness'] {
+function freshness(core: TaskCore, filter: Filter, live: boolean): Dashboard['freshness'] {
+  const { sql, params } = filter
   const now = core.now()
   const latest = core.kernel.db.row(
     `SELECT t.last_activity_at FROM tasks_task t WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
@@ -245,7 +260,7 @@ function freshness(core: TaskCore, { sql, params }: Filter, live: boolean): Dash
   // Whoever extends a lease is at work, though nothing else happens.
   const beat = live
     ? core.kernel.db.row(
-        `SELECT max(r.heartbeat_at) FROM ${runsOf({ sql, params })} AND r.status IN ('claimed', 'starting', 'running')`,
+        `SELECT max(r.heartbeat_at) FROM ${runsOf(filter)} AND r.status IN ('claimed', 'starting', 'running')`,
         params,
       )?.[0]
     : 0
