@@ -19,7 +19,7 @@ export function entriesOf(data: CommandData): readonly Entry[] {
 
 /** What a call names; `term` is the word of `svc help <word>`, which may be one of the glossary. */
 export function findCalled(argv: readonly string[], { words, help }: Call, entries: readonly Entry[]) {
-  const found: Found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
+  const found: Found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries, help)
   const isTerm = argv[0] === 'help' && argv.length === 2 && (found.is !== 'command' || found.entry.path !== argv[1])
   return { found, term: isTerm ? argv[1] : undefined }
 }

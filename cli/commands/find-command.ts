@@ -69,9 +69,9 @@ function numbersOf(word: string): string[] {
 
 /**
  * The command with the longest path that the arguments begin with. A group within a group stands for its `list`:
- * `automation jobs` is `automation jobs list`.
+ * `automation jobs` is `automation jobs list`, but whoever asks for `help` has not decided for the list yet.
  */
-export function findCommand(typed: readonly string[], entries: readonly Entry[]): Found {
+export function findCommand(typed: readonly string[], entries: readonly Entry[], help = false): Found {
   const argv = inOwnNames(typed, entries)
   const end = argv.findIndex(word => word.startsWith('-'))
   const words = end < 0 ? argv : argv.slice(0, end)
@@ -82,7 +82,7 @@ export function findCommand(typed: readonly string[], entries: readonly Entry[])
     if (entry) return { is: 'command', entry, rest }
     if (!entries.some(other => other.path.startsWith(`${path} `))) continue
     if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
-    const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
+    const list = length > 1 && !help ? entries.find(entry => entry.path === `${path} list`) : undefined
     return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
   }
   return words.length === 0

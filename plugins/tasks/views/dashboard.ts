@@ -18,7 +18,7 @@ const SHOWN_RUNS = 50
 /** Runs of which the latencies are told, the newest. */
 const SAMPLES = 1000
 /** Runs of one state that are looked through for those that the query asks for. */
-const LOOKED_AT = 5000
+const LOOKED_AT = 2000
 
 /** The condition on tasks, `1` for all of them, and its values. */
 interface Filter {
@@ -149,7 +149,7 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
       active_orphan_runs: orphans,
       queue_backlog: backlog,
     },
-    freshness: freshness(core, filter, active > 0),
+    freshness: freshness(core, filter, { isEmpty: total === 0, live: active > 0 }),
   }
 }
 
@@ -174,7 +174,7 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
 /** Runs of the tasks that are asked for, with the beginning of a condition; without tasks where all are. */
 function runsOf({ scope, sql }: Filter, runs = 'tasks_run'): string {
   if (sql === '1') return `${runs} r WHERE 1`
-  if (scope !== undefined) return `${runs} r WHERE r.place ${scope === 'global' ? '=' : '<>'} ''`
+  if (scope !== undefined) return `${runs} r WHERE +r.place ${scope === 'global' ? '=' : '<>'} ''`
   return `${runs} r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
 }
 
@@ -233,7 +233,8 @@ function explained(core: TaskCore, item: DashboardRun): DashboardRun {
 }
 
 const newest = (status: string) =>
-  `(SELECT * FROM tasks_run WHERE status = '${status}' ORDER BY queued_at DESC LIMIT ${LOOKED_AT})`
+  `(SELECT task_id, place, queued_at, claimed_at, started_at FROM tasks_run WHERE status = '${status}'
+     ORDER BY queued_at DESC LIMIT ${LOOKED_AT})`
 
 /** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
 function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']['latency']['claim_latency_ms'] {
@@ -250,13 +251,23 @@ function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']
   return { samples: samples ?? 0, average_ms: average ?? 0, maximum_ms: maximum ?? 0 }
 }
 
-function freshness(core: TaskCore, filter: Filter, live: boolean): Dashboard['freshness'] {
-  const { sql, params } = filter
+/** Left to itself, SQLite sorts all tasks of a scope. */
+const NEWEST_FIRST = 'INDEXED BY tasks_task_recent'
+
+function freshness(
+  core: TaskCore,
+  filter: Filter,
+  { isEmpty, live }: { readonly isEmpty: boolean; readonly live: boolean },
+): Dashboard['freshness'] {
+  const { scope, sql, params } = filter
   const now = core.now()
-  const latest = core.kernel.db.row(
-    `SELECT t.last_activity_at FROM tasks_task t WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
-    params,
-  )?.[0]
+  // Where there is none, all others would be looked through for one.
+  const latest = isEmpty
+    ? undefined
+    : core.kernel.db.row(
+        `SELECT t.last_activity_at FROM tasks_task t ${scope === undefined ? '' : NEWEST_FIRST} WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
+        params,
+      )?.[0]
   // Whoever extends a lease is at work, though nothing else happens.
   const beat = live
     ? core.kernel.db.row(

@@ -77,7 +77,7 @@ const because = (text: string | null | undefined) => (text ? { why: text } : {})
 function blockedStep(core: TaskCore, task: TaskRow, blocked: BlockedReason): NextStep {
   const why = blockedText(core, blocked)
   if (blocked.source === 'approval' && task.approval_state === 'rejected')
-    return { why, next: `svc task cancel ${task.id}, or svc task update ${task.id} --approval-policy none` }
+    return { why, next: `svc task cancel ${task.id}` }
   if (blocked.source === 'approval') return { why, next: `svc task approve ${task.id}` }
   if (blocked.source === 'paused') return { why, next: `svc task resume ${task.pausing_task}` }
   if (blocked.source === 'block') return { why, next: `svc task unblock ${task.id} ${blocked.block_id}` }
