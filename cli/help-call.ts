@@ -19,10 +19,7 @@ export function entriesOf(data: CommandData): readonly Entry[] {
 
 /** What a call names; `term` is the word of `svc help <word>`, which may be one of the glossary. */
 export function findCalled(argv: readonly string[], { words, help }: Call, entries: readonly Entry[]) {
-  const called = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries)
-  // Help of a group within a group is about all its commands, not about the list that it stands for.
-  const isGroup = help && called.is === 'command' && called.group !== undefined
-  const found: Found = isGroup ? { is: 'group', name: called.group, rest: called.rest } : called
+  const found: Found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries, help)
   const isTerm = argv[0] === 'help' && argv.length === 2 && (found.is !== 'command' || found.entry.path !== argv[1])
   return { found, term: isTerm ? argv[1] : undefined }
 }

@@ -501,6 +501,8 @@ export interface DeleteSettingsHooksByName {
 export interface DeleteTasksByIdDependenciesByDependsOnId {
   readonly task: {
     readonly task: Task
+    readonly why?: string | undefined
+    readonly next_action: string
     readonly summary: Summary
     readonly children?: readonly Summary[] | undefined
     readonly dependencies?: readonly {
@@ -865,6 +867,7 @@ export interface GetRunsByIdInspect {
   readonly inspect: {
     readonly target: string
     readonly as_of: string
+    readonly why?: string | undefined
     readonly next_action: string
     readonly task: Summary
     readonly current_run?: CurrentRun2 | null | undefined
@@ -2675,6 +2678,7 @@ export interface Timeline {
   readonly actor: CreatedBy
   readonly origin: Origin
   readonly payload?: unknown | undefined
+  readonly note?: string | undefined
   readonly run?: ActiveRun | null | undefined
   readonly task: DependsOn
   readonly timestamp: string
@@ -3495,6 +3499,7 @@ export interface Operations {
                 readonly actor: CreatedBy
                 readonly origin: Origin
                 readonly payload?: unknown | undefined
+                readonly note?: string | undefined
                 readonly run?: CurrentRun | null | undefined
                 readonly task: DependsOn
                 readonly timestamp: string
@@ -4387,6 +4392,7 @@ export interface Operations {
           readonly expires_at: string
         } | {
           readonly task_id: string
+          readonly task_run_id?: string | undefined
           readonly workspace_id?: string | undefined
           readonly kind: "approval" | "attention"
           readonly title: string
@@ -4600,6 +4606,8 @@ export interface Operations {
             readonly completed_runs: number
             readonly failed_runs: number
             readonly canceled_runs: number
+            readonly needs_attention_tasks: number
+            readonly needs_attention_runs: number
           }
           readonly status_breakdown?: readonly {
             readonly status: "draft" | "pending" | "blocked" | "needs_attention" | "ready" | "in_progress" | "completed" | "failed" | "canceled"
@@ -4630,6 +4638,10 @@ export interface Operations {
               readonly stuck: boolean
               readonly health_status: string
               readonly error?: string | undefined
+              readonly part?: string | undefined
+              readonly agent_name?: string | undefined
+              readonly why?: string | undefined
+              readonly next_action?: string | undefined
               readonly latest_event_seq: number
               readonly last_activity_at: string
               readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
@@ -6249,6 +6261,52 @@ export interface Operations {
     }
     replies: {
       200: GetTaskReviewsById
+    }
+  }
+  /** List the runs of all tasks, the newest first: GET /api/task-runs */
+  getTaskRuns: {
+    input: {
+      readonly query?: {
+        readonly status?: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention" | undefined
+        readonly cursor?: string | undefined
+        readonly limit?: number | undefined
+      } | undefined
+    }
+    replies: {
+      200: {
+        readonly runs: readonly {
+          readonly id: string
+          readonly task_id: string
+          readonly status: "queued" | "claimed" | "starting" | "running" | "completed" | "failed" | "canceled" | "needs_attention"
+          readonly attempt: number
+          readonly recovery_count: number
+          readonly previous_run_id?: string | undefined
+          readonly session_id?: string | undefined
+          readonly claimed_by?: CreatedBy | null | undefined
+          readonly queued_at: string
+          readonly claimed_at?: string | null | undefined
+          readonly started_at?: string | null | undefined
+          readonly ended_at?: string | null | undefined
+          readonly heartbeat_at?: string | null | undefined
+          readonly lease_until?: string | null | undefined
+          readonly error?: string | undefined
+          readonly failure_kind?: string | undefined
+          readonly resolved_network_participation?: ResolvedNetworkParticipation | ResolvedNetworkParticipation2 | null | undefined
+          readonly claim_token_hash?: string | undefined
+          readonly coordination_channel?: CoordinationChannel | null | undefined
+          readonly designation?: {
+            readonly brief?: string | undefined
+            readonly index: number
+          } | null | undefined
+          readonly designation_group_id?: string | undefined
+          readonly origin: Origin
+          readonly idempotency_key?: string | undefined
+          readonly metadata?: unknown | undefined
+          readonly result?: unknown | undefined
+          readonly task_title: string
+        }[]
+        readonly page: Page
+      }
     }
   }
   /** Show a run of a task with its session: GET /api/task-runs/{id} */
@@ -10693,6 +10751,7 @@ export const routes = {
   getStatus: { method: 'GET', path: '/api/status' },
   getStatusIdentity: { method: 'GET', path: '/api/status/identity' },
   getTaskReviewsById: { method: 'GET', path: '/api/task-reviews/{id}' },
+  getTaskRuns: { method: 'GET', path: '/api/task-runs' },
   getTaskRunsById: { method: 'GET', path: '/api/task-runs/{id}' },
   getTaskRunsByIdReviews: { method: 'GET', path: '/api/task-runs/{id}/reviews' },
   getTasks: { method: 'GET', path: '/api/tasks' },

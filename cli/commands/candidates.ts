@@ -4,12 +4,42 @@ import { rowsOf } from '../run-route.js'
 import { pick } from '../show/cells.js'
 import { cleanLine } from '../show/text.js'
 import type { CommandData, RouteCommand } from './command-data.js'
+import { idPrefixOf } from './example.js'
 import { type Entry, findCommand } from './find-command.js'
 
 /** Who presses a key waits about 300 ms, and the start of this process takes some of it. */
 const withinMs = 200
 /** As many as bash shows without asking whether it should. */
 const mostShown = 100
+
+/** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
+export const several: Readonly<Record<string, readonly string[]>> = {
+  'why id': ['session_id', 'run_id', 'job_id'],
+  'budget remove ref': ['task_id'],
+  'budget set ref': ['task_id'],
+  'budget show ref': ['task_id'],
+  'task child create id': ['task_id'],
+  'task dependency add depends_on_task_id': ['task_id'],
+  'task dependency add id': ['task_id'],
+  'task dependency remove depends_on_id': ['task_id'],
+  'task dependency remove id': ['task_id'],
+  'task profile reset id': ['task_id'],
+  'task profile set id': ['task_id'],
+  'task profile show id': ['task_id'],
+  'task profile worktree id': ['task_id'],
+  'task retry id': ['run_id'],
+  'task review list id': ['task_id'],
+  'task run enqueue id': ['task_id'],
+  'task run list id': ['task_id'],
+  'task triage archive id': ['task_id'],
+  'task triage dismiss id': ['task_id'],
+  'task triage read id': ['task_id'],
+  'hooks runs session': ['session_id'],
+}
+
+/** A draft has an id as well, though lists leave it out. */
+export const withDrafts = ({ options }: RouteCommand): Readonly<Record<string, string>> =>
+  options.some(({ name }) => name === 'include_drafts') ? { include_drafts: 'true' } : {}
 
 /** A list of the daemon in which the value stands that is being typed. */
 interface Wanted {
@@ -67,6 +97,7 @@ async function rowsAt(
 ): Promise<readonly unknown[]> {
   const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(given, name))
   const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, given[name] as string]))
+  for (const [name, value] of Object.entries(withDrafts(list))) query.set(name, value)
   if (limit !== undefined) query.set('limit', String(limit))
   const reply = await ask(socket, `${list.url}${query.size > 0 ? `?${query}` : ''}`, signal)
   return rowsOf(reply, list.view) ?? []
@@ -121,9 +152,15 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
 
 /** `session_id`, `--agent`, `--job-id`: the list called so; `id`, `name` and the like: the one beside the command. */
 export function listOf(name: string, entry: Entry, data: CommandData, given: Wanted['given']): Wanted | undefined {
+  const [other] = given.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
+  // What was given before is another thing of the same kind.
+  if (other !== undefined && other !== name) return listOf(other, entry, data, {})
   const word = name.replace(/_(?:id|name)$/, '')
-  // Runs of tasks are listed task by task alone.
-  if (word === 'run' && entry.path.startsWith('task ')) return undefined
+  // Those of jobs are other ones, and the list of a task wants to know of which.
+  if (isTaskRun(name, entry.path)) {
+    const list = data.routes.find(({ path }) => path === 'task run all')
+    return list && { list, name: 'run_id', given: {} }
+  }
   const group = entry.path.split(' ').slice(0, -1).join(' ')
   // Arguments are looked at last, for to look is to parse the command.
   const listAt = (fits: (path: string) => boolean) =>
@@ -134,9 +171,12 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
   return list && { list, name, given }
 }
 
+/** Does an argument take the id of a run of a task? */
+const isTaskRun = (name: string, path: string) => idPrefixOf(path, name) === 'trun'
+
 /** A thing with an id goes by its name as well; offered once something of it is typed, for else each would stand there twice. */
 function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
-  const [id, title] = [pick(row, 'id'), pick(row, 'name')]
+  const [id, title] = [pick(row, 'id'), pick(row, 'name') ?? pick(row, 'identifier')]
   const hasBoth = typeof id === 'string' && typeof title === 'string' && title !== '' && cleanLine(title) === title
   return hasBoth && typed !== '' && /(?:^|_)id$/.test(name) ? [`${title}\t${cleanLine(id)}\n`] : []
 }
@@ -153,7 +193,7 @@ function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[]
   // What has no id of its own goes by its name.
   const value = /(?:^|_)id$/.test(name) ? (id ?? called) : called
   if (typeof value !== 'string' || value === '' || cleanLine(value) !== value) return []
-  const note = [title, pick(row, 'agent_name'), pick(row, 'state')].find(
+  const note = [title, pick(row, 'title'), pick(row, 'task_title'), pick(row, 'agent_name'), pick(row, 'state')].find(
     text => typeof text === 'string' && text !== value,
   )
   return [`${value}\t${typeof note === 'string' ? cleanLine(note) : ''}\n`]

@@ -56,6 +56,8 @@ const byThing: Readonly<Record<string, string>> = {
   triggers: 'after',
   run: '@last',
   runs: '@last',
+  task: '@last',
+  task_run: '@last',
 }
 /** What follows the path of a command in an example, where its arguments do not tell by themselves. */
 const written: Readonly<Record<string, string>> = {
@@ -120,10 +122,19 @@ const written: Readonly<Record<string, string>> = {
   'mcp auth login': 'docs',
   'mcp serve': '',
   'skill install': 'release-notes',
+  'task block': `@last --kind needs_input --reason 'Which release?'`,
+  'task child create': `@last 'Write the notes'`,
   'task create': `'Mend the tests'`,
+  'task dependency add': 'task_0000000000000001 @last',
+  'task dependency remove': 'task_0000000000000001 @last',
+  'task fan-out': `@last --designations '[{"brief":"the parser"},{"brief":"the printer"}]' --idempotency-key parts`,
   'task next': '',
   'task profile set': '@last --agent scout',
   'task review request': '@last --within 1d',
+  'task retry': '@last',
+  'task review list': '@last',
+  'task run enqueue': '@last',
+  'task run list': '@last',
   'task review verdict': `rev_0000000000000001 approved --reason 'It works'`,
   'tool call': 'service__workspace_list',
   'tool search': 'workspaces',

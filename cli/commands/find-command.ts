@@ -6,13 +6,7 @@ export type Entry = RouteCommand | ModuleCommand | LocalCommand
 
 /** What a command line names. */
 export type Found =
-  | {
-      readonly is: 'command'
-      readonly entry: Entry
-      readonly rest: readonly string[]
-      /** The group that was named in the place of its list. */
-      readonly group?: string
-    }
+  | { readonly is: 'command'; readonly entry: Entry; readonly rest: readonly string[] }
   | { readonly is: 'group'; readonly name: string; readonly rest: readonly string[] }
   | { readonly is: 'unknown'; readonly text: string; readonly group: string; readonly alike: readonly string[] }
 
@@ -75,9 +69,9 @@ function numbersOf(word: string): string[] {
 
 /**
  * The command with the longest path that the arguments begin with. A group within a group stands for its `list`:
- * `automation jobs` is `automation jobs list`.
+ * `automation jobs` is `automation jobs list`, but whoever asks for `help` has not decided for the list yet.
  */
-export function findCommand(typed: readonly string[], entries: readonly Entry[]): Found {
+export function findCommand(typed: readonly string[], entries: readonly Entry[], help = false): Found {
   const argv = inOwnNames(typed, entries)
   const end = argv.findIndex(word => word.startsWith('-'))
   const words = end < 0 ? argv : argv.slice(0, end)
@@ -88,8 +82,8 @@ export function findCommand(typed: readonly string[], entries: readonly Entry[])
     if (entry) return { is: 'command', entry, rest }
     if (!entries.some(other => other.path.startsWith(`${path} `))) continue
     if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
-    const list = length > 1 ? entries.find(entry => entry.path === `${path} list`) : undefined
-    return list ? { is: 'command', entry: list, rest, group: path } : { is: 'group', name: path, rest }
+    const list = length > 1 && !help ? entries.find(entry => entry.path === `${path} list`) : undefined
+    return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }
   }
   return words.length === 0
     ? { is: 'group', name: '', rest: argv }

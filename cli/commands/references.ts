@@ -3,7 +3,7 @@ import { CliFault, exitCodes } from '../fault.js'
 import { rowsOf } from '../run-route.js'
 import { pick } from '../show/cells.js'
 import { cleanLine } from '../show/text.js'
-import { listOf } from './candidates.js'
+import { listOf, several, withDrafts } from './candidates.js'
 import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
@@ -15,27 +15,6 @@ const mostTold = 5
 
 /** Options that take the id of a thing which has a name as well. */
 const optionsWithId = ['session', 'session-id', 'job-id', 'trigger-id', 'run-id'] as const
-
-/** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
-const several: Readonly<Record<string, readonly string[]>> = {
-  'why id': ['session_id', 'run_id', 'job_id'],
-  'task child create id': ['task_id'],
-  'task dependency add depends_on_task_id': ['task_id'],
-  'task dependency add id': ['task_id'],
-  'task dependency remove depends_on_id': ['task_id'],
-  'task dependency remove id': ['task_id'],
-  'task profile reset id': ['task_id'],
-  'task profile set id': ['task_id'],
-  'task profile show id': ['task_id'],
-  'task profile worktree id': ['task_id'],
-  'task review list id': ['task_id'],
-  'task run enqueue id': ['task_id'],
-  'task run list id': ['task_id'],
-  'task triage archive id': ['task_id'],
-  'task triage dismiss id': ['task_id'],
-  'task triage read id': ['task_id'],
-  'hooks runs session': ['session_id'],
-}
 
 /** What kind of id an argument takes, and what such ids begin with; undefined when it takes something else. */
 export function wantedId(path: string, name: string, text: string): { name: string; prefix: string } | undefined {
@@ -63,6 +42,8 @@ export async function withReferences(
     const wanted = typeof text === 'string' ? wantedId(entry.path, name, text) : undefined
     if (wanted === undefined || typeof text !== 'string') return undefined
     const { prefix } = wanted
+    // A budget is of a task or of an agent, which goes by its name.
+    if (name === 'ref' && text !== '@last' && !text.startsWith(prefix)) return undefined
     if (new RegExp(`^${prefix}[0-9a-f]{16}$`).test(text)) return undefined
     const list = listOf(wanted.name, entry, data, {})?.list
     return list && chosen(text, prefix, await allRows(list, client), entry, list.path)
@@ -84,7 +65,9 @@ function chosen(
 ): string | undefined {
   const known = rows.flatMap(row => {
     const id = pick(row, 'id')
-    return typeof id === 'string' ? [{ id, name: pick(row, 'name'), at: String(newest(row) ?? '') }] : []
+    return typeof id === 'string'
+      ? [{ id, name: pick(row, 'name') ?? pick(row, 'identifier'), at: String(newest(row) ?? '') }]
+      : []
   })
   if (text === '@last') {
     const [last] = known.sort((a, b) => (a.at < b.at ? 1 : -1))
@@ -110,15 +93,15 @@ function chosen(
 }
 
 const newest = (row: unknown): unknown =>
-  pick(row, 'created_at') ?? pick(row, 'started_at') ?? pick(row, 'activated_at')
+  pick(row, 'created_at') ?? pick(row, 'queued_at') ?? pick(row, 'started_at') ?? pick(row, 'activated_at')
 
 async function allRows(list: RouteCommand, client: DaemonClient): Promise<unknown[]> {
   const pages = list.options.some(({ option }) => option === 'cursor')
   const rows: unknown[] = []
   let cursor: unknown
   for (let page = 0; page < mostPages; page++) {
-    const query = typeof cursor === 'string' ? `?${new URLSearchParams({ cursor })}` : ''
-    const body = await client.request('GET', `${list.url}${query}`)
+    const query = new URLSearchParams({ ...withDrafts(list), ...(typeof cursor === 'string' ? { cursor } : {}) })
+    const body = await client.request('GET', `${list.url}${query.size > 0 ? `?${query}` : ''}`)
     rows.push(...(rowsOf(body, list.view) ?? []))
     cursor = pick(body, 'page.next_cursor')
     if (!pages || typeof cursor !== 'string') break

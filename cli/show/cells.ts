@@ -30,10 +30,10 @@ function plainText(value: unknown): string {
   return cleanLine(String(value))
 }
 
-/** An entry of a list goes by its name where it has one. */
+/** An entry of a list goes by its name or its title where it has one. */
 function entryText(value: unknown): string {
-  const { name, message } = (value ?? {}) as { name?: unknown; message?: unknown }
-  return plainText(typeof name === 'string' ? name : typeof message === 'string' ? message : value)
+  const { name, title, message } = (value ?? {}) as { name?: unknown; title?: unknown; message?: unknown }
+  return plainText([name, title, message].find(text => typeof text === 'string') ?? value)
 }
 
 function timeText(value: unknown): string {

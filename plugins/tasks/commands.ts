@@ -21,7 +21,7 @@ export async function runInbox({ options, client, out }: CommandContext): Promis
   const reply = (await client.request('GET', `/api/observe/tasks/inbox?${query}`)) as InboxReply
   if (out.json) return out.value(reply)
   const { groups, page } = reply.inbox
-  if (page.total === 0) return out.line('nothing waits for you')
+  if (page.total === 0) return out.line('no task waits for you here; what needs attention: svc inbox, svc task board')
   for (const { lane, count, unread_count: unread, items = [] } of groups) {
     if (items.length === 0) continue
     out.line(`${HEADS[lane]} (${count}, ${unread} unread)`)

@@ -53,8 +53,8 @@ export class TaskCore {
   ) {
     const now = () => kernel.clock.now()
     this.totals = {
-      tasks: new Totals(kernel.db, 'tasks_task', 'scope'),
-      runs: new Totals(kernel.db, 'tasks_run', 'origin_kind'),
+      tasks: new Totals(kernel.db, 'tasks_task'),
+      runs: new Totals(kernel.db, 'tasks_run'),
     }
     this.tasks = new TaskStore(kernel.db, now)
     this.runs = new RunStore(kernel.db, now, this.totals.runs)

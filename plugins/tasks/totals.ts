@@ -1,5 +1,10 @@
 import type { Db, Tx } from '../../kernel/plugin.js'
 
+/** What of a run its totals are told by: where it came from, and the scope of its task. */
+export const runKinds = (origin: string, place: string): string => `${origin}/${place === '' ? 'global' : 'workspace'}`
+/** The same of all rows. */
+const RUN_KINDS = "origin_kind || CASE place WHEN '' THEN '/global' ELSE '/workspace' END"
+
 /** How many rows have a status and something else that never changes. */
 export interface Total {
   readonly status: string
@@ -17,7 +22,6 @@ export class Totals {
   constructor(
     private readonly db: Db,
     private readonly table: 'tasks_task' | 'tasks_run',
-    private readonly column: 'scope' | 'origin_kind',
   ) {}
 
   /** A row has changed from one status to another one; undefined: it is new, or gone. Counts when that is on the disk. */
@@ -30,21 +34,35 @@ export class Totals {
     })
   }
 
-  /** In the order of their names. */
+  /** By status and scope, or by status and origin for runs; in the order of their names. */
   all(): Total[] {
-    if (this.#totals === undefined) {
-      this.#totals = new Map()
-      const sql = `SELECT status, ${this.column}, count(*) FROM ${this.table} GROUP BY status, ${this.column}`
-      for (const [status, of, count] of this.db.rows(sql)) this.#add(String(status), String(of), Number(count))
+    const sums = new Map<string, Total>()
+    for (const { status, of: kinds, count } of this.#counted().values()) {
+      const [of = ''] = kinds.split('/')
+      const key = `${status}/${of}`
+      sums.set(key, { status, of, count: (sums.get(key)?.count ?? 0) + count })
     }
-    const counted = [...this.#totals].filter(([, { count }]) => count > 0)
+    const counted = [...sums].filter(([, { count }]) => count > 0)
     return counted.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total)
   }
 
-  byStatus(): Map<string, number> {
+  /** Of one scope, or of both. */
+  byStatus(scope?: string): Map<string, number> {
     const counts = new Map<string, number>()
-    for (const { status, count } of this.all()) counts.set(status, (counts.get(status) ?? 0) + count)
+    for (const { status, of, count } of this.#counted().values())
+      if (count > 0 && (scope === undefined || of.split('/').at(-1) === scope))
+        counts.set(status, (counts.get(status) ?? 0) + count)
     return counts
+  }
+
+  #counted(): Map<string, Total> {
+    if (this.#totals === undefined) {
+      this.#totals = new Map()
+      const kinds = this.table === 'tasks_run' ? RUN_KINDS : 'scope'
+      const sql = `SELECT status, ${kinds}, count(*) FROM ${this.table} GROUP BY 1, 2`
+      for (const [status, of, count] of this.db.rows(sql)) this.#add(String(status), String(of), Number(count))
+    }
+    return this.#totals
   }
 
   #add(status: string, of: string, more: number): void {

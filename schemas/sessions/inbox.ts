@@ -24,6 +24,8 @@ export type InboxQuestion = v.InferOutput<typeof InboxQuestion>
 /** A task that goes on when a person has approved it, or looked at what went wrong. */
 export const InboxTask = v.object({
   task_id: v.string(),
+  /** The run that needs attention. */
+  task_run_id: v.optional(v.string()),
   workspace_id: v.optional(v.string()),
   kind: v.picklist(['approval', 'attention']),
   title: v.string(),

@@ -151,6 +151,8 @@ export const InspectReply = v.object({
   inspect: v.object({
     target: v.string(),
     as_of: Timestamp,
+    /** Why it does not move on by itself. */
+    why: v.optional(v.string()),
     /** The command that helps, or what is waited for. */
     next_action: v.string(),
     task: TaskOverview,

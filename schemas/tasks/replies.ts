@@ -22,6 +22,13 @@ export type SuccessorReply = v.InferOutput<typeof SuccessorReply>
 export const TaskRunsReply = v.object({ runs: v.array(TaskRun) })
 export type TaskRunsReply = v.InferOutput<typeof TaskRunsReply>
 
+/** Runs with the titles of their tasks. */
+export const AllRunsReply = v.object({
+  runs: v.array(v.object({ ...TaskRun.entries, task_title: v.string() })),
+  page: Page,
+})
+export type AllRunsReply = v.InferOutput<typeof AllRunsReply>
+
 export const FanOutReply = v.object({ designation_group_id: v.string(), runs: v.array(TaskRun) })
 export type FanOutReply = v.InferOutput<typeof FanOutReply>
 
@@ -60,6 +67,10 @@ export type TaskEvent = v.InferOutput<typeof TaskEvent>
 /** A task with all that belongs to it. */
 export const TaskDetail = v.object({
   task: Task,
+  /** Why it does not move on by itself. */
+  why: v.optional(v.string()),
+  /** The command that helps, or what is waited for. */
+  next_action: v.string(),
   summary: TaskOverview,
   children: v.optional(v.array(TaskOverview)),
   dependencies: v.optional(v.array(DependencyEdge)),

@@ -130,6 +130,14 @@ export const ListTaskRunsQuery = v.object({
 })
 export type ListTaskRunsQuery = v.InferOutput<typeof ListTaskRunsQuery>
 
+/** GET /api/task-runs: of all tasks. */
+export const ListAllRunsQuery = v.object({
+  status: v.optional(TaskRunStatus),
+  cursor: v.optional(v.string()),
+  limit: v.optional(queryInteger(1, 1000)),
+})
+export type ListAllRunsQuery = v.InferOutput<typeof ListAllRunsQuery>
+
 /** POST /api/runs/{id}/fail: the operator's word that a run will not be done. */
 export const ForceFailBody = v.strictObject({ reason: v.string(), metadata: anyJson })
 export type ForceFailBody = v.InferOutput<typeof ForceFailBody>

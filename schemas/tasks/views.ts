@@ -30,6 +30,8 @@ export const TimelineEntry = v.object({
   actor: TaskActor,
   origin: TaskOrigin,
   payload: v.optional(v.unknown()),
+  /** What of the payload a person wants to read. */
+  note: v.optional(v.string()),
   run: v.nullish(ActiveRun),
   task: TaskSummary,
   timestamp: Timestamp,
@@ -106,6 +108,13 @@ export const DashboardRun = v.object({
   stuck: v.boolean(),
   health_status: v.string(),
   error: v.optional(v.string()),
+  /** What of the task this run does, where it is one of several. */
+  part: v.optional(v.string()),
+  agent_name: v.optional(v.string()),
+  /** Why it does not move on by itself. */
+  why: v.optional(v.string()),
+  /** The command that helps, where one does. */
+  next_action: v.optional(v.string()),
   latest_event_seq: Integer,
   last_activity_at: Timestamp,
   resolved_network_participation: v.nullish(ResolvedParticipation),
@@ -137,6 +146,8 @@ export const Dashboard = v.object({
     completed_runs: Integer,
     failed_runs: Integer,
     canceled_runs: Integer,
+    needs_attention_tasks: Integer,
+    needs_attention_runs: Integer,
   }),
   status_breakdown: v.optional(v.array(v.object({ status: TaskStatus, count: Integer, share_percent: Integer }))),
   active_runs: v.object({

@@ -48,6 +48,15 @@ test('every group tells its verbs: with help on standard output, without a verb 
   }
 })
 
+test('help of a group within a group tells its verbs; without a word it stands for its list', async () => {
+  const help = await svc('task', 'run', '--help')
+  for (const { path } of entries) if (path.startsWith('task run ')) assert.match(help.stdout, `  ${path}`)
+  const found = findCommand(['task', 'run', 'task_1'], entries)
+  assert.is(found.is, 'unknown', 'a verb is looked for')
+  const bare = findCommand(['automation', 'jobs'], entries)
+  assert.is(bare.is === 'command' && bare.entry.path, 'automation jobs list')
+})
+
 test('help fits the narrowest terminal, whatever a name takes', async () => {
   const groups = new Set(entries.map(({ path }) => path.split(' ')[0] as string))
   const texts = [['help'], ...[...groups, ...entries.map(({ path }) => path)].map(path => ['help', ...path.split(' ')])]

@@ -30,27 +30,11 @@ const whole: Readonly<Record<string, string>> = {
   'resource get id': 'a name, or of any form',
   'resource put id': 'a name, or of any form',
   'session input remove queue_entry_id': 'its list is that of a session',
-  'task begin run_id': 'runs are listed task by task',
-  'task complete run_id': 'runs are listed task by task',
-  'task fail run_id': 'runs are listed task by task',
-  'task heartbeat run_id': 'runs are listed task by task',
-  'task release run_id': 'runs are listed task by task',
-  'task retry id': 'runs are listed task by task',
   'task review cancel id': 'reviews are listed task by task',
   'task review route id': 'reviews are listed task by task',
   'task review show id': 'reviews are listed task by task',
   'task review start id': 'reviews are listed task by task',
   'task review verdict id': 'reviews are listed task by task',
-  'task run reviews id': 'runs are listed task by task',
-  'task run attach-session id': 'runs are listed task by task',
-  'task run cancel id': 'runs are listed task by task',
-  'task run complete id': 'runs are listed task by task',
-  'task run inspect id': 'runs are listed task by task',
-  'task run fail id': 'runs are listed task by task',
-  'task run recover id': 'runs are listed task by task',
-  'task run release id': 'runs are listed task by task',
-  'task run show id': 'runs are listed task by task',
-  'task run start id': 'runs are listed task by task',
   'task unblock block_id': 'blocks are listed task by task',
   'tool call id': 'a name',
   'tool grants delete id': 'its list is that of a workspace',
@@ -104,6 +88,38 @@ test('why takes the newest session as @last, a session by name, and the beginnin
   const several = await runCli(daemon.home, ['why', 'ses_a'], { data, root: dist })
   assert.is(several.code, exitCodes.usage)
   assert.match(several.stderr, 'ambiguous_reference')
+})
+
+test('a run of a task goes by @last and a beginning, a task by its identifier and as a draft, a budget by its task', async ({
+  daemon,
+}) => {
+  const page = { has_more: false, limit: 50, total: 2 }
+  const taskRuns = [
+    { id: 'trun_ac00000000000000', task_title: 'one', queued_at: '2030-01-01T00:00:00Z' },
+    { id: 'trun_bc00000000000000', task_title: 'two', queued_at: '2030-01-02T00:00:00Z' },
+  ]
+  const tasks = [{ id: 'task_ac00000000000000', identifier: 'WEB-12', created_at: '2030-01-01T00:00:00Z' }]
+  daemon.reply('GET /api/task-runs', 200, { runs: taskRuns, page })
+  daemon.reply('GET /api/tasks', 200, { tasks, page })
+  for (const id of ['trun_ac00000000000000', 'trun_bc00000000000000']) {
+    daemon.reply(`GET /api/task-runs/${id}`, 200, { run: {} })
+    daemon.reply(`POST /api/runs/${id}/retry`, 200, { previous_run: {}, run: {} })
+  }
+  daemon.reply('POST /api/tasks/task_ac00000000000000/publish', 200, { task: {} })
+  daemon.reply('GET /api/budgets/task/task_ac00000000000000', 200, { budget: {} })
+  daemon.reply('GET /api/budgets/agent/coder', 200, { budget: {} })
+  const asked = async (...args: string[]) => {
+    const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
+    assert.is(code, 0, stderr)
+    return daemon.asked.splice(0).map(({ url }) => url)
+  }
+  assert.equal(await asked('task', 'run', 'show', '@last'), ['/api/task-runs', '/api/task-runs/trun_bc00000000000000'])
+  assert.is((await asked('task', 'run', 'show', 'trun_a')).at(-1), '/api/task-runs/trun_ac00000000000000')
+  assert.is((await asked('task', 'retry', '@last')).at(-1), '/api/runs/trun_bc00000000000000/retry')
+  const published = ['/api/tasks?include_drafts=true', '/api/tasks/task_ac00000000000000/publish']
+  assert.equal(await asked('task', 'publish', 'WEB-12'), published)
+  assert.is((await asked('budget', 'show', 'task', '@last')).at(-1), '/api/budgets/task/task_ac00000000000000')
+  assert.equal(await asked('budget', 'show', 'agent', 'coder'), ['/api/budgets/agent/coder'])
 })
 
 test.run()

@@ -23,6 +23,7 @@ import {
 import { askPermission } from './permission.js'
 import { plural, renderNoteCount, renderReport, renderSummary } from './report.js'
 import type { Session } from './sessions.js'
+import { namedRun, type Outcome, workOnRun } from './task-run.js'
 import { type OpenToolCall, Transcript } from './transcript.js'
 import { Workspace } from './workspace.js'
 
@@ -63,6 +64,12 @@ export class Turn {
 
   /** Ends with the turn's stop reason; rejects with the signal's reason when the turn is cancelled. */
   async run(prompt: readonly ContentBlock[]): Promise<StopReason> {
+    const id = namedRun(prompt)
+    const report = () => this.#report(prompt)
+    return id === undefined ? (await report()).reason : workOnRun(id, report, text => this.#transcript.say(text))
+  }
+
+  async #report(prompt: readonly ContentBlock[]): Promise<Outcome> {
     const directives = readDirectives(prompt)
     this.#pauseMs = directives.pauseMs
     let target: Target
@@ -71,7 +78,7 @@ export class Turn {
     } catch (error) {
       if (!(error instanceof TargetRefused)) throw error
       await this.#transcript.say(`${error.message}\nNothing was inspected and nothing was written.`)
-      return 'refusal'
+      return { reason: 'refusal', said: error.message, failure: error.message }
     }
 
     await this.#transcript.plan(STEPS, 0)
@@ -86,13 +93,16 @@ export class Turn {
     await this.#transcript.plan(STEPS, STEPS.length)
 
     const summary = renderSummary(inspection)
+    const said = `${summary}\nReport: ${target.absolute}`
     await this.#transcript.say(
       outcome.written
-        ? `${summary}\nReport: ${target.absolute}`
+        ? said
         : `${summary}\nThe report was not written: ${outcome.reason}. It would have gone to ${target.absolute}. ` +
             `This is its text:\n\n${report}`,
     )
-    return 'end_turn'
+    return outcome.written
+      ? { reason: 'end_turn', said }
+      : { reason: 'end_turn', said, failure: `the report was not written: ${outcome.reason}` }
   }
 
   async #list(target: Target): Promise<Tree> {

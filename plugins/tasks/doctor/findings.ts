@@ -87,6 +87,8 @@ function commandOf(run: RunRow, trouble: Trouble): string {
   return `svc task run inspect ${run.id}`
 }
 
+const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
+
 /** How the scheduler of tasks stands. */
 export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefined): DiagnosticItem {
   const { paused, paused_by, paused_reason, ...counts } = scheduler
@@ -104,7 +106,7 @@ export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefi
     })
   }
   if (!paused) {
-    const message = `${queued} runs wait, ${held} are held`
+    const message = `${plural(queued, 'run waits', 'runs wait')}, ${plural(held, 'is held', 'are held')}`
     return finding({ ...base, code: 'scheduler_ready', severity: 'info', title: 'runs of tasks are claimed', message })
   }
   return finding({
@@ -112,7 +114,7 @@ export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefi
     code: 'scheduler_paused',
     severity: 'warning',
     title: 'no run of a task is claimed',
-    message: `paused ${because || 'without a reason'}; ${queued} runs wait`,
+    message: `paused ${because || 'without a reason'}; ${plural(queued, 'run waits', 'runs wait')}`,
     suggested_command: 'svc scheduler resume',
   })
 }

@@ -6,7 +6,7 @@ import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { insert, json } from '../rows.js'
 import type { Wants } from '../runs/reserve.js'
-import { ownerOf, type TaskRow } from '../tasks/task-row.js'
+import { look, ownerOf, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 import { ProfileErrors } from './errors.js'
 
@@ -106,7 +106,7 @@ export class Profiles {
   #changeable(t: Tx, id: string): TaskRow {
     const task = this.core.tasks.find(id, t)
     if (task.status !== 'completed' && task.status !== 'canceled') return task
-    throw TaskErrors.task_conflict(`task ${id} is ${task.status}; nothing works on it any more`)
+    throw TaskErrors.task_conflict(`task ${id} is ${task.status}; nothing works on it any more`, look(id))
   }
 
   /** Runs that wait want what the profile says now; those that wait again some day know whether there is one. */

@@ -15,7 +15,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
 import type { RunMove } from '../states.js'
-import { NO_ATTENTION } from '../tasks/task-row.js'
+import { look, NO_ATTENTION } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
@@ -54,7 +54,7 @@ export class RunControl {
       if (run.session_id !== null && run.session_id !== session)
         throw TaskErrors.task_run_leased(`session ${run.session_id} has run ${id}`)
       if (run.status === 'queued' && task.claimable === 0)
-        throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; its runs are not begun`)
+        throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; its runs are not begun`, look(task.id))
       const by = { session_id: session, claimed_by_kind: who.by.kind, claimed_by_ref: who.by.ref }
       const claimed =
         run.status === 'queued' ? this.core.runs.move(t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
@@ -130,20 +130,21 @@ export class RunControl {
 
   /** Another attempt at what failed, whatever the number of attempts says. */
   retry(who: Who, id: string, metadata: unknown): Promise<SuccessorReply> {
-    return this.#succeed(who, id, metadata, 'task.run_operator_retry', (_t, run) => {
+    return this.#succeed(who, id, metadata, { event: 'task.run_operator_retry' }, (_t, run) => {
       if (run.status !== 'failed')
-        throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; those that failed are tried again`)
+        throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; those that failed are tried again`, {
+          next: `svc task run inspect ${id}`,
+        })
     })
   }
 
   /** Another attempt in the place of a run that needed attention, which ends with it. */
   recover(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<SuccessorReply> {
     const why = checked('reason', reason, LIMITS.reason)
-    return this.#succeed(who, id, metadata, 'task.run_recovered_from_attention', (t, run) => {
-      this.core.runs.move(t, run, 'supersede', {
-        failure_kind: 'superseded',
-        ...(why === undefined ? {} : { error: why }),
-      })
+    const payload = why === undefined ? {} : { reason: why }
+    return this.#succeed(who, id, metadata, { event: 'task.run_recovered_from_attention', payload }, (t, run) => {
+      // What went wrong stays with the run; why it is done again is in the event.
+      this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
       update(t, 'tasks_task', run.task_id, NO_ATTENTION)
     })
   }
@@ -154,7 +155,7 @@ export class RunControl {
     const task = this.core.tasks.find(id)
     const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
     if (task.attention_at === null)
-      throw TaskErrors.task_conflict(`task ${id} needs no attention: it is ${task.status}`)
+      throw TaskErrors.task_conflict(`task ${id} needs no attention: it is ${task.status}`, look(id))
     if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {
       update(t, 'tasks_task', id, { ...NO_ATTENTION, recurrences: null })
@@ -187,7 +188,7 @@ export class RunControl {
     who: Who,
     id: string,
     metadata: unknown,
-    event: TaskEventName,
+    { event, payload }: Pick<Change, 'event' | 'payload'>,
     end: (t: Tx, run: RunRow) => void,
   ): Promise<SuccessorReply> {
     await this.core.kernel.needs.daemon.admit('task run')
@@ -196,7 +197,9 @@ export class RunControl {
       this.#force(who, run)
       end(t, run)
       if (this.#chain(t, run) >= LIMITS.chain)
-        throw TaskErrors.task_chain_too_long(`run ${id} goes back to ${LIMITS.chain} others`)
+        throw TaskErrors.task_chain_too_long(`run ${id} goes back to ${LIMITS.chain} others`, {
+          next: `svc task run list ${run.task_id}`,
+        })
       const previous = this.core.runs.find(id, t)
       const task = this.core.tasks.find(run.task_id, t)
       const { run: next } = this.core.reservations.reserve(t, who, task, {
@@ -205,7 +208,7 @@ export class RunControl {
         previous,
         ...partOf(previous),
       })
-      this.core.journal.write(t, who, event, { task, run: next.id, payload: { previous_run_id: id } })
+      this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
       settle(task.id)
       return [previous, this.core.runs.find(next.id, t)] as const
     })

@@ -6,7 +6,7 @@ import { LIMITS } from '../limits.js'
 import { insert, json } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
-import type { Totals } from '../totals.js'
+import { runKinds, type Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
@@ -96,7 +96,7 @@ export class Reservations {
       profiled: Number(t.row('SELECT 1 FROM tasks_profile WHERE task_id = ?', [task.id]) !== undefined),
     }
     insert(t, 'tasks_run', run)
-    this.totals.moved(t, run.origin_kind, undefined, run.status)
+    this.totals.moved(t, runKinds(run.origin_kind, run.place), undefined, run.status)
     this.journal.write(t, who, 'task.run_enqueued', { task, run: run.id, payload: { attempt } })
     return { run, existing: false }
   }
@@ -133,7 +133,9 @@ export class Reservations {
     if (group) return Number(group[0])
     const attempt = this.runs.nextAttempt(task.id, t)
     if (attempt <= task.max_attempts) return attempt
-    throw TaskErrors.task_attempts_exhausted(`all ${task.max_attempts} attempts of task ${task.id} are used`)
+    throw TaskErrors.task_attempts_exhausted(`all ${task.max_attempts} attempts of task ${task.id} are used`, {
+      next: `svc task run list ${task.id}`,
+    })
   }
 }
 

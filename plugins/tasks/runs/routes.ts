@@ -1,5 +1,6 @@
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
+  AllRunsReply,
   AttachSessionBody,
   BulkRunsBody,
   BulkRunsReply,
@@ -7,6 +8,7 @@ import {
   ExecutionBody,
   FailRunBody,
   ForceFailBody,
+  ListAllRunsQuery,
   ListTaskRunsQuery,
   MetadataBody,
   ReasonBody,
@@ -17,7 +19,7 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
-import { runItem, runRows } from '../views/columns.js'
+import { allRunRows, runItem, runRows } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
 const route = routeOf<TaskService>()
@@ -34,6 +36,18 @@ const results = {
 } as const
 
 export const runRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/task-runs',
+    area,
+    summary: 'List the runs of all tasks, the newest first',
+    origins: [AGENT_SESSION],
+    query: ListAllRunsQuery,
+    replies: { 200: AllRunsReply },
+    errors: [400, 403, 500, 503],
+    cli: { path: 'task run all', view: allRunRows },
+    handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
+  }),
   route({
     method: 'GET',
     path: '/api/tasks/{id}/runs',

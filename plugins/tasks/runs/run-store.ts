@@ -3,7 +3,7 @@ import type { Db, Reads, SqlValue, Tx } from '../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
 import { update } from '../rows.js'
 import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
-import type { Totals } from '../totals.js'
+import { runKinds, type Totals } from '../totals.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 
 /** Which runs of a task a list shows. */
@@ -93,7 +93,7 @@ export class RunStore {
       this.leaseEnded(t, run)
     const all = { status: to, ...started, ...ended, ...waits, ...held, ...changes }
     update(t, 'tasks_run', run.id, all)
-    this.totals.moved(t, run.origin_kind, run.status, all.status)
+    this.totals.moved(t, runKinds(run.origin_kind, run.place), run.status, all.status)
     return { ...run, ...all }
   }
 }

@@ -87,6 +87,7 @@ export const schedulerRoutes = [
           { header: 'Done', path: 'completed' },
           { header: 'Still held', path: 'remaining_claims' },
           { header: 'Timed out', path: 'timed_out' },
+          { header: 'Paused', path: 'scheduler.paused' },
         ],
       },
     },

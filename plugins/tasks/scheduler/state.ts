@@ -16,13 +16,17 @@ const ID = 'scheduler'
 /** A run that could be claimed and that nobody has claimed for so long is starved. */
 const STARVED_MS = 2 * 60_000
 
+/** Is nothing claimed at all? */
+export const isPaused = (reads: Reads): boolean =>
+  typeof reads.row('SELECT paused_at FROM tasks_scheduler WHERE id = ?', [ID])?.[0] === 'number'
+
 /** Whether runs are claimed at all. A pause outlives the daemon. */
 export class SchedulerState {
   constructor(private readonly core: TaskCore) {}
 
   /** Is it paused, within a transaction? */
   pausedIn(reads: Reads): boolean {
-    return typeof reads.row('SELECT paused_at FROM tasks_scheduler WHERE id = ?', [ID])?.[0] === 'number'
+    return isPaused(reads)
   }
 
   /** No run is claimed from here on; what goes on goes on. */

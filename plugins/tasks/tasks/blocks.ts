@@ -7,7 +7,7 @@ import { given, insert, update } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import { type Who, whoOf } from '../who.js'
 import { wantAttention } from './attention.js'
-import type { TaskRow } from './task-row.js'
+import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
 interface BlockRow {
@@ -54,7 +54,7 @@ export class Blocks {
       throw invalid('expires_at: for kind transient, and only for it')
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
-      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`)
+      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`, look(id))
       const row: BlockRow = {
         id: this.core.kernel.ids.id('tblk'),
         task_id: id,

@@ -5,8 +5,9 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
+import { runKinds } from '../totals.js'
 import type { Who } from '../who.js'
-import type { TaskRow } from './task-row.js'
+import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
 /** Stops, holds up and lets go on tasks. */
@@ -19,7 +20,7 @@ export class TaskControl {
     const why = checked('reason', reason, LIMITS.reason)
     return this.#change(who, id, (t, task, settle) => {
       if (task.status === 'completed')
-        throw TaskErrors.task_conflict(`task ${id} is completed; there is nothing to cancel`)
+        throw TaskErrors.task_conflict(`task ${id} is completed; there is nothing to cancel`, look(id))
       const tree = this.core.tasks.subtree(id, t)
       for (const each of tree) {
         for (const run of this.core.runs.open(each.id, t)) {
@@ -48,7 +49,7 @@ export class TaskControl {
     const why = checked('reason', reason, LIMITS.reason)
     if (why === undefined) throw invalid('reason: required')
     return this.#change(who, id, (t, task, settle) => {
-      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`)
+      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`, look(id))
       if (task.paused_at !== null) return
       update(t, 'tasks_task', id, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
       this.core.journal.write(t, who, 'task.paused', { task, payload: { reason: why } })
@@ -68,7 +69,7 @@ export class TaskControl {
   reject(who: Who, id: string): Promise<Task> {
     return this.#change(who, id, (t, task, settle) => {
       if (task.approval_policy !== 'manual' || task.approval_state !== 'pending')
-        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${task.approval_state}`)
+        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${task.approval_state}`, look(id))
       update(t, 'tasks_task', id, { approval_state: 'rejected' })
       this.core.journal.write(t, who, 'task.rejected', { task })
       settle(id)
@@ -80,14 +81,20 @@ export class TaskControl {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       const [child] = this.core.tasks.children(id, t)
-      if (child) throw TaskErrors.task_conflict(`task ${id} has children, ${child.id} for one; delete them first`)
+      if (child)
+        throw TaskErrors.task_conflict(`task ${id} has children, ${child.id} for one; delete them first`, {
+          next: `svc task tree ${id}`,
+        })
       const [run] = this.core.runs.open(id, t)
-      if (run) throw TaskErrors.task_run_open(`run ${run.id} of task ${id} is ${run.status}`)
+      if (run)
+        throw TaskErrors.task_run_open(`run ${run.id} of task ${id} is ${run.status}`, {
+          next: `svc task run cancel ${run.id}`,
+        })
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
       const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
       const { tasks, runs } = this.core.totals
       for (const [status, origin] of t.rows('SELECT status, origin_kind FROM tasks_run WHERE task_id = ?', [id]))
-        runs.moved(t, String(origin), String(status), undefined)
+        runs.moved(t, runKinds(String(origin), task.workspace_id ?? ''), String(status), undefined)
       tasks.moved(t, task.scope, task.status, undefined)
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])

@@ -7,6 +7,7 @@ import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
+import { look } from './task-row.js'
 import { checked, invalid } from './write.js'
 
 /** A task with the run that was queued for it, or that the same key had queued before. */
@@ -39,7 +40,8 @@ export class TaskExecution {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const draft = this.core.tasks.find(id, t)
-      if (draft.status !== 'draft') throw TaskErrors.task_conflict(`task ${id} is ${draft.status}, and no draft`)
+      if (draft.status !== 'draft')
+        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}, and no draft`, look(id))
       update(t, 'tasks_task', id, { status: 'pending' })
       this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
       this.core.journal.write(t, who, 'task.published', { task: draft })
@@ -53,8 +55,9 @@ export class TaskExecution {
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
       if (before.approval_policy !== 'manual' || before.approval_state !== 'pending')
-        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${before.approval_state}`)
-      if (before.status === 'draft') throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`)
+        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${before.approval_state}`, look(id))
+      if (before.status === 'draft')
+        throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: `svc task publish ${id}` })
       update(t, 'tasks_task', id, { approval_state: 'approved' })
       this.core.journal.write(t, who, 'task.approved', { task: before })
       const [open] = this.core.runs.open(id, t)

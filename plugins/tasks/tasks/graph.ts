@@ -4,6 +4,7 @@ import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { FINAL_TASK } from '../states.js'
 import type { Who } from '../who.js'
+import { look } from './task-row.js'
 import { invalid } from './write.js'
 
 /** Which tasks wait for which. */
@@ -19,10 +20,13 @@ export class TaskGraph {
         throw invalid('depends_on_task_id: of another workspace')
       if (t.row('SELECT 1 FROM tasks_dependency WHERE task_id = ? AND depends_on = ?', [id, on])) return
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it waits for nothing`)
+        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it waits for nothing`, look(id))
       const count = t.row('SELECT count(*) FROM tasks_dependency WHERE task_id = ?', [id])
       if (Number(count?.[0]) >= LIMITS.dependencies)
-        throw TaskErrors.task_graph_limit(`task ${id} waits for ${LIMITS.dependencies} others, as many as may be`)
+        throw TaskErrors.task_graph_limit(
+          `task ${id} waits for ${LIMITS.dependencies} others, as many as may be`,
+          look(id),
+        )
       this.#refuseCycle(t, id, on)
       t.run('INSERT INTO tasks_dependency (task_id, depends_on, created_at) VALUES (?, ?, ?)', [
         id,
@@ -45,16 +49,17 @@ export class TaskGraph {
   }
 
   /**
-   * Follows what the other one waits for: its dependencies, its children, by which a parent is completed, and what a child
-   * inherits of nobody.
+   * Follows what the other one waits for. A child may wait for its parent, which is completed by a run of its own as well as by
+   * its children.
    */
   #refuseCycle(t: Tx, id: string, on: string): void {
     const seen = new Set([on])
     const waiting = [on]
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-      if (at === id) throw TaskErrors.task_cycle(`task ${on} waits for task ${id} already, by itself or by others`)
+      if (at === id)
+        throw TaskErrors.task_cycle(`task ${on} waits for task ${id} already, by itself or by others`, look(id))
       if (seen.size > LIMITS.graph)
-        throw TaskErrors.task_graph_limit(`over ${LIMITS.graph} tasks wait for each other here`)
+        throw TaskErrors.task_graph_limit(`over ${LIMITS.graph} tasks wait for each other here`, look(id))
       for (const [next] of t.rows('SELECT depends_on FROM tasks_dependency WHERE task_id = ?', [at])) {
         if (seen.has(String(next))) continue
         seen.add(String(next))

@@ -24,7 +24,16 @@ const route = routeOf<TaskService>()
 const area = 'Tasks'
 /** Agents see and create the tasks of their own workspace. */
 const origins = [AGENT_SESSION]
-const taskDetail = { item: 'task.task', fields: taskFields } as const
+const taskDetail = {
+  item: 'task',
+  fields: [
+    ...taskFields.map(field => ({ ...field, path: `task.${field.path}` })),
+    { header: 'Children', path: 'children' },
+    { header: 'Why', path: 'why' },
+    { header: 'Next', path: 'next_action', words: { none: '-' } },
+  ],
+  table: { path: 'runs', columns: runRows.columns },
+} as const
 const invalid = 422
 
 const TITLE = [{ name: 'title', option: true }] as const
@@ -83,7 +92,7 @@ export const taskRoutes = [
     origins,
     replies: { 200: TaskDetailReply },
     errors: [403, 404, 422, 500, 503],
-    cli: { path: 'task get', view: { ...taskDetail, table: { path: 'task.runs', columns: runRows.columns } } },
+    cli: { path: 'task get', view: taskDetail },
     handle: (self, { actor, params }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ task: self.details.of(params.id) })

@@ -136,3 +136,6 @@ export function taskToWire(row: TaskRow, more: TaskMore): Task {
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
   }
 }
+
+/** What to run to see why a task does not allow something. */
+export const look = (id: string) => ({ next: `svc task get ${id}` })

@@ -6,7 +6,7 @@ import type { TaskCore } from '../core.js'
 import { LIMITS, PRIORITY } from '../limits.js'
 import { insert, json, update } from '../rows.js'
 import type { Who } from '../who.js'
-import type { TaskRow } from './task-row.js'
+import { look, type TaskRow } from './task-row.js'
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 
@@ -130,11 +130,11 @@ export class TaskWriter {
     if (parent.scope !== place.scope || parent.workspace_id !== workspace)
       throw invalid('scope: a child is where its parent is')
     if (parent.status === 'completed' || parent.status === 'canceled')
-      throw TaskErrors.task_conflict(`task ${id} is ${parent.status}; it takes no children`)
+      throw TaskErrors.task_conflict(`task ${id} is ${parent.status}; it takes no children`, look(id))
     if (tasks.depth(id, t) >= LIMITS.depth)
-      throw TaskErrors.task_graph_limit(`tasks are at most ${LIMITS.depth} levels deep`)
+      throw TaskErrors.task_graph_limit(`tasks are at most ${LIMITS.depth} levels deep`, look(id))
     if (tasks.children(id, t).length >= LIMITS.children)
-      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, as many as may be`)
+      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, as many as may be`, look(id))
     return parent
   }
 }

@@ -34,6 +34,7 @@ export const runFields: readonly CliColumn[] = [
   { header: 'Ended', path: 'ended_at', as: 'time' },
   { header: 'Lease until', path: 'lease_until', as: 'time' },
   { header: 'Error', path: 'error' },
+  { header: 'Result', path: 'result' },
 ]
 export const runItem = { item: 'run', fields: runFields } as const
 
@@ -46,7 +47,23 @@ export const runRows = {
     { header: 'QUEUED', path: 'queued_at', as: 'ago' },
     { header: 'ENDED', path: 'ended_at', as: 'ago' },
     { header: 'SESSION', path: 'session_id', below: true },
-    { header: 'ERROR', path: 'error' },
+    { header: 'PART', path: 'designation.brief', below: true },
+    { header: 'ERROR', path: 'error', below: true },
+  ],
+  empty: 'no runs; queue one: svc task start <id>',
+} as const
+
+/** The runs of all tasks. */
+export const allRunRows = {
+  rows: 'runs',
+  columns: [
+    { header: 'ID', path: 'id' },
+    { header: 'STATUS', path: 'status' },
+    { header: 'TASK', path: 'task_title' },
+    { header: 'QUEUED', path: 'queued_at', as: 'ago' },
+    { header: 'ENDED', path: 'ended_at', as: 'ago' },
+    { header: 'PART', path: 'designation.brief', below: true },
+    { header: 'ERROR', path: 'error', below: true },
   ],
   empty: 'no runs; queue one: svc task start <id>',
 } as const

@@ -8,6 +8,7 @@ import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck, sinceOf } from '../runs/run-state.js'
 import { ownerOf } from '../tasks/task-row.js'
 import { IN_CHANNEL } from './catalog.js'
+import { nextStepOf } from './next-step.js'
 
 const MINUTE = 60_000
 const BACKLOG_MS = 10 * MINUTE
@@ -16,9 +17,13 @@ const STALE_MS = 2 * MINUTE
 const SHOWN_RUNS = 50
 /** Runs of which the latencies are told, the newest. */
 const SAMPLES = 1000
+/** Runs of one state that are looked through for those that the query asks for. */
+const LOOKED_AT = 2000
 
 /** The condition on tasks, `1` for all of them, and its values. */
 interface Filter {
+  /** Nothing else is asked for: there are totals of it, and a run tells its scope by itself. */
+  readonly scope?: DashboardQuery['scope'] | undefined
   readonly sql: string
   readonly params: readonly SqlValue[]
 }
@@ -26,12 +31,12 @@ interface Filter {
 /** How all tasks stand, or those that the query asks for. */
 export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: string | undefined): Dashboard {
   const filter = filterOf(query, workspace)
-  const isAll = filter.sql === '1'
-  const tasks = isAll
-    ? core.totals.tasks.byStatus()
+  const isCounted = filter.sql === '1' || filter.scope !== undefined
+  const tasks = isCounted
+    ? core.totals.tasks.byStatus(filter.scope)
     : countsOf(core, `SELECT status, count(*) FROM tasks_task t WHERE ${filter.sql} GROUP BY status`, filter)
-  const runs = isAll
-    ? core.totals.runs.byStatus()
+  const runs = isCounted
+    ? core.totals.runs.byStatus(filter.scope)
     : countsOf(core, `SELECT r.status, count(*) FROM ${runsOf(filter)} GROUP BY r.status`, filter)
   const items = activeRuns(core, filter)
   const one = (sql: string, ...more: SqlValue[]) =>
@@ -52,7 +57,7 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
   const run = (status: TaskRunStatus) => runs.get(status) ?? 0
   const now = core.now()
   const oldest = core.kernel.db.row(
-    `SELECT min(r.queued_at) FROM ${runsOf(filter)} AND r.status = 'queued'`,
+    `SELECT r.queued_at FROM ${runsOf(filter)} AND r.status = 'queued' ORDER BY r.queued_at LIMIT 1`,
     filter.params,
   )?.[0]
   const since = typeof oldest === 'number' ? oldest : now
@@ -88,11 +93,20 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
       completed_runs: run('completed'),
       failed_runs: run('failed'),
       canceled_runs: run('canceled'),
+      needs_attention_tasks: task('needs_attention'),
+      needs_attention_runs: run('needs_attention'),
     },
     status_breakdown: Statuses.options
       .filter(status => tasks.has(status))
       .map(status => ({ status, count: task(status), share_percent: Math.round((task(status) / total) * 100) })),
-    active_runs: { total: active, queued, claimed, starting, running, items: items.slice(0, SHOWN_RUNS) },
+    active_runs: {
+      total: active,
+      queued,
+      claimed,
+      starting,
+      running,
+      items: items.slice(0, SHOWN_RUNS).map(item => explained(core, item)),
+    },
     queue: {
       total: queued,
       backlog_status: backlog ? 'warning' : 'ok',
@@ -135,13 +149,14 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
       active_orphan_runs: orphans,
       queue_backlog: backlog,
     },
-    freshness: freshness(core, filter, active > 0),
+    freshness: freshness(core, filter, { isEmpty: total === 0, live: active > 0 }),
   }
 }
 
 function filterOf(query: DashboardQuery, workspace: string | undefined): Filter {
   const conditions: [string, SqlValue | undefined][] = [
-    ['t.scope = ?', query.scope],
+    // One of two words, which needs no value.
+    [`t.scope = '${query.scope}' AND 1 = ?`, query.scope && 1],
     ['t.workspace_id = ?', workspace],
     ['t.owner_kind = ?', query.owner_kind],
     ['t.owner_ref = ?', query.owner_ref],
@@ -150,12 +165,18 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
   ]
   const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
   const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
-  return { sql, params: asked.map(([, value]) => value) }
+  const scope = asked.length === 1 ? query.scope : undefined
+  return scope === undefined
+    ? { sql, params: asked.map(([, value]) => value) }
+    : { scope, sql: `t.scope = '${scope}'`, params: [] }
 }
 
 /** Runs of the tasks that are asked for, with the beginning of a condition; without tasks where all are. */
-const runsOf = ({ sql }: Filter) =>
-  sql === '1' ? 'tasks_run r WHERE 1' : `tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
+function runsOf({ scope, sql }: Filter, runs = 'tasks_run'): string {
+  if (sql === '1') return `${runs} r WHERE 1`
+  if (scope !== undefined) return `${runs} r WHERE +r.place ${scope === 'global' ? '=' : '<>'} ''`
+  return `${runs} r JOIN tasks_task t ON t.id = r.task_id WHERE ${sql}`
+}
 
 function countsOf(core: TaskCore, sql: string, { params }: Filter): Map<string, number> {
   return new Map(core.kernel.db.rows(sql, params).map(([status, count]) => [String(status), Number(count)]))
@@ -196,16 +217,30 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
     stuck,
     health_status: run.status === 'needs_attention' ? run.status : stuck ? 'stuck' : 'ok',
     ...given('error', run.error),
+    ...given('part', run.designation_brief),
     latest_event_seq: task.latest_event_seq,
     last_activity_at: iso(Math.max(task.last_activity_at, run.heartbeat_at ?? 0)),
   }
 }
 
+/** A run as it is shown: with who works on it, why it stands still, and what helps. */
+function explained(core: TaskCore, item: DashboardRun): DashboardRun {
+  const run = core.runs.find(item.run_id)
+  const step = nextStepOf(core, core.tasks.find(run.task_id), run)
+  const help = step.next.startsWith('svc ') ? step.next : item.stuck ? `svc task run inspect ${run.id}` : undefined
+  const agent = run.session_id === null ? undefined : core.kernel.needs.sessions.get(run.session_id)?.agentName
+  return { ...item, ...given('agent_name', agent), ...given('why', step.why), ...given('next_action', help) }
+}
+
+const newest = (status: string) =>
+  `(SELECT task_id, place, queued_at, claimed_at, started_at FROM tasks_run WHERE status = '${status}'
+     ORDER BY queued_at DESC LIMIT ${LOOKED_AT})`
+
 /** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
 function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']['latency']['claim_latency_ms'] {
   const ended = ['completed', 'failed'].map(
     status =>
-      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter)} AND r.status = '${status}'
+      `SELECT * FROM (SELECT ${of} AS ms FROM ${runsOf(filter, newest(status))}
          ORDER BY r.queued_at DESC LIMIT ${SAMPLES / 2})`,
   )
   const row = core.kernel.db.row(`SELECT count(ms), avg(ms), max(ms) FROM (${ended.join(' UNION ALL ')})`, [
@@ -216,16 +251,27 @@ function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']
   return { samples: samples ?? 0, average_ms: average ?? 0, maximum_ms: maximum ?? 0 }
 }
 
-function freshness(core: TaskCore, { sql, params }: Filter, live: boolean): Dashboard['freshness'] {
+/** Left to itself, SQLite sorts all tasks of a scope. */
+const NEWEST_FIRST = 'INDEXED BY tasks_task_recent'
+
+function freshness(
+  core: TaskCore,
+  filter: Filter,
+  { isEmpty, live }: { readonly isEmpty: boolean; readonly live: boolean },
+): Dashboard['freshness'] {
+  const { scope, sql, params } = filter
   const now = core.now()
-  const latest = core.kernel.db.row(
-    `SELECT t.last_activity_at FROM tasks_task t WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
-    params,
-  )?.[0]
+  // Where there is none, all others would be looked through for one.
+  const latest = isEmpty
+    ? undefined
+    : core.kernel.db.row(
+        `SELECT t.last_activity_at FROM tasks_task t ${scope === undefined ? '' : NEWEST_FIRST} WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
+        params,
+      )?.[0]
   // Whoever extends a lease is at work, though nothing else happens.
   const beat = live
     ? core.kernel.db.row(
-        `SELECT max(r.heartbeat_at) FROM ${runsOf({ sql, params })} AND r.status IN ('claimed', 'starting', 'running')`,
+        `SELECT max(r.heartbeat_at) FROM ${runsOf(filter)} AND r.status IN ('claimed', 'starting', 'running')`,
         params,
       )?.[0]
     : 0

@@ -5,6 +5,7 @@ import type { EventRow } from '../journal.js'
 import { given } from '../rows.js'
 import { activeToWire, runToWire } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow, taskFacts } from '../tasks/task-row.js'
+import { decidingRun, nextStepOf } from './next-step.js'
 
 /** Events and runs that a detail shows, the newest. */
 const SHOWN = { events: 50, runs: 50 }
@@ -21,8 +22,11 @@ export class TaskDetails {
       [id],
     )
     const references = this.#dependencies(id)
+    const { why, next } = nextStepOf(this.core, row, decidingRun(this.core, id))
     return {
       task: this.core.tasks.toWire(row),
+      ...given('why', why),
+      next_action: next,
       summary: this.overview(row),
       children: this.core.tasks.children(id).map(child => this.overview(child)),
       dependencies: references.map(({ depends_on: _, ...edge }) => edge),

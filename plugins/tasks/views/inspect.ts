@@ -10,6 +10,7 @@ import type { SchedulerState } from '../scheduler/state.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { latestWorker, runWorktree, workerToWire } from '../workers/worker-row.js'
 import type { TaskDetails } from './detail.js'
+import { decidingRun, nextStepOf } from './next-step.js'
 
 const RECENT = { runs: 10, events: 20 }
 /** Characters of a hash that are enough to tell two leases apart. */
@@ -57,17 +58,18 @@ export class TaskInspection {
 
   inspectTask(id: string): InspectReply['inspect'] {
     const task = this.core.tasks.find(id)
-    const [run] = this.core.runs.list(id, { limit: 1 })
-    return this.#inspect(id, task, run)
+    return this.#inspect(id, task, decidingRun(this.core, id))
   }
 
   #inspect(target: string, task: TaskRow, run: RunRow | undefined): InspectReply['inspect'] {
     const { paused, paused_at, paused_by, paused_reason } = this.scheduler.toWire()
     const session = this.#session(run)
+    const { why, next } = nextStepOf(this.core, task, run)
     return {
       target,
       as_of: iso(this.core.now()),
-      next_action: this.#nextAction(task, run, paused),
+      ...given('why', why),
+      next_action: next,
       task: this.details.overview(task),
       current_run: run ? this.#inspected(run) : null,
       recent_runs: this.core.runs.list(task.id, { limit: RECENT.runs }).map(recent => this.#inspected(recent)),
@@ -95,29 +97,6 @@ export class TaskInspection {
       scheduler: { paused, paused_at, ...given('paused_by', paused_by), ...given('reason', paused_reason) },
       diagnostics: run ? [runFinding(this.core, run)].filter(item => item !== undefined) : [],
     }
-  }
-
-  /** What moves the task on from where it is. */
-  #nextAction(task: TaskRow, run: RunRow | undefined, paused: boolean): string {
-    if (run?.status === 'needs_attention') return `svc task run recover ${run.id} --reason <text>`
-    if (task.status === 'needs_attention') return `svc task recover ${task.id}`
-    if (task.status === 'draft') return `svc task publish ${task.id}`
-    const [blocked] = this.core.tasks.blockedBy(task)
-    if (blocked?.source === 'approval') return `svc task approve ${task.id}`
-    if (blocked?.source === 'paused') return `svc task resume ${task.pausing_task}`
-    if (blocked?.source === 'block') return `svc task unblock ${task.id} ${blocked.block_id}`
-    if (blocked) return `wait for ${blocked.depends_on_task_ids?.join(', ')}`
-    if (task.status === 'failed') return run ? `svc task retry ${run.id}` : `svc task get ${task.id}`
-    if (task.status === 'completed' || task.status === 'canceled') return 'none'
-    const worker = run && latestWorker(this.core.kernel.db, run.id)
-    if (run?.status === 'queued' && !paused && worker?.ended_at === null)
-      return `wait for session ${worker.session_id ?? ''}, which was started for run ${run.id}`
-    if (run?.status === 'queued' && worker?.error)
-      return `wait for the next session, the one before failed: svc task run show ${run.id}`
-    if (run?.status === 'queued')
-      return paused ? 'svc scheduler resume' : 'wait for a session to claim the run: svc task next'
-    if (run && run.ended_at === null) return `wait for session ${run.session_id}`
-    return run?.status === 'failed' ? `svc task retry ${run.id}` : `svc task start ${task.id}`
   }
 
   #inspected(run: RunRow): InspectedRun {

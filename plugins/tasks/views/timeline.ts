@@ -1,10 +1,19 @@
-import { type Frame, iso, type SqlValue } from '../../../kernel/plugin.js'
-import type { BacklogQuery, BacklogReply, TimelineEntry, TreeNode, TreeReply } from '../../../schemas/tasks.js'
+import { type Actor, type Frame, iso, type SqlValue } from '../../../kernel/plugin.js'
+import type {
+  AllRunsReply,
+  BacklogQuery,
+  BacklogReply,
+  ListAllRunsQuery,
+  TimelineEntry,
+  TreeNode,
+  TreeReply,
+} from '../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import type { EventRow } from '../journal.js'
 import { given } from '../rows.js'
 import { activeToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
+import { listAllRuns } from './all-runs.js'
 import type { TaskDetails } from './detail.js'
 import { eventToWire } from './detail.js'
 
@@ -15,12 +24,25 @@ const BATCH = 200
 const LOOK_MS = 1000
 const DEFAULT_BACKLOG = 50
 
+/** Of a payload, what a person wants to read of an event. */
+function noteOf(payload: unknown): string | undefined {
+  const { from, to, ...more } = (payload ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof from === 'string' && typeof to === 'string') return `${from} -> ${to}`
+  const texts = ['reason', 'error', 'note', 'title', 'previous_run_id', 'depends_on_task_id']
+  return texts.map(name => more[name]).find(text => typeof text === 'string' && text !== '') as string | undefined
+}
+
 /** What happened to tasks, and how they hang together. */
 export class TaskHistory {
   constructor(
     private readonly core: TaskCore,
     private readonly details: TaskDetails,
   ) {}
+
+  /** Of all tasks, the newest first. */
+  runs(actor: Actor, query: ListAllRunsQuery): AllRunsReply {
+    return listAllRuns(this.core, actor, query)
+  }
 
   /** Oldest first, after a position. */
   timeline(id: string, after = 0, limit = DEFAULT_ENTRIES): TimelineEntry[] {
@@ -42,6 +64,7 @@ export class TaskHistory {
         actor,
         origin,
         ...(payload === undefined ? {} : { payload }),
+        ...given('note', noteOf(payload)),
         run: run ? activeToWire(run, task.max_attempts) : null,
         task: summary,
         timestamp,

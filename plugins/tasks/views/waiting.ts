@@ -6,37 +6,43 @@ const MOST = 50
 
 interface Row {
   readonly id: string
+  readonly run: string | null
   readonly title: string
   readonly workspace_id: string | null
   readonly since: number
   readonly reason: string | null
 }
 
+const APPROVALS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.created_at AS since, NULL AS reason FROM tasks_task t
+  WHERE t.status = 'blocked' AND t.approval_policy = 'manual' AND t.approval_state = 'pending' ORDER BY t.id`
+/** Whatever the status of its task is: others of its runs may be at work, and an earlier reason is that of another run. */
+const RUNS = `SELECT t.id, r.id AS run, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
+    ifnull(r.error, t.attention_reason) AS reason
+  FROM tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE r.status = 'needs_attention' ORDER BY r.queued_at, r.id`
+const TASKS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
+    t.attention_reason AS reason
+  FROM tasks_task t WHERE t.status = 'needs_attention'
+    AND NOT EXISTS (SELECT 1 FROM tasks_run r WHERE r.task_id = t.id AND r.status = 'needs_attention') ORDER BY t.id`
+
 /** What of all tasks waits for a person: to be approved, or to be looked at. */
 export function waitingTasks(reads: Reads): InboxTask[] {
-  const rows = (since: string, where: string) =>
-    reads.all<Row>(
-      `SELECT id, title, workspace_id, ${since} AS since, attention_reason AS reason FROM tasks_task WHERE ${where} ORDER BY id LIMIT ${MOST}`,
-    )
-  const item = ({ id, title, workspace_id: workspace, since }: Row) => ({
-    task_id: id,
-    ...(workspace === null ? {} : { workspace_id: workspace }),
-    title,
-    created_at: iso(since),
-  })
+  const rows = (sql: string) => reads.all<Row>(`${sql} LIMIT ${MOST}`)
   return [
-    ...rows('created_at', "status = 'blocked' AND approval_policy = 'manual' AND approval_state = 'pending'").map(
-      row => ({
-        ...item(row),
-        kind: 'approval' as const,
-        command: `svc task approve ${row.id}`,
-      }),
-    ),
-    ...rows('ifnull(attention_at, updated_at)', "status = 'needs_attention'").map(row => ({
-      ...item(row),
-      kind: 'attention' as const,
-      title: row.reason === null ? row.title : `${row.title}: ${row.reason}`,
-      command: `svc task inspect ${row.id}`,
-    })),
+    ...rows(APPROVALS).map(row => itemOf(row, 'approval', `svc task approve ${row.id}`)),
+    ...rows(RUNS).map(row => itemOf(row, 'attention', `svc task run recover ${row.run} --reason <text>`)),
+    ...rows(TASKS).map(row => itemOf(row, 'attention', `svc task recover ${row.id}`)),
   ]
+}
+
+function itemOf(row: Row, kind: InboxTask['kind'], command: string): InboxTask {
+  const { id, run, workspace_id: workspace, title, since, reason } = row
+  return {
+    task_id: id,
+    ...(run === null ? {} : { task_run_id: run }),
+    ...(workspace === null ? {} : { workspace_id: workspace }),
+    kind,
+    title: reason === null ? title : `${title}: ${reason}`,
+    command,
+    created_at: iso(since),
+  }
 }

@@ -48,6 +48,25 @@ test('a worktree for each run has the result on a branch, also what the agent di
   assert.not(world.git('ls-files').includes('b.txt'))
 })
 
+test('the built-in agent claims its run, and completes it with the report, which lies on the branch', async ({
+  world,
+}) => {
+  world.svc.writeHome(
+    'agents/reporter/AGENT.md',
+    '---\nname: reporter\npermissions: approve-all\ncommand: svc-report-agent\n---\n\nYou report.\n',
+  )
+  const task = await world.task('Report on this folder', { ...by('reporter'), worktree: { mode: 'per_run' } })
+  const run = await world.start(task)
+  const done = await world.untilRun(run, ({ worker }) => worker?.ended_at, 'has ended')
+  assert.is(done.run.status, 'completed', JSON.stringify(done))
+  assert.match(done.run.result.summary, 'svc-reports/report.md')
+  assert.match(world.git('show', `${done.worktree.branch}:svc-reports/report.md`), '# Workspace report')
+  // A place outside is refused, and the run says so.
+  const refused = await world.task('Report', by('reporter'), { description: 'report to ../../outside.md' })
+  const failed = await world.untilRun(await world.start(refused), ({ run }) => run.status === 'failed', 'has failed')
+  assert.match(failed.run.error, 'report_path_outside_workspace')
+})
+
 test('in a sandbox the agent works in its worktree and commits there', async ({ world }) => {
   const task = await world.task('write d.txt; commit two; complete', {
     worker: { mode: 'select', agent_name: 'coder' },

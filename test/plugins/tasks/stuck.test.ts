@@ -1,0 +1,197 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Checks } from '../../../plugins/daemon/api.js'
+import { InboxSources } from '../../../plugins/sessions/api.js'
+import { probe } from '../../../testing/look.js'
+import type { Reply } from '../../harness/kernel.js'
+import { type Scene, scene } from './scene.js'
+
+const look = probe({})
+const test = suite<{ world: Scene }>('what is stuck, why, and what helps')
+
+test.before.each(async context => {
+  context.world = await scene({ plugins: [look.plugin] })
+})
+test.after.each(({ world }) => world.close())
+
+/** What waits for a person, as `svc inbox` lists it. */
+const waiting = async (): Promise<Reply[]> => {
+  const sources = look.kernel().collect(InboxSources)
+  return (await Promise.all(sources.map(({ entry }) => entry.read()))).flat()
+}
+const inspect = async (world: Scene, url: string): Promise<Reply> =>
+  (await world.request('GET', `${url}/inspect`)).body.inspect
+const board = async (world: Scene): Promise<Reply> =>
+  (await world.request('GET', '/api/observe/tasks/dashboard')).body.dashboard
+
+/** A task with two runs side by side, each held by a session. */
+async function fannedOut(world: Scene) {
+  const { task } = (await world.post('/api/tasks', { title: 'two parts', scope: 'global' })).body
+  const designations = [{ brief: 'one' }, { brief: 'two' }]
+  await world.post(`/api/tasks/${task.id}/runs/fan-out`, { designations, idempotency_key: 'k' })
+  const holders = [world.agent(), world.agent()] as const
+  const runs: string[] = []
+  for (const holder of holders) {
+    const run = (await holder.claim()).body.claim.run.id
+    await holder.act('start', run)
+    runs.push(run)
+  }
+  return { id: task.id as string, holders, runs: runs as [string, string] }
+}
+
+test('a run that needs attention waits for a person though another run of its task is at work', async ({ world }) => {
+  const { id, holders, runs } = await fannedOut(world)
+  await world.stop(holders[0], 'crashed')
+  assert.is((await world.task(id)).task.status, 'in_progress')
+  const items = await waiting()
+  assert.equal(
+    items.map(({ task_id, task_run_id, kind, command }) => [task_id, task_run_id, kind, command]),
+    [[id, runs[0], 'attention', `svc task run recover ${runs[0]} --reason <text>`]],
+  )
+  assert.match(items[0].title, /^two parts: the process of session .* ended unexpectedly$/)
+})
+
+test('each of two runs that need attention is told by its own reason, also once the other was recovered', async ({
+  world,
+}) => {
+  const { holders, runs } = await fannedOut(world)
+  for (const holder of holders) await world.stop(holder, 'crashed')
+  assert.equal((await waiting()).map(item => item.task_run_id).sort(), [...runs].sort())
+  await world.post(`/api/runs/${runs[0]}/recover`, { reason: 'killed by hand' })
+  const [item, ...others] = await waiting()
+  assert.equal([item?.task_run_id, others], [runs[1], []])
+  assert.ok(item?.title.includes(holders[1].id), item?.title)
+})
+
+test('an inspection of a task is about the run that needs attention, not about the newest', async ({ world }) => {
+  const { id, holders, runs } = await fannedOut(world)
+  await world.stop(holders[0], 'crashed')
+  const seen = await inspect(world, `/api/tasks/${id}`)
+  assert.equal(
+    [seen.current_run.run_id, seen.next_action],
+    [runs[0], `svc task run recover ${runs[0]} --reason <text>`],
+  )
+  assert.match(seen.why, /ended unexpectedly/)
+  const { why, next_action: next } = await world.task(id)
+  assert.equal([why, next], [seen.why, seen.next_action], 'the detail says the same')
+})
+
+test('the board counts what needs attention, and says of each run why it stands still and what helps', async ({
+  world,
+}) => {
+  const { id, holders, runs } = await fannedOut(world)
+  await world.stop(holders[0], 'crashed')
+  const seen = await board(world)
+  assert.equal([seen.totals.needs_attention_runs, seen.totals.needs_attention_tasks], [1, 0])
+  const [stuck, working] = seen.active_runs.items
+  const { designation } = await world.run(runs[0], id)
+  assert.equal(
+    [stuck.run_id, stuck.part, stuck.next_action],
+    [runs[0], designation.brief, `svc task run recover ${runs[0]} --reason <text>`],
+  )
+  assert.match(stuck.why, /ended unexpectedly/)
+  assert.equal([working.agent_name, working.why, working.next_action], ['ada', undefined, undefined])
+  await world.post('/api/scheduler/pause')
+  const { run } = await world.queued()
+  const queued = (await board(world)).active_runs.items.find((item: Reply) => item.run_id === run)
+  assert.equal([queued.why, queued.next_action], ['the scheduler is paused', 'svc scheduler resume'])
+})
+
+test('what keeps a task from moving is named with the command that helps', async ({ world }) => {
+  const create = async (more: object): Promise<string> =>
+    (await world.post('/api/tasks', { title: 'work', scope: 'global', ...more })).body.task.id
+  const step = async (id: string) => {
+    const { why, next_action: next } = await inspect(world, `/api/tasks/${id}`)
+    return [why, next]
+  }
+  const first = await create({ title: 'Write the notes' })
+  const second = await create({})
+  await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })
+  assert.equal(await step(second), [`it waits for "Write the notes" (${first}, ready)`, `wait for ${first}`])
+
+  const parent = await create({ title: 'Release' })
+  await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })
+  assert.equal(await step(parent), ['it is completed when its children are; one is not', `svc task tree ${parent}`])
+
+  const approved = await create({ approval_policy: 'manual' })
+  assert.equal(await step(approved), ['it waits for its approval', `svc task approve ${approved}`])
+  await world.post(`/api/tasks/${approved}/reject`)
+  // An approval is refused then: what it says has to be possible.
+  assert.equal(await step(approved), ['the approval was refused', `svc task cancel ${approved}`])
+  assert.is((await world.post(`/api/tasks/${approved}/cancel`)).status, 200)
+
+  const blocked = await create({})
+  const { block } = (await world.post(`/api/tasks/${blocked}/blocks`, { kind: 'needs_input', reason: 'which?' })).body
+  assert.equal(await step(blocked), ['blocked (needs_input): which?', `svc task unblock ${blocked} ${block.id}`])
+
+  const paused = await create({})
+  await world.post(`/api/tasks/${paused}/pause`, { reason: 'until Monday' })
+  assert.equal(await step(paused), ['paused: until Monday', `svc task resume ${paused}`])
+})
+
+test('a run that was recovered keeps why it needed attention; why it was recovered is in the timeline', async ({
+  world,
+}) => {
+  const { id, holders, runs } = await fannedOut(world)
+  await world.stop(holders[0], 'crashed')
+  const { error } = await world.run(runs[0], id)
+  const { previous_run: before } = (await world.post(`/api/runs/${runs[0]}/recover`, { reason: 'by hand' })).body
+  assert.equal([before.status, before.failure_kind, before.error], ['failed', 'superseded', error])
+  const { timeline } = (await world.request('GET', `/api/tasks/${id}/timeline`)).body
+  const notes = (type: string) =>
+    timeline.filter((entry: Reply) => entry.event_type === type).map((entry: Reply) => entry.note)
+  assert.equal(notes('task.run_recovered_from_attention'), ['by hand'])
+  assert.ok(notes('task.status_changed').includes('ready -> in_progress'))
+})
+
+test('a refusal names the task in what it says to run next', async ({ world }) => {
+  const { task } = (await world.post('/api/tasks', { title: 'a', scope: 'global' })).body
+  const child = (await world.post(`/api/tasks/${task.id}/children`, { title: 'b', scope: 'global' })).body.task
+  const nextOf = async (reply: Promise<Reply>) => (await reply).body.details.next
+  assert.is(await nextOf(world.request('DELETE', `/api/tasks/${task.id}`)), `svc task tree ${task.id}`)
+  assert.is(await nextOf(world.post(`/api/tasks/${child.id}/publish`)), `svc task get ${child.id}`)
+  const other = (await world.post('/api/tasks', { title: 'c', scope: 'global' })).body.task
+  await world.post(`/api/tasks/${other.id}/dependencies`, { depends_on_task_id: child.id })
+  const cycle = { depends_on_task_id: other.id }
+  assert.is(await nextOf(world.post(`/api/tasks/${child.id}/dependencies`, cycle)), `svc task get ${child.id}`)
+})
+
+test('the doctor counts in words that fit', async ({ world }) => {
+  await world.queued()
+  const [check] = look
+    .kernel()
+    .collect(Checks)
+    .filter(({ entry }) => entry.id === 'tasks')
+  const items = (await check?.entry.run(AbortSignal.timeout(60_000) as never)) as readonly { message: string }[]
+  assert.ok(
+    items.some(({ message }) => message === '1 run waits, 0 are held'),
+    JSON.stringify(items),
+  )
+})
+
+test('the runs of all tasks are listed in pages, the newest first, with the titles of their tasks', async ({
+  world,
+}) => {
+  const made: string[] = []
+  for (const title of ['first', 'second', 'third']) made.unshift((await world.queued({ title })).run)
+  const list = async (query: string) => (await world.request('GET', `/api/task-runs${query}`)).body
+  const page = await list('?limit=2')
+  assert.equal(
+    page.runs.map((run: Reply) => [run.id, run.task_title]),
+    [
+      [made[0], 'third'],
+      [made[1], 'second'],
+    ],
+  )
+  assert.equal([page.page.total, page.page.has_more], [3, true])
+  const rest = await list(`?limit=2&cursor=${page.page.next_cursor}`)
+  assert.equal([rest.runs.map((run: Reply) => run.id), rest.page.has_more], [[made[2]], false])
+  assert.is((await list(`?status=queued&limit=2&cursor=${page.page.next_cursor}`)).code, 'invalid_cursor')
+  const ada = world.agent()
+  await ada.claim({ run_id: made[1] })
+  const claimed = await list('?status=claimed')
+  assert.equal([claimed.runs.map((run: Reply) => run.id), claimed.page.total], [[made[1]], 1])
+  assert.is((await list('?limit=0')).code, 'invalid_query')
+})
+
+test.run()
