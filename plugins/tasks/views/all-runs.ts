@@ -25,7 +25,7 @@ const paging = new Paging({
  */
 export function listAllRuns(core: TaskCore, actor: Actor, query: ListAllRunsQuery): AllRunsReply {
   const session = sessionOf(actor)
-  const own = session && core.kernel.needs.sessions.get(session)?.workspaceId
+  const own = session === undefined ? undefined : (core.kernel.needs.sessions.get(session)?.workspaceId ?? '')
   const { limit = DEFAULT_LIMIT } = query
   const of = { actor: { kind: actor.kind, id: actor.id }, query }
   const [before] = paging.after(of, query.cursor) ?? []

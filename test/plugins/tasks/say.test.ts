@@ -4,7 +4,7 @@ import { definePlugin, Requests, surfaceOf } from '../../../kernel/plugin.js'
 import { WakeContexts } from '../../../plugins/heartbeats/api.js'
 import { type ClaimWish, Tasks } from '../../../plugins/tasks/api.js'
 import { probe } from '../../../testing/look.js'
-import type { Reply } from '../../harness/kernel.js'
+import { type Reply, temporaryFolder } from '../../harness/kernel.js'
 import { type Agent, type Scene, scene } from './scene.js'
 
 const look = probe({ request: Requests })
@@ -27,9 +27,9 @@ test.before.each(async context => {
 test.after.each(({ world }) => world.close())
 
 /** As the agent of a session, whose identity nobody judges here. */
-const as = async ({ id }: Agent, url: string, body: object = {}): Promise<Reply> => {
+const as = async ({ id }: Agent, url: string, body: object | undefined = {}, method = 'POST'): Promise<Reply> => {
   const actor = { ...look.kernel().actor, onBehalfOf: { kind: 'agent_session', id } }
-  const reply = await look.kernel().needs.request({ method: 'POST', url, body }, actor)
+  const reply = await look.kernel().needs.request({ method, url, ...(method === 'POST' && { body }) }, actor)
   return { status: reply.status, body: JSON.parse(reply.body) }
 }
 
@@ -44,6 +44,22 @@ test('whoever is asked before a claim may refuse it, and narrow it, but not wide
   assert.is((await world.agent().claim({ priority_min: 20 })).status, 204, 'what the caller asked for stays')
   change = () => undefined
   assert.is((await world.agent().claim()).body.claim.run.id, low.run)
+})
+
+test('an agent lists the runs of global tasks and of its own workspace, and counts no others', async ({ world }) => {
+  const root = await temporaryFolder('elsewhere')
+  const { workspace } = (await world.post('/api/workspaces', { root_dir: root })).body
+  const everywhere = await world.queued()
+  const here = await world.queued({ scope: 'workspace', workspace: world.workspace })
+  const there = await world.queued({ scope: 'workspace', workspace: workspace.id })
+  const seen = async (agent: Agent) => {
+    const { body } = await as(agent, '/api/task-runs', undefined, 'GET')
+    return [body.runs.map(({ id }: Reply) => id), body.page.total]
+  }
+  assert.equal(await seen(world.agent()), [[here.run, everywhere.run], 2])
+  assert.equal(await seen(world.agent({ workspaceId: workspace.id })), [[there.run, everywhere.run], 2])
+  assert.equal(await seen({ ...world.agent(), id: 'ses_ffffffffffffffff' }), [[everywhere.run], 1], 'of none')
+  assert.is((await world.request('GET', '/api/task-runs')).body.page.total, 3)
 })
 
 test('an agent that is woken is told of the run it holds, of what it could claim, and of its inbox', async ({
