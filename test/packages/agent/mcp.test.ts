@@ -148,8 +148,8 @@ test('a server that cannot be started, or is gone, does not keep the session fro
   const servers = [
     { name: 'none', command: '/nowhere/at/all', args: [], env: [] },
     { name: 'ends', command: '/bin/false', args: [], env: [] },
-    { type: 'http', name: 'gone', url: 'http://127.0.0.1:59997/mcp', headers: [] },
-    { type: 'sse', name: 'old', url: 'http://127.0.0.1:59997/sse', headers: [] },
+    { type: 'http', name: 'gone', url: 'http://127.0.0.1:29997/mcp', headers: [] },
+    { type: 'sse', name: 'old', url: 'http://127.0.0.1:29997/sse', headers: [] },
   ]
   world = await openAgent({}, { session: { mcpServers: servers } })
   assert.equal(await world.prompt('hi'), { stopReason: 'end_turn' })
