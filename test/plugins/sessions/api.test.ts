@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, Fault, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
@@ -93,9 +95,12 @@ test('create, run, stop, and what is told of it', async () => {
 
 test('a turn that fails is an outcome, what keeps one from beginning is thrown', async () => {
   const made = await guest.create('plain')
-  const first = run(made.id, 'sleep 300\nexit 9')
-  await new Promise(resolve => setTimeout(resolve, 50))
+  const at = `/api/workspaces/${world.workspaceId}/sessions/${made.id}`
+  const goesOn = path.join(world.root, 'goes-on')
+  const first = run(made.id, `say begun\nshell while [ ! -e ${goesOn} ]; do sleep 0.02; done\nexit 9`)
+  await world.until(at, event => event.type === 'agent_message')
   assert.is(await codeOf(run(made.id, 'say x')), 'session_busy')
+  await writeFile(goesOn, '')
   const outcome = await first
   assert.is(outcome.status === 'failed' && outcome.failure.kind, 'process_exit')
   const stopped = guest.sessions.get(made.id)
@@ -107,8 +112,8 @@ test('a turn that fails is an outcome, what keeps one from beginning is thrown',
   assert.ok(stopped?.failure?.crashBundlePath)
   const again = await run(made.id, 'say back')
   assert.is(again.status, 'completed', 'a prompt starts it again')
-  const canceled = run(made.id, 'hang')
-  await new Promise(resolve => setTimeout(resolve, 100))
+  const canceled = run(made.id, 'say hanging\nhang')
+  await world.until(at, event => event.type === 'agent_message' && event.content.text === 'hanging\n')
   await guest.sessions.stop(made.id, { reason: 'user_canceled' })
   assert.is((await canceled).status, 'canceled')
 })
