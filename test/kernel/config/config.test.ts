@@ -52,7 +52,7 @@ function sizes(settings: readonly Setting<number>[] = [size, depth]) {
 const own = (values: unknown) => JSON.stringify({ plugins: { 'acme.sizes': values } })
 
 async function until(look: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 2400; tries++) {
     if (await look()) return
     await new Promise(resolve => setTimeout(resolve, 25))
   }

@@ -12,8 +12,8 @@ let world: World
 const SHORT = {
   observability: { transcripts: { max_bytes_per_session: 1024 * 1024 } },
   session: {
-    supervision: { timeout_cancel_grace: '400ms', frozen_after: '600ms' },
-    startup: { initialize_timeout: '5s', new_session_timeout: '5s' },
+    supervision: { timeout_cancel_grace: '3s', frozen_after: '600ms' },
+    startup: { initialize_timeout: '30s', new_session_timeout: '30s' },
   },
 }
 

@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, Fault, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
@@ -96,11 +94,11 @@ test('create, run, stop, and what is told of it', async () => {
 test('a turn that fails is an outcome, what keeps one from beginning is thrown', async () => {
   const made = await guest.create('plain')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${made.id}`
-  const goesOn = path.join(world.root, 'goes-on')
-  const first = run(made.id, `say begun\nshell while [ ! -e ${goesOn} ]; do sleep 0.02; done\nexit 9`)
+  const gate = world.gate()
+  const first = run(made.id, `say begun\n${gate.line}\nexit 9`)
   await world.until(at, event => event.type === 'agent_message')
   assert.is(await codeOf(run(made.id, 'say x')), 'session_busy')
-  await writeFile(goesOn, '')
+  await gate.open()
   const outcome = await first
   assert.is(outcome.status === 'failed' && outcome.failure.kind, 'process_exit')
   const stopped = guest.sessions.get(made.id)
