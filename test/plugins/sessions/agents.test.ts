@@ -109,7 +109,8 @@ testsAtOnce({
     const text = said(events)
     assert.is(text.split('\n').length, 3_001)
     assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
-    assert.ok(events.length < 200, `${events.length} events`)
+    // What comes within 50 ms is one event: the slower the machine, the more there are.
+    assert.ok(events.length < 600, `${events.length} events`)
   },
 
   'a flood on stderr is read and forgotten, but for its end': async () => {

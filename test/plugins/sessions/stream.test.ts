@@ -134,7 +134,15 @@ test('transcript frames: a snapshot, then what is new or changed', async () => {
     ['user', 'assistant'],
   )
   const call = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'Look', kind: 'read', status: 'in_progress' }
-  await world.prompt(at, `say b\nsleep 150\nupdate ${JSON.stringify(call)}\nsleep 150\nsay c`)
+  const [first, second] = [world.gate(), world.gate()]
+  const prompted = world.prompt(at, `say b\n${first.line}\nupdate ${JSON.stringify(call)}\n${second.line}\nsay c`)
+  const shows = (text: string) =>
+    eventually(async () => JSON.stringify(reader.frames.slice(1)).includes(text), `${text} in the stream`)
+  await shows('"b\\n"')
+  await first.open()
+  await shows('"dynamic-tool"')
+  await second.open()
+  await prompted
   await stop(at)
   await ended(reader)
   assert.is(names(reader).at(-1), 'session_stopped')
